@@ -1,0 +1,1 @@
+"""The tests of voxframe; tests.benchmarks runs as a module."""
