@@ -1,0 +1,164 @@
+# ruff: noqa: INP001 a script beside what it makes, not a package
+"""Make the project's recordings and their truth again from the scripts: `python data/make.py`.
+
+A script (`scripts/<name>.txt`) says which flite voice speaks for whom and what they say. Pauses are drawn from a
+generator seeded with the recording's name, so the same script always gives the same samples. Turn and word times are
+those of the assembly and of the voice, not of any recognizer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import av
+import numpy as np
+from flite import RATE, Spoken, speak
+
+HERE = Path(__file__).parent
+#: Recordings, and whether each speaker has a channel.
+STEREO = {"interview": False, "panel": False, "call": True}
+
+LEAD_S, TAIL_S = 0.5, 0.7  # silence before the first and after the last word
+TURN_PAUSE_S = (0.2, 0.8)  # between turns
+SENTENCE_PAUSE_S = (0.25, 0.5)  # between sentences of a turn
+OVERLAP_S = (0.3, 0.9)  # how much sooner a turn marked ~ begins
+MARGIN_S = 0.06  # kept of the voice's own silence around a sentence, faded
+LOUDNESS = 1500.0  # root mean square of a sentence, of 32768
+
+
+@dataclass(frozen=True)
+class Line:
+    """A turn of a script: who, what, and whether it begins before the other has finished."""
+
+    speaker: str
+    text: str
+    overlaps: bool
+
+
+def read_script(path: Path) -> tuple[dict[str, str], list[Line]]:
+    """Voices by speaker, and the turns, of a script."""
+    voices: dict[str, str] = {}
+    lines: list[Line] = []
+    for number, row in enumerate(path.read_text().splitlines(), 1):
+        if not row or row.startswith("#"):
+            continue
+        if voice := re.fullmatch(r"(\w+) = (\w+)", row):
+            voices[voice[1]] = voice[2]
+        elif turn := re.fullmatch(r"(\w+)(~?): (.+)", row):
+            lines.append(Line(turn[1], turn[3], bool(turn[2])))
+        else:
+            raise SystemExit(f"{path.name}:{number}: neither 'A = voice', 'A: text' nor 'A~: text': {row!r}")
+    return voices, lines
+
+
+def _cut(spoken: Spoken) -> tuple[np.ndarray, float]:
+    """The sentence, equally loud, silence cut to the margins; and where in it the first word begins (s)."""
+    first, last = spoken.words[0][1], spoken.words[-1][2]
+    begin = max(0, round((first - MARGIN_S) * RATE))
+    samples = spoken.samples[begin : round((last + MARGIN_S) * RATE)].astype(np.float64)
+    samples *= LOUDNESS / np.sqrt(np.mean(samples**2))
+    fade = np.linspace(0, 1, round(MARGIN_S / 2 * RATE))
+    samples[: len(fade)] *= fade
+    samples[-len(fade) :] *= fade[::-1]
+    return samples, first - begin / RATE
+
+
+def assemble(name: str, voices: dict[str, str], lines: list[Line], *, stereo: bool) -> tuple[np.ndarray, dict]:
+    """Lay the turns one after the other.
+
+    Returns:
+        int16 samples of shape (channels, n), and the truth with times in ms.
+    """
+    draw = random.Random(name)  # noqa: S311 pauses, not secrets
+    speakers = list(voices)
+    pieces: list[tuple[int, int, np.ndarray]] = []
+    turns: list[dict] = []
+    clock = finished = LEAD_S
+    for index, line in enumerate(lines):
+        if index:
+            clock += -draw.uniform(*OVERLAP_S) if line.overlaps else draw.uniform(*TURN_PAUSE_S)
+        channel = speakers.index(line.speaker) if stereo else 0
+        words: list[dict] = []
+        for sentence in re.findall(r"[^.?!]+[.?!]", line.text):
+            if words:
+                clock += draw.uniform(*SENTENCE_PAUSE_S)
+            spoken = speak(sentence.strip(), voices[line.speaker])
+            samples, lead = _cut(spoken)
+            pieces.append((channel, round((clock - lead) * RATE), samples))
+            shift = clock - spoken.words[0][1]
+            words += [
+                {"text": text, "start_ms": round((start + shift) * 1000), "end_ms": round((end + shift) * 1000)}
+                for text, start, end in spoken.words
+            ]
+            clock = shift + spoken.words[-1][2]
+        finished = clock = max(finished, clock)
+        turns.append(
+            {
+                "speaker": line.speaker,
+                "channel": channel,
+                "text": line.text,
+                "start_ms": words[0]["start_ms"],
+                "end_ms": words[-1]["end_ms"],
+                "words": words,
+            }
+        )
+    track = np.zeros((len(speakers) if stereo else 1, round((clock + TAIL_S) * RATE)))
+    for channel, start, samples in pieces:
+        track[channel, start : start + len(samples)] += samples
+    audio = np.clip(np.round(track), -32768, 32767).astype(np.int16)
+    truth = {
+        "recording": f"{name}.flac",
+        "duration_ms": round(audio.shape[1] * 1000 / RATE),
+        "sample_rate": RATE,
+        "channels": audio.shape[0],
+        "voices": voices,
+        "turns": turns,
+    }
+    return audio, truth
+
+
+def write_flac(path: Path, audio: np.ndarray) -> None:
+    """Write int16 samples of shape (channels, n) as FLAC."""
+    with av.open(str(path), "w", options={"fflags": "+bitexact"}) as container:
+        layout = "stereo" if len(audio) == 2 else "mono"
+        stream = container.add_stream("flac", rate=RATE, layout=layout, options={"compression_level": "12"})
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(audio.T).reshape(1, -1), format="s16", layout=layout)
+        frame.sample_rate = RATE
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+
+
+def make(name: str, folder: Path) -> None:
+    """Write `<name>.flac` and `<name>.json` into the folder."""
+    voices, lines = read_script(HERE / "scripts" / f"{name}.txt")
+    audio, truth = assemble(name, voices, lines, stereo=STEREO[name])
+    write_flac(folder / f"{name}.flac", audio)
+    (folder / f"{name}.json").write_text(_tidy(truth))
+
+
+def _tidy(truth: dict) -> str:
+    """JSON with a word a line, so that a change shows as one."""
+    text = json.dumps(truth, indent=1)
+    return (
+        re.sub(r"\{\s+(\"text\": \".*\"),\s+(\"start_ms\": \d+),\s+(\"end_ms\": \d+)\s+\}", r"{\1, \2, \3}", text)
+        + "\n"
+    )
+
+
+def main() -> None:
+    """Read the command line and make what it names."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--to", type=Path, default=HERE, help="folder to write into (default: data/)")
+    folder = parser.parse_args().to
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in STEREO:
+        make(name, folder)
+
+
+if __name__ == "__main__":
+    main()
