@@ -107,13 +107,14 @@ def assemble(name: str, voices: dict[str, str], lines: list[Line], *, stereo: bo
                 "words": words,
             }
         )
-    track = np.zeros((len(speakers) if stereo else 1, round((clock + TAIL_S) * RATE)))
+    duration_ms = round((clock + TAIL_S) * 1000)
+    track = np.zeros((len(speakers) if stereo else 1, duration_ms * RATE // 1000))
     for channel, start, samples in pieces:
         track[channel, start : start + len(samples)] += samples
     audio = np.clip(np.round(track), -32768, 32767).astype(np.int16)
     truth = {
         "recording": f"{name}.flac",
-        "duration_ms": round(audio.shape[1] * 1000 / RATE),
+        "duration_ms": duration_ms,
         "sample_rate": RATE,
         "channels": audio.shape[0],
         "voices": voices,
