@@ -1,0 +1,55 @@
+"""df.vox: analysis and plots as methods of a DataFrame. It only delegates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@pd.api.extensions.register_dataframe_accessor("vox")
+class Vox:
+    """`df.vox` of a DataFrame that voxframe loaded, or of one with the same columns.
+
+    Args:
+        df: The DataFrame.
+
+    Example:
+        >>> import voxframe
+        >>> words = voxframe.load_words({"id": "a", "words": [{"text": "Hi", "start": 0, "end": 400, "speaker": "A"}]})
+        >>> words.vox.talk_time()["talk_s"].to_list()
+        [0.4]
+    """
+
+    def __init__(self, df: pd.DataFrame) -> None:
+        self._df = df
+
+    def talk_time(self) -> pd.DataFrame:
+        """Talk time per transcript and speaker: `voxframe.analysis.talk_time`."""
+        from voxframe import analysis
+
+        return analysis.talk_time(self._df)
+
+    def turns(self, *, pause_ms: float | None = None) -> pd.DataFrame:
+        """Words grouped into turns: `voxframe.analysis.turns`."""
+        from voxframe import analysis
+
+        return analysis.turns(self._df, pause_ms=pause_ms)
+
+    def timeline(
+        self, ax: Axes | None = None, *, speakers: Sequence[str] | None = None, colors: Sequence[str] | None = None
+    ) -> Axes:
+        """Who speaks when: `voxframe.plots.timeline`."""
+        from voxframe import plots
+
+        return plots.timeline(self._df, ax, speakers=speakers, colors=colors)
+
+    def plot_talk_time(self, ax: Axes | None = None) -> Axes:
+        """Talk time as bars: `voxframe.plots.talk_time`."""
+        from voxframe import plots
+
+        return plots.talk_time(self._df, ax)
