@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ def new_axes(width: float, height: float) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def voice_colors(names: Sequence[object]) -> list[str]:
+    """A colour for each speaker: the same speakers get the same colours in every plot, whatever their order there."""
+    place = {name: n for n, name in enumerate(sorted(names, key=lambda name: (not isinstance(name, str), str(name))))}
+    return [COLORS[place[name] % len(COLORS)] for name in names]
 
 
 def shown_names(names: Iterable[object], longest: int = 24) -> list[str]:
@@ -45,23 +51,22 @@ def name_lanes(ax: Axes, names: Iterable[object]) -> None:
     ax.set_yticks(range(len(labels)), labels)
     for label in ax.get_yticklabels():
         label.set_parse_math(False)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_ylim(max(1, len(labels)) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
     ax.spines[["left", "right", "top"]].set_visible(False)
 
 
-def clock(seconds: float, _position: int | None = None) -> str:
-    """Seconds as m:ss, or h:mm:ss from one hour on.
+def clock(seconds: float, *, hours: bool = False) -> str:
+    """Seconds as m:ss, or as h:mm:ss from one hour on and where `hours` says so.
 
     Example:
-        >>> clock(75), clock(3675)
-        ('1:15', '1:01:15')
+        >>> clock(75), clock(75, hours=True), clock(3675)
+        ('1:15', '0:01:15', '1:01:15')
     """
-    whole = round(seconds)
-    hours, minutes = divmod(abs(whole) // 60, 60)
-    sign = "-" if whole < 0 else ""
-    rest = f"{minutes:02d}:{abs(whole) % 60:02d}" if hours else f"{minutes}:{abs(whole) % 60:02d}"
-    return f"{sign}{hours}:{rest}" if hours else f"{sign}{rest}"
+    minutes, second = divmod(round(seconds), 60)
+    if hours or minutes >= 60:
+        return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
+    return f"{minutes}:{second:02d}"
 
 
 def clock_axis(ax: Axes, seconds: float) -> None:
@@ -72,4 +77,4 @@ def clock_axis(ax: Axes, seconds: float) -> None:
     while seconds / step > 8:
         step *= 2
     ax.xaxis.set_major_locator(MultipleLocator(step))
-    ax.xaxis.set_major_formatter(FuncFormatter(clock))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: clock(tick, hours=seconds >= 3600)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from voxframe import analysis
-from voxframe.plots.style import COLORS, clock, clock_axis, name_lanes, new_axes
+from voxframe.plots.style import clock, clock_axis, name_lanes, new_axes, voice_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         raise ValueError(f"talk_time draws one transcript, the DataFrame has {count}; pick one of them first")
     ax = ax if ax is not None else new_axes(7, 1.0 + 0.4 * max(1, len(table)))
     seconds = table["talk_s"].to_list()
-    ax.barh(range(len(table)), seconds, height=0.72, color=[COLORS[n % len(COLORS)] for n in range(len(table))])
+    ax.barh(range(len(table)), seconds, height=0.72, color=voice_colors(table["speaker"].to_list()))
     for y, (length, share) in enumerate(zip(seconds, table["share"], strict=True)):
         ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
     name_lanes(ax, table["speaker"])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.columns import require, voices
-from voxframe.plots.style import COLORS, clock_axis, name_lanes, new_axes
+from voxframe.plots.style import clock_axis, name_lanes, new_axes, voice_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def timeline(
     known = np.isfinite(start) & np.isfinite(end) & (end >= start)
     last = float(end[known].max()) if known.any() else 0.0
     ax = ax if ax is not None else new_axes(10, 1.2 + 0.45 * max(1, len(shown)))
-    palette = COLORS if colors is None else tuple(colors)
+    palette = voice_colors(shown) if colors is None else list(colors)
     for y, n in enumerate(order):
         rows = known & (lane == n)
         bars = _bars(start[rows], end[rows], y, last * _RESOLUTION)
