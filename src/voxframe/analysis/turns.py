@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 
@@ -56,7 +58,8 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None) -> pd.DataFrame
         begins[1:] |= start[1:] - end[:-1] > pause_ms
     first = np.flatnonzero(begins)
     text = given["text"].fillna("").astype(object).to_numpy()
-    texts = [" ".join(filter(None, text[a:b])) for a, b in zip(first, [*first[1:], len(given)], strict=True)]
+    edges = np.r_[first, len(given)]
+    texts = [" ".join(filter(None, text[a:b])) for a, b in pairwise(edges)]
     new_transcript = np.flatnonzero(np.r_[True, np.diff(transcript[first]) != 0]) if len(first) else first
     sizes = np.diff(np.r_[new_transcript, len(first)])
     return pd.DataFrame(
@@ -67,7 +70,7 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None) -> pd.DataFrame
             "text": texts,
             "start_ms": start[first],
             "end_ms": np.maximum.reduceat(end, first) if len(first) else end,
-            "word_count": np.diff(np.r_[first, len(given)]),
+            "word_count": np.diff(edges),
         }
     ).astype(
         {

@@ -1,0 +1,32 @@
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from voxframe import analysis, plots
+
+mpl.use("agg")
+
+_TURNS = pd.DataFrame(
+    {"transcript_id": "t", "speaker": ["A", "B"], "text": "hi", "start_ms": [0, 60_000], "end_ms": [60_000, 80_000]}
+)
+
+
+def test_bars_say_time_and_share() -> None:
+    """Each speaker's bar is as long as their talk time, labelled with it and the share."""
+    ax = plots.talk_time(_TURNS, Figure().subplots())
+    assert [bar.get_width() for bar in ax.patches] == [60.0, 20.0]
+    assert [text.get_text() for text in ax.texts] == ["1:00 (75%)", "0:20 (25%)"]
+    ax.figure.canvas.draw()
+
+
+def test_it_takes_a_talk_time_table_too() -> None:
+    """What analysis.talk_time gives is drawn as it is."""
+    ax = plots.talk_time(analysis.talk_time(_TURNS), Figure().subplots())
+    assert [text.get_text() for text in ax.texts] == ["1:00 (75%)", "0:20 (25%)"]
+
+
+def test_talk_time_of_several_transcripts_is_refused() -> None:
+    """One picture is about one transcript."""
+    with pytest.raises(ValueError, match="has 2"):
+        plots.talk_time(_TURNS.assign(transcript_id=["t", "u"]))
