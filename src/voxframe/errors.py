@@ -2,7 +2,9 @@
 
     VoxframeError
     ├── SettingsError(ValueError)          a setting is missing or cannot be used
-    ├── OptionError(ValueError)            an option of a job is wrong; nothing was sent
+    ├── OptionError(ValueError)            an option or argument is wrong; nothing was sent
+    ├── AudioError(OSError)                audio that cannot be read or sent; nothing was sent
+    │   └── AudioNotFoundError(FileNotFoundError)
     ├── MissingExtraError(ImportError)     an optional part is not installed
     ├── PayloadError(ValueError)           service data that cannot be read at all
     ├── CorpusError                        a corpus directory cannot be used
@@ -10,12 +12,13 @@
     └── ServiceError                       the service, or the way to it
         ├── ServiceUnreachableError(ConnectionError)
         ├── ServiceTimeoutError(TimeoutError)
-        └── APIError                       an HTTP answer that is not 2xx: status, method, path, request_id
-            ├── BadRequestError            400
-            ├── AuthenticationError        401
+        └── APIError                       an HTTP answer of no use: status, method, path, request_id
+            ├── BadRequestError            400, and other refusals
+            ├── AuthenticationError        401, 403
             ├── NotFoundError(LookupError) 404
             ├── RateLimitError             429, with retry_after
-            └── ServerError                500 and above
+            ├── ServerError                500 and above
+            └── UnreadableAnswerError      2xx, but cut short or not what the interface says
 
 Each message says what was given, what is allowed and what to do next, and none holds a key.
 """
@@ -32,7 +35,15 @@ class SettingsError(VoxframeError, ValueError):
 
 
 class OptionError(VoxframeError, ValueError):
-    """An option of a transcription job is wrong. Raised before anything is uploaded or paid for."""
+    """An option or argument is wrong. Raised before anything is uploaded or paid for."""
+
+
+class AudioError(VoxframeError, OSError):
+    """Audio that cannot be read or sent. Raised before anything is sent, or when a file changes under the upload."""
+
+
+class AudioNotFoundError(AudioError, FileNotFoundError):
+    """There is no such audio file."""
 
 
 class MissingExtraError(VoxframeError, ImportError):
@@ -71,7 +82,14 @@ class TranscriptError(VoxframeError):
 
 
 class ServiceError(VoxframeError):
-    """The service, or the way to it, failed."""
+    """The service, or the way to it, failed.
+
+    Attributes:
+        may_have_arrived: Whether the service may have acted on the request. Where it is False, asking again is safe
+            even for a request that costs money.
+    """
+
+    may_have_arrived: bool = True
 
 
 class ServiceUnreachableError(ServiceError, ConnectionError):
@@ -79,7 +97,7 @@ class ServiceUnreachableError(ServiceError, ConnectionError):
 
 
 class ServiceTimeoutError(ServiceError, TimeoutError):
-    """The service did not answer in time."""
+    """The service did not answer in time, or a job was not finished in the time allowed."""
 
 
 class APIError(ServiceError):
@@ -103,22 +121,33 @@ class APIError(ServiceError):
 
 
 class BadRequestError(APIError):
-    """400: the request is invalid."""
+    """400, and other refusals: the request is invalid."""
+
+    may_have_arrived = False
 
 
 class AuthenticationError(APIError):
-    """401: the key is missing or invalid."""
+    """401 or 403: the key is missing, invalid or not allowed to do this."""
+
+    may_have_arrived = False
 
 
 class NotFoundError(APIError, LookupError):
     """404: there is no such resource."""
 
+    may_have_arrived = False
+
 
 class RateLimitError(APIError):
     """429: too many requests. `retry_after` is in seconds, or None."""
 
+    may_have_arrived = False
     retry_after: float | None = None
 
 
 class ServerError(APIError):
     """500 and above: the service has a problem."""
+
+
+class UnreadableAnswerError(APIError):
+    """An answer that says success, but was cut short or is not what the interface describes."""
