@@ -1,0 +1,177 @@
+"""A real browser on loopback: headless Chromium, JupyterLab, and a small server for pages.
+
+Environment: BROWSER_PATH names a Chromium binary (default: the first on PATH), BROWSER_SHOTS a folder for screenshots
+(default: a temporary one).
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+#: Longest wait for a server, a kernel or a page on a slow, shared machine.
+BOOT_S = 90
+
+_FLAGS = [
+    "--no-sandbox",  # Chromium refuses to run as root with it, and tests run as root in containers
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--autoplay-policy=no-user-gesture-required",
+    "--mute-audio",
+]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab: its address, its token, and the folder it serves."""
+
+    base: str
+    token: str
+    folder: Path
+
+
+def _chromium() -> str | None:
+    named = os.environ.get("BROWSER_PATH")
+    return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# Module scope: sync_playwright keeps an event loop running in this thread, in which no other test should find itself.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
+    binary = _chromium()
+    if binary is None:
+        pytest.skip("no Chromium found; install chromium or set BROWSER_PATH")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=binary, args=_FLAGS, headless=True)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
+    """A page that reaches loopback only. The test fails where it threw an error or asked for anything else."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+
+    def outside(route: Route) -> None:
+        faults.append(f"asked for {route.request.url}")
+        route.abort()
+
+    page.route(re.compile(r"^(https?|wss?)://(?!127\.0\.0\.1[:/])"), outside)
+    yield page
+    shots = Path(os.environ.get("BROWSER_SHOTS", tmp_path))
+    page.screenshot(path=shots / f"{request.node.name}.png")
+    context.close()
+    assert not faults
+
+
+@contextlib.contextmanager
+def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) -> Iterator[None]:
+    """A server as a process group of its own (kernels are its children), up to its first answer."""
+    log = folder / "server.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, env=env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + BOOT_S
+        while True:
+            try:
+                urllib.request.urlopen(url, timeout=2).close()
+                break
+            except OSError:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    pytest.fail(f"{command[2]} did not start:\n{log.read_text()[-3000:]}")
+                time.sleep(0.2)
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """JupyterLab with settings, kernels and voxframe data of its own."""
+    folder, home = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("jupyter")
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    # No "Jupyter news?" question over the page.
+    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
+    own = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "run",
+        "IPYTHONDIR": "ipython",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "VOXFRAME_DATA_DIR": "voxframe",
+    }
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "VOXFRAME", "MPL"))}
+    env |= {name: str(home / part) for name, part in own.items()}
+    port, token = _free_port(), secrets.token_hex(16)
+    base = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
+    command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}", "--ServerApp.port_retries=0"]
+    command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command += ["--LabApp.expose_app_in_browser=True"]
+    with _running(command, f"{base}/api", home, env):
+        yield Lab(base, token, folder)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[dict[str, tuple[str, bytes]]], str]]:
+    """Serve bodies on loopback: `serve({"/": ("text/html", b"...")})` returns the base address."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(bodies: dict[str, tuple[str, bytes]]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                kind, body = bodies.get(self.path, ("text/plain", b""))
+                self.send_response(200 if self.path in bodies else 404)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
