@@ -1,0 +1,85 @@
+"""The embedded service as an ASGI application: its routes, and an error object for everything that goes wrong."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from voxframe.local import routes
+from voxframe.local.gate import LOOPBACK, Gate, failure
+from voxframe.local.jobs import Jobs
+from voxframe.local.places import Places
+from voxframe.local.runner import Runner
+
+_log = logging.getLogger("voxframe.local")
+
+
+def make_app(
+    places: Places,
+    key: str,
+    *,
+    llm_prefix: str = "llm",
+    allowed_origins: frozenset[str] = frozenset(),
+    hosts: frozenset[str] | None = LOOPBACK,
+) -> Starlette:
+    """Make the application. Work on jobs begins and ends with its lifespan.
+
+    Args:
+        places: The data directory.
+        key: The key every request must carry.
+        llm_prefix: First path segment of the language-model endpoints.
+        allowed_origins: Origins, as `addresses.origin` spells them, to fetch media from wherever they resolve to.
+        hosts: Host names the service answers under; None for any.
+    """
+    places.make()
+    jobs = Jobs(places.database)
+    runner = Runner(jobs, places, allowed_origins)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        runner.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(runner.stop)
+            jobs.close()
+
+    app = Starlette(
+        routes=[
+            Route("/v2/upload", routes.upload, methods=["POST"]),
+            Route("/v2/transcript", routes.create, methods=["POST"]),
+            Route("/v2/transcript", routes.listing, methods=["GET"]),
+            Route("/v2/transcript/{transcript_id}", routes.show, methods=["GET"]),
+            Route("/v2/transcript/{transcript_id}", routes.delete, methods=["DELETE"]),
+            Route("/v2/transcript/{transcript_id}/{view}", routes.view, methods=["GET"]),
+            Route(f"/{llm_prefix}/v3/{{rest:path}}", routes.no_language_model, methods=["GET", "POST", "DELETE"]),
+            Route("/v2/realtime/{rest:path}", routes.no_streaming, methods=["GET", "POST"]),
+        ],
+        middleware=[Middleware(Gate, key=key, hosts=hosts)],
+        exception_handlers={HTTPException: _http_error, 500: _fault},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    app.state.service = routes.Service(places, jobs, runner, key, hosts)
+    return app
+
+
+def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = "Not found" if error.status_code == 404 and error.detail == "Not Found" else error.detail
+    return failure(error.status_code, message, dict(error.headers or {}))
+
+
+def _fault(request: Request, error: Exception) -> Response:
+    # The log of the server shows the traceback; a client learns that it is not its own fault.
+    _log.error("%s %s failed: %s", request.method, request.url.path, type(error).__name__)
+    return failure(500, "Server error: the embedded service failed on this request; its log says why")

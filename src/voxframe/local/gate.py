@@ -1,0 +1,80 @@
+"""Who may talk to the service: the right key, a host name that is ours, and no foreign web page."""
+
+from __future__ import annotations
+
+import hmac
+import time
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+#: Names under which a service that is bound to loopback answers. A foreign name that points here is a web page's trick.
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+# A refused body is read up to here before the answer: a client that still sends would see a reset connection instead.
+_DRAIN_BYTES, _DRAIN_SECONDS = 64 << 20, 5.0
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without the port.
+
+    Example:
+        >>> host_name("[::1]:8000"), host_name("LOCALHOST:8000")
+        ('::1', 'localhost')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower().rstrip(".")
+
+
+def failure(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """An error answer of the interface."""
+    return JSONResponse({"error": message}, status, headers)
+
+
+async def drain(receive: Receive) -> None:
+    """Read the rest of a request body and forget it, within bounds."""
+    size, until = 0, time.monotonic() + _DRAIN_SECONDS
+    while size < _DRAIN_BYTES and time.monotonic() < until:
+        message = await receive()
+        size += len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
+
+
+class Gate:
+    """ASGI middleware that lets a request through or answers 400, 401 or 403.
+
+    Args:
+        app: What lies behind.
+        key: The key that every request must carry as its `Authorization` header.
+        hosts: Host names the service answers under; None for any.
+    """
+
+    def __init__(self, app: ASGIApp, key: str, hosts: frozenset[str] | None = LOOPBACK) -> None:
+        self._app = app
+        self._key = key.encode()
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        if refusal is None:
+            await self._app(scope, receive, send)
+            return
+        await drain(receive)
+        await refusal(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self._hosts is not None and host_name(host) not in self._hosts:
+            allowed = ", ".join(sorted(self._hosts))
+            return failure(
+                400, f"this service answers under the host names {allowed} only, not under the one in the Host header"
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and origin.decode("latin-1") != f"{scope['scheme']}://{host}":
+            return failure(403, "a web page of another origin may not use this service")
+        if not hmac.compare_digest(headers.get(b"authorization", b""), self._key):
+            return failure(401, "Authentication error, API token missing/invalid")
+        return None

@@ -1,0 +1,224 @@
+"""The endpoints: what each takes from a request, asks of the jobs, and answers."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, TypedDict
+from urllib.parse import urlencode, urlsplit
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from voxframe.local import asked, wire
+from voxframe.local.bodies import read_json, save_upload
+from voxframe.local.gate import host_name
+from voxframe.local.jobs import STATUSES, Job, Jobs
+from voxframe.local.places import Places
+from voxframe.local.runner import Runner
+from voxframe.options import LIST_LIMIT
+
+_log = logging.getLogger("voxframe.local")
+_UPLOAD = re.compile(r"/upload/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_DEFAULT_LIMIT = 10
+UNKNOWN_ID = "Transcript lookup error, transcript id not found"
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the endpoints work with."""
+
+    places: Places
+    jobs: Jobs
+    runner: Runner
+    key: str = field(repr=False)
+    hosts: frozenset[str] | None
+
+    @property
+    def owner(self) -> str:
+        """Stands for the key where uploads are noted."""
+        return hashlib.sha256(b"voxframe upload " + self.key.encode()).hexdigest()
+
+    def job(self, job_id: str) -> Job:
+        """The job of that id.
+
+        Raises:
+            HTTPException: 404, there is none.
+        """
+        job = self.jobs.get(job_id)
+        if job is None:
+            raise HTTPException(404, UNKNOWN_ID)
+        return job
+
+    def result(self, job: Job) -> dict[str, Any] | None:
+        """Result fields of a job that is completed."""
+        if job.status != "completed" or job.deleted:
+            return None
+        try:
+            result: dict[str, Any] = orjson.loads(self.places.result(job.id).read_bytes())
+        except FileNotFoundError:  # deleted a moment ago, or by hand
+            raise HTTPException(404, "the result of this transcript is no longer there") from None
+        return result
+
+    def upload_of(self, url: str) -> str | None:
+        """The upload that an address of this service names. The port may be that of an earlier start."""
+        parts = urlsplit(url)
+        ours = self.hosts is None or host_name(parts.netloc) in self.hosts
+        match = _UPLOAD.fullmatch(parts.path) if ours else None
+        return match[1] if match else None
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _base_url(request: Request) -> str:
+    return f"{request.url.scheme}://{request.headers['host']}"
+
+
+def _json(content: object, status: int = 200) -> Response:
+    return Response(orjson.dumps(content), status, media_type="application/json")
+
+
+async def upload(request: Request) -> Response:
+    """POST /v2/upload: bytes to a file, answered with its address."""
+    service = _service(request)
+    upload_id = await save_upload(request, service.places)
+    await run_in_threadpool(service.jobs.add_upload, upload_id, service.owner)
+    return _json({"upload_url": f"{_base_url(request)}/upload/{upload_id}"})
+
+
+async def create(request: Request) -> Response:
+    """POST /v2/transcript: a job, queued."""
+    body = await read_json(request)
+    return _json(await run_in_threadpool(_create, _service(request), body))
+
+
+def _create(service: Service, body: object) -> dict[str, Any]:
+    try:
+        fields = asked.read(body)
+    except asked.Refused as refused:
+        raise HTTPException(400, str(refused)) from None
+    job = service.jobs.add(fields, service.upload_of(fields["audio_url"]), service.owner, service.places.job)
+    service.runner.wake()
+    _log.info("job %s: queued", job.id)
+    return wire.transcript(job, None)
+
+
+def show(request: Request) -> Response:
+    """GET /v2/transcript/{id}."""
+    service = _service(request)
+    job = service.job(request.path_params["transcript_id"])
+    return _json(wire.transcript(job, service.result(job)))
+
+
+def delete(request: Request) -> Response:
+    """DELETE /v2/transcript/{id}: media and result leave the disk; work under way stops."""
+    service = _service(request)
+    job = service.job(request.path_params["transcript_id"])
+    result = service.result(job) if service.places.result(job.id).exists() else None
+    unused = service.jobs.delete(job.id, wire.kept(result))
+    shutil.rmtree(service.places.job(job.id), ignore_errors=True)
+    for media in unused:
+        (service.places.root / media).unlink(missing_ok=True)
+    service.runner.wake()
+    _log.info("job %s: deleted", job.id)
+    return _json(wire.transcript(service.job(job.id), None))
+
+
+def listing(request: Request) -> Response:
+    """GET /v2/transcript: a page of jobs, newest first."""
+    service, query = _service(request), request.query_params
+    filters = _filters(query.get)
+    limit = _limit(query.get("limit"))
+    before, after = (_place(service, query.get(name), name) for name in ("before_id", "after_id"))
+    page = service.jobs.page(limit, **filters, before=before, after=after)
+    base = _base_url(request)
+    kept = {name: str(value) for name, value in filters.items() if value}
+
+    def link(**more: str) -> str:
+        return f"{base}/v2/transcript?{urlencode({'limit': limit, **kept, **more})}"
+
+    here = {name: query[name] for name in ("before_id", "after_id") if query.get(name)}
+    return _json(
+        {
+            "page_details": {
+                "limit": limit,
+                "result_count": page.total,
+                "current_url": link(**here),
+                "prev_url": link(before_id=page.jobs[-1].id) if page.older else None,
+                "next_url": link(after_id=page.jobs[0].id) if page.newer else None,
+            },
+            "transcripts": [wire.list_item(job, base) for job in page.jobs],
+        }
+    )
+
+
+def _limit(text: str | None) -> int:
+    if not text:
+        return _DEFAULT_LIMIT
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= LIST_LIMIT:
+        raise HTTPException(400, f"limit must be a whole number from 1 to {LIST_LIMIT}, not {text!r}")
+    return int(text)
+
+
+class _Filters(TypedDict):
+    status: str | None
+    created_on: str | None
+    throttled_only: bool
+
+
+def _filters(given: Callable[[str], str | None]) -> _Filters:
+    """The list filters of a query, in the spellings that clients use."""
+    status = (given("status") or "").rpartition(".")[2].lower() or None
+    if status is not None and status not in STATUSES:
+        raise HTTPException(400, f"status must be one of {', '.join(STATUSES)}, not {given('status')!r}")
+    created_on = given("created_on") or None
+    if created_on is not None:
+        try:
+            created_on = date.fromisoformat(created_on).isoformat()
+        except ValueError:
+            raise HTTPException(400, f"created_on must be a date written YYYY-MM-DD, not {created_on!r}") from None
+    throttled = (given("throttled_only") or "false").lower()
+    if throttled not in ("true", "false", "1", "0"):
+        raise HTTPException(400, f"throttled_only must be true or false, not {given('throttled_only')!r}")
+    return {"status": status, "created_on": created_on, "throttled_only": throttled in ("true", "1")}
+
+
+def _place(service: Service, job_id: str | None, name: str) -> int | None:
+    if not job_id:
+        return None
+    job = service.jobs.get(job_id)
+    if job is None:
+        raise HTTPException(400, f"{name}: {UNKNOWN_ID}")
+    return job.seq
+
+
+def view(request: Request) -> Response:
+    """GET /v2/transcript/{id}/{view}: what is derived from a finished transcript."""
+    raise HTTPException(404)
+
+
+def no_language_model(_: Request) -> Response:
+    """The language-model endpoints, which this version has not."""
+    raise HTTPException(
+        400,
+        "this version of the embedded service cannot do language-model operations; "
+        "point base_url at a service that can",
+    )
+
+
+def no_streaming(_: Request) -> Response:
+    """The streaming endpoints, which this version has not."""
+    raise HTTPException(
+        400, "this version of the embedded service cannot do streaming; point base_url at a service that can"
+    )

@@ -1,0 +1,224 @@
+"""Starts the embedded service: its key, its socket, its log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from voxframe import settings
+from voxframe.errors import MissingExtraError, SettingsError
+from voxframe.local.addresses import origin
+from voxframe.local.gate import LOOPBACK
+from voxframe.local.places import Places
+
+_log = logging.getLogger("voxframe.local")
+_ENDINGS = 1.0  # seconds between two looks at whether the parent lives
+
+
+def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    data_dir: Path | str | None = None,
+    api_key: str | None = None,
+    llm_prefix: str | None = None,
+    allow_origin: Sequence[str] = (),
+    parent_pipe: bool = False,
+) -> None:
+    """Run the embedded service until it is stopped (Ctrl-C, SIGTERM).
+
+    Args:
+        host: Address to bind. With any but a loopback address, others on the network can reach the service; they still
+            need the key.
+        port: Port to bind; 0 takes a free one.
+        data_dir: Where jobs, media, results and the key are kept; default: `service` in voxframe's data directory.
+        api_key: Key that requests must carry; default: the environment's VOXFRAME_API_KEY, else one made once and kept
+            in the file `key` of `data_dir`.
+        llm_prefix: First path segment of the language-model endpoints; default: VOXFRAME_LLM_PREFIX, else "llm".
+        allow_origin: Origins such as "http://127.0.0.1:9000" to fetch media from although they are not on the public
+            internet.
+        parent_pipe: Write one JSON line with the address to standard output once ready, and end with standard input.
+
+    Raises:
+        SettingsError: A setting cannot be used.
+        MissingExtraError: The extra `local` is not installed.
+    """
+    try:
+        import uvicorn
+
+        from voxframe.local.app import make_app
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("voxframe"):
+            raise
+        raise MissingExtraError("local", "The embedded service") from error
+
+    found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
+    places = Places(Path(data_dir).expanduser().absolute() if data_dir is not None else found.data_dir / "service")
+    try:
+        places.make()
+    except OSError as error:
+        raise SettingsError(
+            f"the data directory {places.root} cannot be used ({error.strerror}); name another with --data-dir"
+        ) from error
+    key, key_file = (found.api_key.reveal(), None) if found.api_key else _kept_key(places)
+    listener = _bind(host, port)
+    address = _address(listener)
+    app = make_app(
+        places,
+        key,
+        llm_prefix=found.llm_prefix,
+        allowed_origins=frozenset(_origin(text) for text in allow_origin),
+        hosts=_hosts(host),
+    )
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            where = f"its key is in {key_file}" if key_file else "its key is the one you gave"
+            _log.info("serving at %s, data in %s; %s", address, places.root, where)
+            if parent_pipe:
+                sys.stdout.write(
+                    json.dumps({"base_url": address, "api_key_file": str(key_file) if key_file else None}) + "\n"
+                )
+                sys.stdout.flush()
+
+    # One loop and one parser, whatever else is installed: no difference between machines.
+    config = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    server = Server(config)
+    if parent_pipe:
+        threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
+    server.run(sockets=[listener])
+
+
+def _end_with_parent(server: object) -> None:
+    """Stop when standard input ends, or when the parent is gone but someone else holds its end of the pipe open."""
+    parent = os.getppid()
+    ended = threading.Event()
+
+    def read() -> None:
+        while os.read(0, 4096):
+            pass
+        ended.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    while not ended.wait(_ENDINGS) and os.getppid() == parent:
+        pass
+    server.should_exit = True  # type: ignore[attr-defined]
+    time.sleep(10)
+    os._exit(1)  # a request or a job would not let go
+
+
+def _kept_key(places: Places) -> tuple[str, Path]:
+    """The key that is kept in the data directory, made if there is none, and its file."""
+    try:
+        key = places.key.read_text().strip()
+    except FileNotFoundError:
+        key = ""
+    if not key:
+        fresh = places.root / f".key-{secrets.token_hex(8)}"
+        descriptor = os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(24) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(fresh, places.key)  # where two processes start at once, one key wins
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+        key = places.key.read_text().strip()
+    return key, places.key
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name != "nt":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise SettingsError(f"cannot serve at {host}, port {port} ({error}); try --port 0 for a free one") from error
+    return listener
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _hosts(host: str) -> frozenset[str] | None:
+    """Host names to answer under: the loopback ones; where others on the network are meant to come, any."""
+    return LOOPBACK if host in LOOPBACK else None
+
+
+def _origin(text: str) -> str:
+    try:
+        return origin(text)
+    except ValueError as error:
+        raise SettingsError(f"--allow-origin takes an origin such as http://127.0.0.1:9000: {error}") from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`python -m voxframe.local`: parse the arguments and serve.
+
+    Returns:
+        Exit status.
+    """
+    parser = argparse.ArgumentParser(
+        prog="voxframe serve", description="Run the embedded speech service on this machine."
+    )
+    add_arguments(parser)
+    parser.add_argument("--parent-pipe", action="store_true", help=argparse.SUPPRESS)
+    given = vars(parser.parse_args(argv))
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
+    try:
+        serve(**given)
+    except (SettingsError, MissingExtraError) as error:
+        sys.stderr.write(f"voxframe serve: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `voxframe serve`; their names are those of the arguments of `serve`."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to bind (default: this machine only)")
+    parser.add_argument("--port", type=int, default=8000, help="port to bind, 0 for a free one (default: 8000)")
+    parser.add_argument("--data-dir", type=Path, help="where jobs, media, results and the key are kept")
+    parser.add_argument(
+        "--api-key", help="key that requests must carry; better in VOXFRAME_API_KEY, where no other process sees it"
+    )
+    parser.add_argument("--llm-prefix", help="first path segment of the language-model endpoints (default: llm)")
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="fetch media from this origin too, such as http://127.0.0.1:9000, although it is not public; may be repeated",
+    )
