@@ -1,0 +1,196 @@
+"""Corpus: a directory of transcripts that is read back without asking the service again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from voxframe import frames, settings
+from voxframe.corpus.store import Store
+from voxframe.errors import CorpusError
+from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+
+#: Exports of a transcript that are kept beside it, each a table of the same name.
+EXPORTS = ("sentences", "paragraphs")
+
+#: Statuses after which a transcript does not change any more.
+FINAL = frozenset({"completed", "error"})
+
+_LEADING = "transcripts"
+
+
+class Corpus:
+    """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
+
+    The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
+    where a Parquet file is missing, damaged or from another version it is made again from the raw payload.
+
+    Args:
+        path: The directory. None is the default corpus, in voxframe's data directory (`VOXFRAME_DATA_DIR`).
+
+    Example:
+        >>> import tempfile
+        >>> corpus = Corpus(tempfile.mkdtemp())
+        >>> payload = b'{"id": "a1", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 90}]}'
+        >>> _ = corpus.put("a1", payload)
+        >>> corpus.table("words")["text"].to_list()
+        ['Hi']
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = settings.resolve().data_dir / "corpus" if path is None else Path(path)
+        self._store = Store(self.path)
+
+    def __repr__(self) -> str:
+        return f"Corpus({str(self.path)!r})"
+
+    def __contains__(self, transcript_id: object) -> bool:
+        """Whether the transcript is here in a final status (completed or error)."""
+        if not isinstance(transcript_id, str) or self._store.content(transcript_id, "transcript") is None:
+            return False
+        return is_final(self.arrow(_LEADING, transcript_id))
+
+    def put(self, transcript_id: str, raw: bytes, view: str = "transcript") -> dict[str, pa.Table]:
+        """Keep a payload and its tables, replacing older ones. The payload reaches the disk first.
+
+        Args:
+            transcript_id: Identifier of the transcript; any text, it is never used as a path as it is.
+            raw: The answer of the service, byte for byte.
+            view: What it is: "transcript", "sentences" or "paragraphs".
+
+        Returns:
+            Its tables as Arrow, by name.
+
+        Raises:
+            CorpusError: The directory cannot be written.
+            PayloadError: The payload was kept but cannot be read.
+        """
+        self._check_view(view)
+        if not isinstance(transcript_id, str) or not transcript_id:
+            raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
+        with _clear_errors(self.path):
+            self._store.put_raw(transcript_id, view, raw)
+            tables = self._make(transcript_id, view, raw)
+            self._store.put_tables(transcript_id, tables, self._content(transcript_id, view) or "")
+        return tables
+
+    def raw(self, transcript_id: str, view: str = "transcript") -> bytes:
+        """The payload byte for byte as it came.
+
+        Args:
+            transcript_id: Identifier of the transcript.
+            view: "transcript", "sentences" or "paragraphs".
+
+        Raises:
+            CorpusError: It is not here, or its file is damaged.
+        """
+        self._check_view(view)
+        raw = self._store.raw(transcript_id, view)
+        if raw is None:
+            raise self._absent(transcript_id, view)
+        return raw
+
+    def ids(self) -> list[str]:
+        """Identifiers of all transcripts here, sorted."""
+        return self._store.ids()
+
+    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+        """Every table of one transcript as DataFrames, by name; sentences and paragraphs where their exports are here.
+
+        Raises:
+            CorpusError: The transcript is not here.
+        """
+        names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self.has_export(transcript_id, view))]
+        return {name: frames.to_pandas(self.arrow(name, transcript_id), name) for name in names}
+
+    def table(self, name: str, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+        """One table over many transcripts.
+
+        Args:
+            name: Name of the table; `voxframe.describe()` lists them.
+            ids: Identifier or identifiers to read, in the order wanted. None reads all that are here (of sentences and
+                paragraphs: all whose export is here).
+
+        Returns:
+            A DataFrame with the dtypes of the data dictionary, also where there are no rows.
+
+        Raises:
+            CorpusError: A transcript is not here, or there is no such table.
+        """
+        if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
+            known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
+            raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
+        if ids is None:
+            wanted: Iterable[str] = (i for i in self.ids() if name not in EXPORTS or self.has_export(i, name))
+        else:
+            wanted = [ids] if isinstance(ids, str) else ids
+        return frames.to_pandas(frames.concat_tables([self.arrow(name, i) for i in wanted], name), name)
+
+    def has_export(self, transcript_id: str, view: str) -> bool:
+        """Whether the export ("sentences", "paragraphs") of a transcript is here."""
+        return self._store.content(transcript_id, view) is not None
+
+    def arrow(self, name: str, transcript_id: str) -> pa.Table:
+        """One table of one transcript as Arrow, made again from the raw payload where its file cannot be used.
+
+        Raises:
+            CorpusError: The transcript, or the export that the table is made from, is not here.
+        """
+        view = name if name in EXPORTS else "transcript"
+        content = self._content(transcript_id, view)
+        if content is None:
+            raise self._absent(transcript_id, view)
+        table = self._store.table(transcript_id, name, content, _LEADING if view == "transcript" else view)
+        if table is not None:
+            return table
+        tables = self._make(transcript_id, view, self.raw(transcript_id, view))
+        with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
+            self._store.put_tables(transcript_id, tables, content)
+        return tables[name]
+
+    def _make(self, transcript_id: str, view: str, raw: bytes) -> dict[str, pa.Table]:
+        """Tables of a payload, the leading one first, under the identifier it is kept by."""
+        if view == "transcript":
+            return frames.transcript_tables(raw, transcript_id=transcript_id)
+        make = frames.sentence_table if view == "sentences" else frames.paragraph_table
+        has_words = self._store.content(transcript_id, "transcript") is not None
+        table = make(raw, self.arrow("words", transcript_id) if has_words else None)
+        ids = pa.array([transcript_id] * table.num_rows, pa.string())
+        return {view: table.set_column(0, TABLES[view].arrow.field(0), ids)}
+
+    def _content(self, transcript_id: str, view: str) -> str | None:
+        """Hash of all that a table is made from: an export's word positions come from the transcript."""
+        content = self._store.content(transcript_id, view)
+        if content is None or view == "transcript":
+            return content
+        return f"{content} {self._store.content(transcript_id, 'transcript') or ''}"
+
+    def _check_view(self, view: str) -> None:
+        if view != "transcript" and view not in EXPORTS:
+            raise CorpusError(f"a corpus keeps transcript, {', '.join(EXPORTS)}, not {view!r}")
+
+    def _absent(self, transcript_id: str, view: str) -> CorpusError:
+        what = "transcript" if view == "transcript" else f"{view} export of"
+        call = "tables" if view == "transcript" else f"load_{view}"
+        return CorpusError(
+            f"there is no {what} {transcript_id!r} in {self!r}; Corpus.ids() lists what is there, and "
+            f"voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
+        )
+
+
+def is_final(transcripts: pa.Table) -> bool:
+    """Whether the transcript of a one-row `transcripts` table will not change any more."""
+    return transcripts.num_rows == 1 and transcripts["status"][0].as_py() in FINAL
+
+
+@contextlib.contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        raise CorpusError(f"cannot write to the corpus {path}: {e.strerror or e}") from None

@@ -1,0 +1,280 @@
+"""The files of a corpus: `raw/<id>.json.zst` and `tables/<table>/<id>.parquet`, each put in place in one step.
+
+A raw file is the payload exactly as it came, compressed, followed by a small zstd skippable frame (ignored by every
+decompressor) with the identifier and the content hash. A Parquet file carries the schema version and the hash of the
+raw payload it was made from; where either differs it is stale and the corpus makes it again.
+
+Tables with no rows are not written for each transcript. Each table's folder holds one `_schema.parquet` with no rows
+instead, so that a glob finds a file with the right columns even where no transcript has any row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import struct
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+from voxframe.corpus.names import file_name, is_plain
+from voxframe.errors import CorpusError
+from voxframe.schema import SCHEMA_VERSION, TABLES
+
+_SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
+_LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
+
+
+class Store:
+    """Raw payloads and tables below one directory.
+
+    Safe with several processes: every file is complete or absent, and a table that does not belong to the raw payload
+    beside it is never returned.
+
+    Args:
+        root: Directory of the corpus; created at the first write.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._prepared = False
+
+    def put_raw(self, transcript_id: str, view: str, raw: bytes) -> str:
+        """Keep a payload, replacing an older one.
+
+        Returns:
+            Its content hash, to be handed to `put_tables`.
+        """
+        self._prepare()
+        content = hashlib.sha256(raw).hexdigest()
+        note = json.dumps({"transcript_id": transcript_id, "view": view, "content": content}).encode()
+        note += struct.pack("<I", len(note))
+        frame = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(raw)
+        whole = frame + struct.pack("<II", _SKIPPABLE, len(note)) + note
+        write_atomic(self._raw_path(transcript_id, view), lambda file: file.write(whole))
+        return content
+
+    def raw(self, transcript_id: str, view: str) -> bytes | None:
+        """The payload as it came, or None where there is none.
+
+        Raises:
+            CorpusError: The file is damaged.
+        """
+        path = self._raw_path(transcript_id, view)
+        try:
+            return decompress(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except zstandard.ZstdError as e:
+            raise CorpusError(f"{path} is damaged ({e}); fetch the transcript again with refresh=True") from None
+
+    def content(self, transcript_id: str, view: str) -> str | None:
+        """Content hash of the raw payload, or None where there is none."""
+        note = _note(self._raw_path(transcript_id, view))
+        if note is not None:
+            return note["content"]
+        raw = self.raw(transcript_id, view)  # a raw file that was made by other means
+        return None if raw is None else hashlib.sha256(raw).hexdigest()
+
+    def ids(self) -> list[str]:
+        """Identifiers of every transcript that has a raw payload, sorted."""
+        found = []
+        for path in self.root.joinpath("raw").glob("*.json.zst"):
+            name = path.name.removesuffix(".json.zst")
+            if name.startswith(".") or "." in name:  # a file being written, or an export
+                continue
+            note = None if is_plain(name) else _note(path)
+            found.append(note["transcript_id"] if note else name)
+        return sorted(found)
+
+    def put_tables(self, transcript_id: str, tables: Mapping[str, pa.Table], content: str) -> None:
+        """Write the tables made from one payload, those with rows; the first one always, and last.
+
+        Its metadata names the others, so that a table that is missing can be told from one with no rows, and a writer
+        that dies half-way leaves a set that is known to be stale.
+
+        Args:
+            transcript_id: Identifier of the transcript.
+            tables: Tables by name, the leading one first.
+            content: Hash of the raw payload they were made from.
+        """
+        self._prepare()
+        leading, *others = tables
+        filled = [name for name in others if tables[name].num_rows]
+        for name in others:
+            path = self._table_path(transcript_id, name)
+            if name in filled:
+                _write_table(path, name, tables[name], {"content": content})
+            else:
+                path.unlink(missing_ok=True)
+        extra = {"content": content, "tables": " ".join(filled)}
+        _write_table(self._table_path(transcript_id, leading), leading, tables[leading], extra)
+
+    def table(self, transcript_id: str, name: str, content: str, leading: str) -> pa.Table | None:
+        """One table of one transcript.
+
+        Args:
+            transcript_id: Identifier of the transcript.
+            name: Name of the table.
+            content: Hash of the raw payload it has to come from.
+            leading: First of the tables that are made from that payload.
+
+        Returns:
+            None where the table is absent, damaged, or was made from another payload or under another schema.
+        """
+        path = self._table_path(transcript_id, name)
+        if not path.exists():
+            metadata = _fresh_metadata(self._table_path(transcript_id, leading), content)
+            filled = None if metadata is None else metadata.get(b"voxframe.tables", b"").decode().split()
+            return None if filled is None or name in filled or name == leading else TABLES[name].arrow.empty_table()
+        try:
+            with pq.ParquetFile(path) as file:
+                return file.read() if _is_fresh(file.schema_arrow.metadata, content) else None
+        except (pa.ArrowException, OSError):  # damaged, or removed since; pyarrow uses both
+            return None
+
+    def _raw_path(self, transcript_id: str, view: str) -> Path:
+        suffix = "" if view == "transcript" else f".{view}"
+        return self.root / "raw" / f"{file_name(transcript_id)}{suffix}.json.zst"
+
+    def _table_path(self, transcript_id: str, name: str) -> Path:
+        return self.root / "tables" / name / f"{file_name(transcript_id)}.parquet"
+
+    def _prepare(self) -> None:
+        """Make the folders, once a process."""
+        if self._prepared:
+            return
+        try:
+            self.root.joinpath("raw").mkdir(parents=True, exist_ok=True)
+            _sweep(self.root / "raw")
+            for name in stored_tables():
+                folder = self.root / "tables" / name
+                folder.mkdir(parents=True, exist_ok=True)
+                _sweep(folder)
+                _write_schema(folder / "_schema.parquet", name)
+        except OSError as e:
+            raise CorpusError(
+                f"cannot write a corpus at {self.root}: {e.strerror or e}; name a directory that can be written"
+            ) from None
+        self._prepared = True
+
+
+def stored_tables() -> list[str]:
+    """Names of the tables that a corpus keeps as files."""
+    return [
+        t.name for t in TABLES.values() if t.source.startswith("GET /v2/transcript/{id}") and t.name != "word_matches"
+    ]
+
+
+def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Make or replace a file in one step that survives a crash: a reader sees the old file or the whole new one.
+
+    Args:
+        path: Where it goes.
+        write: Called with the open file.
+    """
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with hidden.open("xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        hidden.replace(path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # the rename itself must reach the disk; Windows cannot open a directory
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def decompress(data: bytes) -> bytes:
+    """First zstd frame of `data`, whether or not its header says how long it is.
+
+    Raises:
+        zstandard.ZstdError: It is no such frame, is damaged, or ends early.
+    """
+    stream = zstandard.ZstdDecompressor().decompressobj()
+    raw = stream.decompress(data)
+    if not stream.eof:
+        raise zstandard.ZstdError("the file ends early")
+    return raw
+
+
+def _note(path: Path) -> dict[str, str] | None:
+    """What `put_raw` wrote behind the payload; None where the file is absent or was made by other means."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 4))
+            (length,) = struct.unpack("<I", file.read(4))
+            file.seek(max(0, size - 12 - length))
+            magic, _, body = *struct.unpack("<II", file.read(8)), file.read(length)
+            if magic != _SKIPPABLE:
+                return None
+            note: dict[str, str] = json.loads(body)
+            return note
+    except (FileNotFoundError, struct.error, ValueError):
+        return None
+
+
+def _fresh_metadata(path: Path, content: str) -> Mapping[bytes, bytes] | None:
+    try:
+        metadata: Mapping[bytes, bytes] = pq.read_schema(path).metadata
+    except (pa.ArrowException, OSError):
+        return None
+    return metadata if _is_fresh(metadata, content) else None
+
+
+def _is_fresh(metadata: Mapping[bytes, bytes] | None, content: str) -> bool:
+    return (
+        metadata is not None
+        and metadata.get(b"voxframe.content") == content.encode()
+        and metadata.get(b"voxframe.schema_version") == str(SCHEMA_VERSION).encode()
+    )
+
+
+def _write_table(path: Path, name: str, table: pa.Table, extra: Mapping[str, str]) -> None:
+    """Write Parquet under the dictionary's schema: small, and the same types whatever the values are."""
+    schema = TABLES[name].arrow
+    metadata = {**schema.metadata, **{f"voxframe.{key}": value for key, value in extra.items()}}
+    table = table.cast(schema).replace_schema_metadata(metadata)
+    integers = [f.name for f in schema if pa.types.is_integer(f.type)]
+    strings = [f.name for f in schema if pa.types.is_string(f.type)]
+    write_atomic(
+        path,
+        lambda file: pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=strings,
+            column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        ),
+    )
+
+
+def _write_schema(path: Path, name: str) -> None:
+    with contextlib.suppress(FileNotFoundError, pa.ArrowException):
+        if pq.read_schema(path).equals(TABLES[name].arrow):
+            return
+    _write_table(path, name, TABLES[name].arrow.empty_table(), {})
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writers that died have left; files of living writers are younger."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
+                path.unlink()
