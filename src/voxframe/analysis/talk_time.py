@@ -39,7 +39,7 @@ def talk_time(spoken: pd.DataFrame) -> pd.DataFrame:
     require(spoken, ("transcript_id", "text", "start_ms", "end_ms"), "talk_time")
     if "word_idx" in spoken.columns:
         spoken = turns(spoken)
-    written = spoken["text"].fillna("").str.split().str.len()
+    written = spoken["text"].fillna("").str.count(r"\S+")
     counted = spoken["word_count"] if "word_count" in spoken.columns else written
     rows = pd.DataFrame(
         {

@@ -74,7 +74,7 @@ def timeline(
     for y, n in enumerate(order):
         rows = known & (lane == n)
         bars = _bars(start[rows], end[rows], y, last * _RESOLUTION)
-        ax.add_collection(PolyCollection(bars, facecolors=palette[y % len(palette)], linewidths=0), autolim=False)
+        ax.add_collection(PolyCollection(list(bars), facecolors=palette[y % len(palette)], linewidths=0), autolim=False)
     name_lanes(ax, shown)
     clock_axis(ax, last)
     ax.set_xlim(0, last or 1)

@@ -1,0 +1,148 @@
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from voxframe.corpus.ledger import Ledger, new_job
+from voxframe.options import check
+from voxframe.schema import JOBS
+
+
+@pytest.fixture
+def audio(tmp_path: Path) -> Path:
+    path = tmp_path / "a.wav"
+    path.write_bytes(b"sound")
+    return path
+
+
+def test_same_content_and_options_are_the_same_job(audio: Path, tmp_path: Path) -> None:
+    """Neither the file's name nor the spelling or order of options makes another job."""
+    copy = tmp_path / "other name.mp3"
+    copy.write_bytes(b"sound")
+    one = new_job(audio, check(speaker_labels=True, punctuate=True, speakers_expected=2), "https://s.example")
+    two = new_job(str(copy), check(speakers_expected=2, speaker_labels=True, language_code=None), "https://s.example")
+    assert one.key == two.key
+
+
+def test_other_content_options_or_service_is_another_job(audio: Path) -> None:
+    """Whatever changes the transcript changes the key."""
+    keys = {new_job(audio, {}, "s").key, new_job(audio, {"punctuate": False}, "s").key, new_job(audio, {}, "t").key}
+    audio.write_bytes(b"other sound")
+    keys |= {new_job(audio, {}, "s").key, new_job("https://a.example/x.mp3", {}, "s").key}
+    assert len(keys) == 5
+
+
+def test_no_secret_is_kept(audio: Path, tmp_path: Path) -> None:
+    """What the service sends with notifications is neither part of the key nor on the disk."""
+    options = check(
+        webhook_url="https://me.example/hook", webhook_auth_header_name="X-Me", webhook_auth_header_value="hidden-value"
+    )
+    job = new_job(audio, options, "s")
+    assert job.key == new_job(audio, {}, "s").key
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.save(job)
+    assert b"hidden-value" not in b"".join(path.read_bytes() for path in tmp_path.glob("ledger.sqlite*"))
+
+
+def test_a_job_is_found_as_it_was_saved(audio: Path, tmp_path: Path) -> None:
+    """Another process, or the same one later, finds the last state."""
+    ledger = Ledger(tmp_path / "deep" / "ledger.sqlite")
+    job = ledger.save(new_job(audio, {"punctuate": False}, "s"))
+    assert ledger.find(job.key) == job
+    done = ledger.save(job, state="completed", transcript_id="t1")
+    assert done.created == job.created
+    assert done.updated >= job.updated
+    assert Ledger(ledger.path).find(job.key) == done
+    assert ledger.find("another") is None
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    """A ledger that nothing was saved in does not exist."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    assert ledger.find("x") is None
+    assert ledger.table().num_rows == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_table_has_the_dictionary_schema(audio: Path, tmp_path: Path) -> None:
+    """The jobs as a table, oldest first."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.save(new_job(audio, {}, "s"))
+    ledger.save(new_job("https://a.example/x.mp3", {}, "s"), state="error", error="no audio")
+    table = ledger.table()
+    assert table.schema.equals(JOBS.arrow)
+    assert table["source"].to_pylist() == [str(audio), "https://a.example/x.mp3"]
+    assert table["error"].to_pylist() == [None, "no audio"]
+
+
+def test_file_names_that_are_no_text_are_kept_readable(tmp_path: Path) -> None:
+    """A file name with bytes that are no UTF-8 does not stop a submission."""
+    audio = tmp_path / "caf\udce9.wav"
+    try:
+        audio.write_bytes(b"sound")
+    except OSError:
+        pytest.skip("this file system takes only names that are text")
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.save(new_job(audio, {}, "s"))
+    assert ledger.table()["source"][0].as_py().endswith("caf\\udce9.wav")
+
+
+def test_it_is_a_plain_sqlite_file_in_wal_mode(audio: Path, tmp_path: Path) -> None:
+    """Any SQLite tool reads it, also while voxframe writes."""
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).save(new_job(audio, {}, "s"))
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("SELECT state FROM jobs").fetchall() == [("uploading",)]
+
+
+def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:
+    """Two threads never hold the same turn at once; other keys do not wait."""
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    inside, most = [0], [0]
+
+    def work() -> None:
+        for _ in range(20):
+            with ledger.turn("k"):
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+                time.sleep(0.001)
+                inside[0] -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    with ledger.turn("a"), ledger.turn("b"):
+        pass
+
+
+def test_a_killed_process_gives_its_turn_back(tmp_path: Path) -> None:
+    """Whoever waits for a turn gets it when the holder dies."""
+    path = tmp_path / "ledger.sqlite"
+    program = (
+        "import sys, time; from pathlib import Path; from voxframe.corpus.ledger import Ledger\n"
+        "with Ledger(Path(sys.argv[1])).turn('k'): print('held', flush=True); time.sleep(100)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout.readline() == b"held\n"
+            got = threading.Event()
+
+            def wait() -> None:
+                with Ledger(path).turn("k"):
+                    got.set()
+
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+            assert not got.wait(0.3)
+        finally:
+            holder.kill()
+        assert got.wait(10)
+        waiting.join()
