@@ -183,8 +183,7 @@ def _header_value(value: object) -> str:
     return value
 
 
-def web_address(value: object) -> str:
-    """Return `value` where it is an http or https address, or raise."""
+def _web_address(value: object) -> str:
     try:
         parts = urlsplit(value) if isinstance(value, str) else None
         usable = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -253,7 +252,7 @@ _UNIT = _number(0, 1)
 FIELDS: dict[str, Field] = {
     f.name: f
     for f in (
-        Field("audio_url", web_address),
+        Field("audio_url", _web_address),
         _choice("language_code", LanguageCode, "en_us"),
         _flag("language_detection"),
         Field("language_confidence_threshold", _UNIT, 0),
@@ -263,7 +262,7 @@ FIELDS: dict[str, Field] = {
         _flag("disfluencies"),
         _flag("multichannel"),
         _flag("dual_channel"),
-        Field("webhook_url", web_address),
+        Field("webhook_url", _web_address),
         Field("webhook_auth_header_name", _header_name),
         Field("webhook_auth_header_value", _header_value, secret=True),
         _flag("auto_highlights"),
@@ -367,6 +366,18 @@ def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
     if wrongs:
         raise OptionError("\n".join(wrongs))
     return body
+
+
+def check_address(audio_url: str) -> str:
+    """Return the address of a recording where it is one the service can fetch from.
+
+    Raises:
+        OptionError: It is no http or https address.
+    """
+    try:
+        return _web_address(audio_url)
+    except _WrongError as wrong:
+        raise OptionError(f"audio {wrong}, not {_shown(audio_url)}") from None
 
 
 def problems(options: Mapping[str, object]) -> list[str]:
