@@ -37,6 +37,8 @@
             ├── ServerError                500 and above
             └── UnreadableAnswerError      2xx, but cut short or not what the interface says
 
+    PayloadWarning(UserWarning)            service data was read, but a value in it made no sense and became null
+
 Each message says what was given, what is allowed and what to do next, and none holds a key.
 """
 
@@ -78,6 +80,10 @@ class MissingExtraError(VoxframeError, ImportError):
 
 class PayloadError(VoxframeError, ValueError):
     """Service data that not even the tolerant reader can make sense of."""
+
+
+class PayloadWarning(UserWarning):
+    """Service data was read, but not all of it made sense; the message names where. The raw payload is as it came."""
 
 
 class CorpusError(VoxframeError):

@@ -35,6 +35,7 @@ class Column:
         unit: Unit of the values ("ms", "s", "0-1", ...), or None.
         path: Where the value stands on the wire, or None where voxframe derives it.
         nullable: Whether nulls may occur.
+        json: Whether the column holds any JSON value of the wire as JSON text.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Column:
     unit: str | None = None
     path: str | None = None
     nullable: bool = True
+    json: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ def _text(path: str, description: str) -> Column:
 
 
 def _confidence(path: str, what: str) -> Column:
-    return Column("confidence", FLOAT, f"Confidence of the {what}, as the service gave it.", "0-1", f"{path}.confidence")
+    return Column(
+        "confidence", FLOAT, f"Confidence of the {what}, as the service gave it.", "0-1", f"{path}.confidence"
+    )
 
 
 def _speaker(path: str) -> Column:
@@ -113,13 +117,20 @@ def _speaker(path: str) -> Column:
 
 
 def _channel(path: str) -> Column:
-    return Column("channel", STRING, "Audio channel, null where channels were not transcribed apart.", None, f"{path}.channel")
+    return Column(
+        "channel", STRING, "Audio channel, null where channels were not transcribed apart.", None, f"{path}.channel"
+    )
 
 
-_WORD_SLICE = (
-    Column("word_start", INT, "First word: its word_idx in `words`; null where the words are not a slice of that table."),
-    Column("word_count", INT, "Number of words."),
-)
+def _word_slice(path: str, null_where: str) -> tuple[Column, Column]:
+    return (
+        Column("word_start", INT, f"First word: its word_idx in `words`; null where {null_where}."),
+        Column("word_count", INT, "Number of words; null where it has no list of words.", None, f"{path}.words"),
+    )
+
+
+_NO_SLICE = "its words are not a run of that table, equal in every field"
+_NO_RUN = "`words` was not at hand, or has no run of words with the same texts and times"
 _LEVELS = tuple(
     Column(f"level_{n}", STRING, f"Level {n} of the hierarchical label (parts joined by '>').") for n in range(1, 5)
 )
@@ -176,11 +187,20 @@ TRANSCRIPTS = Table(
         _echo("speakers_expected", INT, "Number of speakers to look for."),
         _echo("speaker_count", INT, "Number of speakers found, where the service says it."),
         _echo("content_safety", BOOL, "Content moderation."),
-        _echo("content_safety_status", STRING, "State of the content moderation.", None, "content_safety_labels.status"),
+        _echo(
+            "content_safety_status", STRING, "State of the content moderation.", None, "content_safety_labels.status"
+        ),
         _echo("content_safety_confidence", INT, "Least confidence of a content label.", "percent"),
         _echo("iab_categories", BOOL, "Topic detection."),
         _echo("iab_categories_status", STRING, "State of the topic detection.", None, "iab_categories_result.status"),
-        _echo("custom_spelling", STRING, 'JSON array of {"from": [...], "to": ...}.'),
+        Column(
+            "custom_spelling",
+            STRING,
+            'JSON array of {"from": [...], "to": ...}.',
+            None,
+            "custom_spelling",
+            json=True,
+        ),
         _echo("custom_topics", BOOL, "Custom topics."),
         _echo("topics", STRINGS, "The custom topics."),
         _echo("sentiment_analysis", BOOL, "Sentiment analysis."),
@@ -204,7 +224,7 @@ WORDS = Table(
     (
         _id(),
         _ordinal("word_idx", "word in the transcript"),
-        Column("utterance_idx", INT, "Turn the word belongs to; null where turns hold their own copy (utterance_words)."),
+        Column("utterance_idx", INT, "Turn the word belongs to; null where no turn has it (see `utterance_words`)."),
         _text("words[]", "The word, with its punctuation."),
         *_span("words[]", "word"),
         _confidence("words[]", "word"),
@@ -226,7 +246,7 @@ UTTERANCES = Table(
         _text("utterances[]", "Words of the turn."),
         *_span("utterances[]", "turn"),
         _confidence("utterances[]", "turn"),
-        *_WORD_SLICE,
+        *_word_slice("utterances[]", _NO_SLICE),
     ),
 )
 
@@ -260,7 +280,7 @@ SENTENCES = Table(
         _confidence("sentences[]", "sentence"),
         _speaker("sentences[]"),
         _channel("sentences[]"),
-        *_WORD_SLICE,
+        *_word_slice("sentences[]", _NO_RUN),
     ),
 )
 
@@ -277,7 +297,7 @@ PARAGRAPHS = Table(
         _confidence("paragraphs[]", "paragraph"),
         _speaker("paragraphs[]"),
         _channel("paragraphs[]"),
-        *_WORD_SLICE,
+        *_word_slice("paragraphs[]", _NO_RUN),
     ),
 )
 
@@ -405,7 +425,9 @@ TOPICS_SUMMARY = Table(
     "GET /v2/transcript/{id}",
     (
         _id(),
-        Column("label", STRING, "Topic, its levels joined by '>'.", None, "iab_categories_result.summary", nullable=False),
+        Column(
+            "label", STRING, "Topic, its levels joined by '>'.", None, "iab_categories_result.summary", nullable=False
+        ),
         *_LEVELS,
         Column("relevance", FLOAT, "Relevance over the transcript.", "0-1", "iab_categories_result.summary.*"),
     ),
@@ -421,7 +443,9 @@ SENTIMENTS = Table(
         _id(),
         _ordinal("sentiment_idx", "sentence"),
         _text(_SENTIMENT, "The sentence."),
-        Column("sentiment", STRING, "POSITIVE, NEUTRAL, NEGATIVE; any value may come.", None, f"{_SENTIMENT}.sentiment"),
+        Column(
+            "sentiment", STRING, "POSITIVE, NEUTRAL, NEGATIVE; any value may come.", None, f"{_SENTIMENT}.sentiment"
+        ),
         _confidence(_SENTIMENT, "sentiment"),
         _speaker(_SENTIMENT),
         _channel(_SENTIMENT),
@@ -506,7 +530,9 @@ JOBS = Table(
         Column("key", STRING, "Hash of the media, the options and the service.", nullable=False),
         Column("transcript_id", STRING, "Identifier of the transcript, once the service gave one.", None, "id"),
         Column("source", STRING, "File or address that was submitted."),
-        Column("state", STRING, "planned, uploading, submitting, submitted, completed, error or uncertain.", nullable=False),
+        Column(
+            "state", STRING, "planned, uploading, submitting, submitted, completed, error or uncertain.", nullable=False
+        ),
         Column("error", STRING, "Why it failed."),
         Column("service", STRING, "Address of the service."),
         Column("options", STRING, "Options of the job, as JSON."),

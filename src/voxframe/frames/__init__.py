@@ -1,0 +1,15 @@
+"""Payloads to tables: pure functions from the service's bytes to Arrow tables and DataFrames of the data dictionary."""
+
+from voxframe.frames.dataframes import concat_tables, empty_table, to_pandas
+from voxframe.frames.exports import paragraph_table, sentence_table, word_match_table
+from voxframe.frames.tables import transcript_tables
+
+__all__ = [
+    "concat_tables",
+    "empty_table",
+    "paragraph_table",
+    "sentence_table",
+    "to_pandas",
+    "transcript_tables",
+    "word_match_table",
+]
