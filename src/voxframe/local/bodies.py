@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
@@ -26,12 +27,9 @@ async def read_json(request: Request) -> object:
     Raises:
         HTTPException: 413 where it is too large, 400 where it is no JSON.
     """
-    await _check_length(request, MAX_JSON, "a JSON body")
     body = bytearray()
-    async for chunk in request.stream():
+    async for chunk in _bounded(request, MAX_JSON, "a JSON body"):
         body += chunk
-        if len(body) > MAX_JSON:
-            await _too_large(request, MAX_JSON, "a JSON body")
     try:
         return orjson.loads(bytes(body).removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
@@ -47,17 +45,14 @@ async def save_upload(request: Request, places: Places, limit: int = MAX_UPLOAD)
     Raises:
         HTTPException: 413 where it is too large, 400 where it is empty.
     """
-    await _check_length(request, limit, "an upload")
     upload_id = str(uuid.uuid4())
     part = places.uploads / f".{upload_id}"
     size, held = 0, bytearray()
     try:
         with part.open("wb") as file:
-            async for chunk in request.stream():
+            async for chunk in _bounded(request, limit, "an upload"):
                 size += len(chunk)
                 held += chunk
-                if size > limit:
-                    await _too_large(request, limit, "an upload")
                 if len(held) >= _WRITE:
                     await run_in_threadpool(file.write, held)
                     held = bytearray()
@@ -66,8 +61,6 @@ async def save_upload(request: Request, places: Places, limit: int = MAX_UPLOAD)
         if not size:
             raise HTTPException(400, "the upload is empty: send the bytes of the media file as the body")
         await run_in_threadpool(_rename, part, places.upload(upload_id))
-    except ClientDisconnect:
-        raise HTTPException(400, "the upload ended before it was complete") from None
     finally:
         part.unlink(missing_ok=True)
     return upload_id
@@ -84,13 +77,21 @@ def _rename(part: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
-async def _check_length(request: Request, limit: int, what: str) -> None:
-    """Refuse by the length that was announced, before anything is read for keeping."""
+async def _bounded(request: Request, limit: int, what: str) -> AsyncIterator[bytes]:
+    """The body of a request, refused by the length it announces or, where it does not, the length it has."""
+    chunks, size = request.stream(), 0
+    too_large = HTTPException(413, f"{what} may have at most {limit / 1e6:g} MB")
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > limit:
-        await _too_large(request, limit, what)
-
-
-async def _too_large(request: Request, limit: int, what: str) -> None:
-    await drain(request.receive)
-    raise HTTPException(413, f"{what} may have at most {limit / 1e6:g} MB")
+        if "expect" not in request.headers:
+            await drain(chunks)
+        raise too_large
+    try:
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > limit:
+                await drain(chunks)
+                raise too_large
+            yield chunk
+    except ClientDisconnect:
+        raise HTTPException(400, "the body ended before it was complete") from None

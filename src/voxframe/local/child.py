@@ -2,8 +2,8 @@
 
 It reads one JSON line from standard input (`Task`) and writes JSON lines to standard output: `{"progress": 0.4}`, and
 last `{"media": path}`, `{"done": true}` or `{"failed": reason}`. Ending without one of these is a crash. A fault in a
-decoder takes this process down, never the service; and when the service is gone, standard input ends and this process with
-it, so that no orphan keeps a core busy.
+decoder takes this process down, never the service; and when the service is gone, standard input ends and this process
+with it, so that no orphan keeps a core busy.
 """
 
 from __future__ import annotations

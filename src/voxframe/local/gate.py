@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hmac
-import time
+from collections.abc import AsyncIterable
+from contextlib import suppress
 
+from anyio import move_on_after
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -31,14 +34,14 @@ def failure(status: int, message: str, headers: dict[str, str] | None = None) ->
     return JSONResponse({"error": message}, status, headers)
 
 
-async def drain(receive: Receive) -> None:
+async def drain(chunks: AsyncIterable[bytes]) -> None:
     """Read the rest of a request body and forget it, within bounds."""
-    size, until = 0, time.monotonic() + _DRAIN_SECONDS
-    while size < _DRAIN_BYTES and time.monotonic() < until:
-        message = await receive()
-        size += len(message.get("body", b""))
-        if message["type"] != "http.request" or not message.get("more_body"):
-            return
+    size = 0
+    with move_on_after(_DRAIN_SECONDS), suppress(ClientDisconnect):
+        async for chunk in chunks:
+            size += len(chunk)
+            if size > _DRAIN_BYTES:
+                return
 
 
 class Gate:
@@ -61,7 +64,9 @@ class Gate:
         if refusal is None:
             await self._app(scope, receive, send)
             return
-        await drain(receive)
+        request = Request(scope, receive)
+        if "expect" not in request.headers:  # who asks before sending waits for the answer
+            await drain(request.stream())
         await refusal(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:

@@ -39,6 +39,8 @@ CREATE INDEX IF NOT EXISTS jobs_status ON jobs (status);
 CREATE TABLE IF NOT EXISTS uploads (id TEXT PRIMARY KEY, owner TEXT NOT NULL, created TEXT NOT NULL);
 """
 
+_VERSION = 1  # of the tables above
+
 #: What a job waits for: its media, or a core.
 Stage = Literal["fetch", "speech"]
 _WAITING = {"fetch": "media IS NULL", "speech": "media IS NOT NULL"}
@@ -114,7 +116,12 @@ class Jobs:
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._connection.execute(f"PRAGMA {pragma}")
         with self._transaction() as run:
-            for statement in _SCHEMA.split(";"):
+            version = run("PRAGMA user_version").fetchone()[0]
+            if version not in (0, _VERSION):
+                raise sqlite3.DatabaseError(
+                    f"its tables have version {version}, this voxframe knows version {_VERSION}"
+                )
+            for statement in (*_SCHEMA.split(";"), f"PRAGMA user_version = {_VERSION}"):
                 run(statement)
 
     def close(self) -> None:
@@ -145,7 +152,7 @@ class Jobs:
             run("INSERT INTO uploads VALUES (?, ?, ?)", (upload_id, owner, now()))
 
     def add(self, asked: dict[str, Any], upload: str | None, owner: str, folder: Callable[[str], Path]) -> Job:
-        """Queue a job and make its folder. Its media is `upload` if `owner` made that; otherwise it is to be fetched."""
+        """Queue a job and make its folder. Its media is `upload` if `owner` made that, else it is to be fetched."""
         job_id = str(uuid.uuid4())
         folder(job_id).mkdir(mode=0o700)
         with self._transaction() as run:
@@ -229,6 +236,14 @@ class Jobs:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return unused
 
+    def deleted(self) -> list[str]:
+        """Ids of the jobs that were deleted."""
+        return [row[0] for row in self._rows("SELECT id FROM jobs WHERE deleted")]
+
+    def has_upload(self, upload_id: str) -> bool:
+        """Whether an upload of that id is known."""
+        return bool(self._rows("SELECT 1 FROM uploads WHERE id = ?", upload_id))
+
     # What the service works on
 
     def claim(self, stage: Stage, holder: str, limit: int) -> Job | None:
@@ -238,10 +253,10 @@ class Jobs:
             at_it = run("SELECT count(*) FROM jobs WHERE status = ? AND holder IS NOT NULL", (status,)).fetchone()[0]
             waiting = f"status = 'queued' AND holder IS NULL AND {_WAITING[stage]}"
             if at_it >= limit:
-                run(f"UPDATE jobs SET throttled = 1 WHERE {waiting} AND throttled IS NULL")  # noqa: S608 - fixed pieces
+                run(f"UPDATE jobs SET throttled = 1 WHERE {waiting} AND throttled IS NOT 1")  # noqa: S608 - fixed pieces
                 return None
             row = run(
-                f"""UPDATE jobs SET status = ?, holder = ?, throttled = CASE WHEN throttled THEN 0 END
+                f"""UPDATE jobs SET status = ?, holder = ?, throttled = CASE WHEN throttled IS NOT NULL THEN 0 END
                 WHERE seq = (SELECT min(seq) FROM jobs WHERE {waiting}) RETURNING *""",  # noqa: S608 - fixed pieces
                 (status, holder),
             ).fetchone()
@@ -267,6 +282,11 @@ class Jobs:
     def crashed(self, job_id: str, holder: str) -> bool:
         """Queue a job again whose worker process crashed."""
         return self._if_held(job_id, holder, "status = 'queued', holder = NULL, crashes = crashes + 1")
+
+    def processing(self) -> int:
+        """How many jobs are being transcribed, in whatever process."""
+        count: int = self._rows("SELECT count(*) FROM jobs WHERE status = 'processing'")[0][0]
+        return count
 
     def held(self, holder: str) -> set[str]:
         """Ids of the jobs a process works on."""

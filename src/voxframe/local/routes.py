@@ -16,9 +16,9 @@ import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
-from voxframe.local import asked, wire
+from voxframe.local import asked, captions, views, wire, word_search
 from voxframe.local.bodies import read_json, save_upload
 from voxframe.local.gate import host_name
 from voxframe.local.jobs import STATUSES, Job, Jobs
@@ -205,7 +205,51 @@ def _place(service: Service, job_id: str | None, name: str) -> int | None:
 
 def view(request: Request) -> Response:
     """GET /v2/transcript/{id}/{view}: what is derived from a finished transcript."""
-    raise HTTPException(404)
+    service, name = _service(request), request.path_params["view"]
+    job = service.job(request.path_params["transcript_id"])
+    make = _VIEWS.get(name)
+    if make is None:
+        raise HTTPException(404, f"a transcript has no {name!r}; it has {', '.join(_VIEWS)}")
+    if job.deleted or job.status != "completed":
+        state = "deleted" if job.deleted else job.status
+        why = "; see its error" if state == "error" else ""
+        raise HTTPException(400, f"{name} can be had of a transcript that is completed; this one is {state}{why}")
+    transcript = wire.transcript(job, service.result(job))
+    try:
+        made = make(transcript, request)
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from None
+    return made if isinstance(made, Response) else _json(made)
+
+
+def _subtitles(write: Callable[[dict[str, Any], int], str]) -> Callable[[dict[str, Any], Request], Response]:
+    def make(transcript: dict[str, Any], request: Request) -> Response:
+        given = request.query_params.get("chars_per_caption") or str(captions.DEFAULT_CHARS)
+        if not given.isascii() or not given.isdecimal() or len(given) > 9 or int(given) < 1:
+            raise ValueError(f"chars_per_caption must be a whole number of at least 1, not {given!r}")
+        return PlainTextResponse(write(transcript, int(given)))
+
+    return make
+
+
+def _word_search(transcript: dict[str, Any], request: Request) -> dict[str, Any]:
+    wanted = word_search.terms(request.query_params.getlist("words"))
+    matches = word_search.search(transcript["words"] or [], wanted)
+    return {"id": transcript["id"], "total_count": sum(match["count"] for match in matches), "matches": matches}
+
+
+def _redacted_audio(*_: object) -> Response:
+    raise ValueError("redacted audio was not asked for with this transcript")
+
+
+_VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]] = {
+    "srt": _subtitles(captions.srt),
+    "vtt": _subtitles(captions.vtt),
+    "paragraphs": lambda transcript, _: views.paragraphs(transcript),
+    "sentences": lambda transcript, _: views.sentences(transcript),
+    "word-search": _word_search,
+    "redacted-audio": _redacted_audio,
+}
 
 
 def no_language_model(_: Request) -> Response:

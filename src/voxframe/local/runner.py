@@ -20,6 +20,7 @@ from voxframe.local.child import Task
 from voxframe.local.instances import Instance
 from voxframe.local.jobs import Job, Jobs, Stage
 from voxframe.local.places import Places
+from voxframe.local.sweep import sweep
 
 _log = logging.getLogger("voxframe.local")
 
@@ -61,6 +62,7 @@ class Runner:
     def start(self) -> None:
         """Begin, with the jobs that were left behind by processes that have ended."""
         self._instance.sweep()
+        sweep(self._jobs, self._places)
         self._thread.start()
 
     def wake(self) -> None:
@@ -120,8 +122,9 @@ class Runner:
                 self._settle(job, outcome, time.monotonic() - begun)
                 break
             except sqlite3.Error:  # a full disk or a locked database passes
-                _log.exception("job %s: its outcome could not be noted; trying again", job.id)
-                time.sleep(_TICK)
+                if not self._stopping:
+                    _log.exception("job %s: its outcome could not be noted; trying again", job.id)
+                    time.sleep(_TICK)
         self.wake()
 
     def _settle(self, job: Job, outcome: dict[str, Any], seconds: float) -> None:
@@ -151,8 +154,6 @@ class Runner:
 
     def _outcome(self, job: Job, stage: Stage) -> dict[str, Any]:
         """Run a child and return its last message, or how it crashed."""
-        with self._lock:
-            others = len(self._children) - 1
         task = Task(
             stage=stage,
             root=str(self._places.root),
@@ -161,7 +162,7 @@ class Runner:
             media=job.media,
             allowed_origins=self._allowed_origins,
             # After a crash with one process only: what was too much for the memory may fit then.
-            workers=1 if job.crashes else max(1, self._limits["speech"] - others),
+            workers=1 if job.crashes else max(1, self._limits["speech"] - self._jobs.processing() + 1),
         )
         _log.info(
             "job %s: %s", job.id, "downloading its media" if stage == "fetch" else f"speech, {task['workers']} at once"

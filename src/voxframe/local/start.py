@@ -9,6 +9,7 @@ import os
 import secrets
 import signal
 import socket
+import sqlite3
 import sys
 import threading
 import time
@@ -73,13 +74,13 @@ def serve(
     key, key_file = (found.api_key.reveal(), None) if found.api_key else _kept_key(places)
     listener = _bind(host, port)
     address = _address(listener)
-    app = make_app(
-        places,
-        key,
-        llm_prefix=found.llm_prefix,
-        allowed_origins=frozenset(_origin(text) for text in allow_origin),
-        hosts=_hosts(host),
-    )
+    allowed_origins = frozenset(_origin(text) for text in allow_origin)
+    try:
+        app = make_app(places, key, llm_prefix=found.llm_prefix, allowed_origins=allowed_origins, hosts=_hosts(host))
+    except sqlite3.Error as error:
+        raise SettingsError(
+            f"{places.database} cannot be used ({error}); move it away to begin anew, or name another --data-dir"
+        ) from error
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -220,5 +221,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="fetch media from this origin too, such as http://127.0.0.1:9000, although it is not public; may be repeated",
+        help="fetch media from this origin too, like http://127.0.0.1:9000, though it is not public; may be repeated",
     )

@@ -94,6 +94,11 @@ def launch(settings: Settings) -> Embedded:
         return started
 
 
+def is_embedded(base_url: str) -> bool:
+    """Whether an address is that of an embedded service which this process started."""
+    return any(service.base_url == base_url for service in list(_running.values()))
+
+
 def _start(folder: Path, llm_prefix: str) -> Embedded:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,95 @@
+"""Exports of a finished transcript over loopback, made from words that are known."""
+
+import json
+
+import orjson
+import pytest
+import srt as srt_reader
+
+from voxframe.local.jobs import Jobs
+from voxframe.local.places import Places
+
+
+@pytest.fixture(scope="module")
+def finished(service, payload_folder):
+    """A job of the service, completed with the words of the interface's example."""
+    example = json.loads((payload_folder / "transcripts" / "completed.json").read_text())
+    places = Places(service.data_dir)
+    jobs = Jobs(places.database)
+    job = jobs.add({"audio_url": "http://192.0.2.1/a.mp3"}, None, "nobody", places.job)
+    jobs._connection.execute("UPDATE jobs SET status = 'completed', completed = created WHERE id = ?", (job.id,))
+    jobs.close()
+    fields = ("text", "words", "confidence", "audio_duration")
+    places.result(job.id).write_bytes(orjson.dumps({name: example[name] for name in fields}))
+    return service.transcript(job.id)
+
+
+def export(service, finished, view, **query):
+    """An export of the transcript."""
+    return service.get(f"/v2/transcript/{finished['id']}/{view}", params=query)
+
+
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+def test_subtitles_are_plain_text(service, finished, kind):
+    """As the interface says, with a charset so that nobody has to guess."""
+    answer = export(service, finished, kind)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "Smoke" in answer.text
+
+
+def test_chars_per_caption_is_respected(service, finished):
+    """Nothing longer than asked for."""
+    read = list(srt_reader.parse(export(service, finished, "srt", chars_per_caption=32).text))
+    assert 20 < max(len(c.content) for c in read) <= 32
+
+
+@pytest.mark.parametrize("wrong", ["0", "-5", "many", "1.5", "9" * 5000, "³"])
+def test_wrong_chars_per_caption_is_a_400(service, finished, wrong):
+    """The message names it."""
+    answer = export(service, finished, "vtt", chars_per_caption=wrong)
+    assert answer.status_code == 400
+    assert "chars_per_caption" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("view", "example"), [("sentences", "SentencesResponse.json"), ("paragraphs", "ParagraphsResponse.json")]
+)
+def test_sentences_and_paragraphs_have_the_shape_of_the_interface(service, finished, payload_folder, view, example):
+    """Every word once and in order, the fields of the example, a text that is its words."""
+    shape = json.loads((payload_folder / example).read_text())
+    found = export(service, finished, view).json()
+    assert found.keys() == shape.keys()
+    assert found["id"] == finished["id"]
+    assert found["audio_duration"] == finished["audio_duration"]
+    assert found["confidence"] == finished["confidence"]
+    groups = found[view]
+    assert len(groups) > 3
+    assert [word for group in groups for word in group["words"]] == finished["words"]
+    for group in groups:
+        assert shape[view][0].keys() <= group.keys()
+        assert group["text"] == " ".join(word["text"] for word in group["words"])
+        assert group["start"] == group["words"][0]["start"]
+        assert group["end"] == group["words"][-1]["end"]
+        assert 0 <= group["confidence"] <= 1
+
+
+def test_word_search_answers_as_the_interface(service, finished, payload_folder):
+    """The interface's own answer on its own transcript."""
+    example = json.loads((payload_folder / "transcript_word-search.json").read_text())
+    for query in ({"words": "hopkins,wildfires"}, {"words": ["hopkins", "wildfires"]}):
+        found = export(service, finished, "word-search", **query).json()
+        assert found == {**example, "id": finished["id"]}
+
+
+@pytest.mark.parametrize("query", [{}, {"words": ""}, {"words": "a b c d e f"}])
+def test_word_search_without_words_or_with_too_many_is_a_400(service, finished, query):
+    """The message says what may be searched for."""
+    answer = export(service, finished, "word-search", **query)
+    assert answer.status_code == 400
+    assert "words" in answer.json()["error"]
+
+
+def test_redacted_audio_that_was_not_asked_for_is_a_400(service, finished):
+    """As settled."""
+    assert export(service, finished, "redacted-audio").status_code == 400
