@@ -17,15 +17,17 @@ does not give a transcript. A value that makes no sense becomes null with one wa
 
 from __future__ import annotations
 
+import orjson
 import pandas as pd
 import pyarrow as pa
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe import frames
 from voxframe.corpus import Corpus
-from voxframe.corpus.corpus import EXPORTS
-from voxframe.corpus.fetch import cached_tables
+from voxframe.corpus.fetch import cached_export, cached_tables
 from voxframe.corpus.sources import Fetcher, Source, Sources, each, resolve
+from voxframe.corpus.store import View
+from voxframe.errors import PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
 
 
@@ -74,8 +76,8 @@ def load_transcripts(
 
     Example:
         >>> df = load_transcripts({"id": "a", "status": "completed", "text": "Hello there."})
-        >>> df[["transcript_id", "status", "text"]].iloc[0].to_list()
-        ['a', 'completed', 'Hello there.']
+        >>> df[["transcript_id", "status", "text"]].to_dict("records")
+        [{'transcript_id': 'a', 'status': 'completed', 'text': 'Hello there.'}]
     """
     return _load("transcripts", source, client, corpus, refresh)
 
@@ -97,8 +99,8 @@ def load_words(
 
     Example:
         >>> df = load_words({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480, "confidence": 0.9}]})
-        >>> df[["text", "start_ms", "end_ms"]].iloc[0].to_list()
-        ['Hello', 120, 480]
+        >>> df[["text", "start_ms", "end_ms"]].to_dict("records")
+        [{'text': 'Hello', 'start_ms': 120, 'end_ms': 480}]
     """
     return _load("words", source, client, corpus, refresh)
 
@@ -120,11 +122,11 @@ def load_utterances(
         1` of `load_words` are the turn's.
 
     Example:
-        >>> payload = {"id": "a", "utterances": [{"speaker": "A", "text": "Hello.", "start": 120, "end": 480, "words":
-        ...     []}]}
+        >>> payload = {"id": "a", "utterances": [
+        ...     {"speaker": "A", "text": "Hello.", "start": 120, "end": 480, "words": []}]}
         >>> df = load_utterances(payload)
-        >>> df[["speaker", "text", "start_ms"]].iloc[0].to_list()
-        ['A', 'Hello.', 120]
+        >>> df[["speaker", "text", "start_ms"]].to_dict("records")
+        [{'speaker': 'A', 'text': 'Hello.', 'start_ms': 120}]
     """
     return _load("utterances", source, client, corpus, refresh)
 
@@ -156,7 +158,7 @@ def load_sentences(
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return _load("sentences", source, client, corpus, refresh)
+    return _load_export("sentences", source, client, corpus, refresh)
 
 
 def load_paragraphs(
@@ -186,7 +188,7 @@ def load_paragraphs(
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return _load("paragraphs", source, client, corpus, refresh)
+    return _load_export("paragraphs", source, client, corpus, refresh)
 
 
 def load_entities(
@@ -204,11 +206,11 @@ def load_entities(
         `transcript_id` str; `entity_idx` int64; `entity_type`, `text` str; `start_ms`, `end_ms` (ms) Int64.
 
     Example:
-        >>> payload = {"id": "a", "entities": [{"entity_type": "location", "text": "Canada", "start": 2548, "end":
-        ...     3130}]}
+        >>> payload = {"id": "a", "entities": [
+        ...     {"entity_type": "location", "text": "Canada", "start": 2548, "end": 3130}]}
         >>> df = load_entities(payload)
-        >>> df[["entity_type", "text"]].iloc[0].to_list()
-        ['location', 'Canada']
+        >>> df[["entity_type", "text"]].to_dict("records")
+        [{'entity_type': 'location', 'text': 'Canada'}]
     """
     return _load("entities", source, client, corpus, refresh)
 
@@ -228,8 +230,8 @@ def load_chapters(
         `transcript_id` str; `chapter_idx` int64; `headline`, `gist`, `summary` str; `start_ms`, `end_ms` (ms) Int64.
 
     Example:
-        >>> payload = {"id": "a", "chapters": [{"gist": "Smoke", "headline": "Smoke moves south", "summary": "",
-        ...     "start": 0, "end": 900}]}
+        >>> payload = {"id": "a", "chapters": [
+        ...     {"gist": "Smoke", "headline": "Smoke moves south", "summary": "", "start": 0, "end": 900}]}
         >>> df = load_chapters(payload)
         >>> df["headline"].to_list()
         ['Smoke moves south']
@@ -253,11 +255,11 @@ def load_highlights(
         float64.
 
     Example:
-        >>> payload = {"id": "a", "auto_highlights_result": {"results": [{"text": "air quality", "count": 2, "rank":
-        ...     0.08}]}}
+        >>> payload = {"id": "a", "auto_highlights_result": {"results": [
+        ...     {"text": "air quality", "count": 2, "rank": 0.08}]}}
         >>> df = load_highlights(payload)
-        >>> df[["text", "count"]].iloc[0].to_list()
-        ['air quality', 2]
+        >>> df[["text", "count"]].to_dict("records")
+        [{'text': 'air quality', 'count': 2}]
     """
     return _load("highlights", source, client, corpus, refresh)
 
@@ -277,11 +279,11 @@ def load_highlight_times(
         `transcript_id` str; `highlight_idx`, `time_idx` int64; `start_ms`, `end_ms` (ms) Int64.
 
     Example:
-        >>> payload = {"id": "a", "auto_highlights_result": {"results": [{"text": "air", "timestamps": [{"start": 10,
-        ...     "end": 20}]}]}}
+        >>> payload = {"id": "a", "auto_highlights_result": {"results": [
+        ...     {"text": "air", "timestamps": [{"start": 10, "end": 20}]}]}}
         >>> df = load_highlight_times(payload)
-        >>> df[["highlight_idx", "start_ms"]].iloc[0].to_list()
-        [0, 10]
+        >>> df[["highlight_idx", "start_ms"]].to_dict("records")
+        [{'highlight_idx': 0, 'start_ms': 10}]
     """
     return _load("highlight_times", source, client, corpus, refresh)
 
@@ -302,11 +304,11 @@ def load_content_safety(
         float64; `sentence_start`, `sentence_end`, `start_ms`, `end_ms` (ms) Int64.
 
     Example:
-        >>> payload = {"id": "a", "content_safety_labels": {"results": [{"text": "Storm.", "labels": [{"label":
-        ...     "disasters", "confidence": 0.9}]}]}}
+        >>> payload = {"id": "a", "content_safety_labels": {"results": [
+        ...     {"text": "Storm.", "labels": [{"label": "disasters", "confidence": 0.9}]}]}}
         >>> df = load_content_safety(payload)
-        >>> df[["label", "confidence"]].iloc[0].to_list()
-        ['disasters', 0.9]
+        >>> df[["label", "confidence"]].to_dict("records")
+        [{'label': 'disasters', 'confidence': 0.9}]
     """
     return _load("content_safety", source, client, corpus, refresh)
 
@@ -327,8 +329,8 @@ def load_content_safety_summary(
 
     Example:
         >>> df = load_content_safety_summary({"id": "a", "content_safety_labels": {"summary": {"disasters": 0.9}}})
-        >>> df[["label", "confidence"]].iloc[0].to_list()
-        ['disasters', 0.9]
+        >>> df[["label", "confidence"]].to_dict("records")
+        [{'label': 'disasters', 'confidence': 0.9}]
     """
     return _load("content_safety_summary", source, client, corpus, refresh)
 
@@ -349,11 +351,11 @@ def load_topics(
         `relevance` (0-1) float64; `start_ms`, `end_ms` (ms) Int64.
 
     Example:
-        >>> payload = {"id": "a", "iab_categories_result": {"results": [{"text": "Rain.", "labels": [{"label":
-        ...     "Science>Weather", "relevance": 0.7}]}]}}
+        >>> payload = {"id": "a", "iab_categories_result": {"results": [
+        ...     {"text": "Rain.", "labels": [{"label": "Science>Weather", "relevance": 0.7}]}]}}
         >>> df = load_topics(payload)
-        >>> df[["level_1", "level_2"]].iloc[0].to_list()
-        ['Science', 'Weather']
+        >>> df[["level_1", "level_2"]].to_dict("records")
+        [{'level_1': 'Science', 'level_2': 'Weather'}]
     """
     return _load("topics", source, client, corpus, refresh)
 
@@ -374,8 +376,8 @@ def load_topics_summary(
 
     Example:
         >>> df = load_topics_summary({"id": "a", "iab_categories_result": {"summary": {"Science>Weather": 0.7}}})
-        >>> df[["label", "relevance"]].iloc[0].to_list()
-        ['Science>Weather', 0.7]
+        >>> df[["label", "relevance"]].to_dict("records")
+        [{'label': 'Science>Weather', 'relevance': 0.7}]
     """
     return _load("topics_summary", source, client, corpus, refresh)
 
@@ -396,8 +398,8 @@ def load_sentiments(
         `speaker`, `channel` str; `confidence` (0-1) float64; `start_ms`, `end_ms` (ms) Int64.
 
     Example:
-        >>> payload = {"id": "a", "sentiment_analysis_results": [{"text": "Good.", "sentiment": "POSITIVE", "start":
-        ...     0, "end": 300}]}
+        >>> payload = {"id": "a", "sentiment_analysis_results": [
+        ...     {"text": "Good.", "sentiment": "POSITIVE", "start": 0, "end": 300}]}
         >>> df = load_sentiments(payload)
         >>> df["sentiment"].to_list()
         ['POSITIVE']
@@ -414,14 +416,35 @@ def _arrow(
     source: Source, names: tuple[str, ...], client: Fetcher | None, corpus: Corpus | None, refresh: bool
 ) -> dict[str, pa.Table]:
     found = resolve(source, client)
-    if not isinstance(found, bytes):
-        return cached_tables(Corpus() if corpus is None else corpus, found, names, refresh=refresh)
-    if names[0] in EXPORTS:
-        return {names[0]: _export(found, names[0])}
-    return frames.transcript_tables(found, only=names)
+    if isinstance(found, bytes):
+        return frames.transcript_tables(found, only=names)
+    return cached_tables(Corpus() if corpus is None else corpus, found, names, refresh=refresh)
 
 
-def _export(raw: bytes, name: str) -> pa.Table:
-    """Table of an export payload, refusing the transcript itself, which would read as an export with no rows."""
-    make = frames.sentence_table if name == "sentences" else frames.paragraph_table
-    return make(raw)
+def _load_export(
+    view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
+) -> pd.DataFrame:
+    tables = []
+    for one in each(source):
+        found = resolve(one, client)
+        if isinstance(found, bytes):
+            table = frames.sentence_table(found) if view == "sentences" else frames.paragraph_table(found)
+            if table.num_rows == 0:
+                _require_export(found, view)
+            tables.append(table)
+        else:
+            tables.append(cached_export(Corpus() if corpus is None else corpus, found, view, refresh=refresh))
+    return frames.to_pandas(frames.concat_tables(tables, view), view)
+
+
+def _require_export(raw: bytes, view: View) -> None:
+    """Refuse a payload of something else, which reads as an export with no rows."""
+    try:
+        payload = orjson.loads(raw)
+    except orjson.JSONDecodeError:  # the tolerant reader has read it, and found no rows
+        return
+    if isinstance(payload, dict) and view not in payload:
+        raise PayloadError(
+            f"this payload holds no {view}: they are an answer of their own. Pass what client.fetch(id, {view!r}) "
+            "gives, or a transcript handle, or its id with client=..."
+        )

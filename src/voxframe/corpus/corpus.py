@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames, settings
-from voxframe.corpus.store import Store
-from voxframe.errors import CorpusError
-from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.store import Store, View
+from voxframe.corpus.transcribe import plan, send
+from voxframe.errors import CorpusError, NotFoundError, VoxframeError
+from voxframe.options import TranscriptOptions
+from voxframe.schema import TRANSCRIPT_TABLES
+
+if TYPE_CHECKING:
+    from voxframe.service import Client
 
 #: Exports of a transcript that are kept beside it, each a table of the same name.
-EXPORTS = ("sentences", "paragraphs")
+EXPORTS: tuple[View, ...] = ("sentences", "paragraphs")
 
 #: Statuses after which a transcript does not change any more.
 FINAL = frozenset({"completed", "error"})
@@ -45,6 +53,7 @@ class Corpus:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = settings.resolve().data_dir / "corpus" if path is None else Path(path)
         self._store = Store(self.path)
+        self._ledger = Ledger(self.path / "ledger.sqlite")
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r})"
@@ -53,9 +62,9 @@ class Corpus:
         """Whether the transcript is here in a final status (completed or error)."""
         if not isinstance(transcript_id, str) or self._store.content(transcript_id, "transcript") is None:
             return False
-        return is_final(self.arrow(_LEADING, transcript_id))
+        return self.status(transcript_id) in FINAL
 
-    def put(self, transcript_id: str, raw: bytes, view: str = "transcript") -> dict[str, pa.Table]:
+    def put(self, transcript_id: str, raw: bytes, view: View = "transcript") -> dict[str, pa.Table]:
         """Keep a payload and its tables, replacing older ones. The payload reaches the disk first.
 
         Args:
@@ -73,13 +82,82 @@ class Corpus:
         self._check_view(view)
         if not isinstance(transcript_id, str) or not transcript_id:
             raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
-        with _clear_errors(self.path):
+        with clear_errors(self.path):
             self._store.put_raw(transcript_id, view, raw)
             tables = self._make(transcript_id, view, raw)
             self._store.put_tables(transcript_id, tables, self._content(transcript_id, view) or "")
         return tables
 
-    def raw(self, transcript_id: str, view: str = "transcript") -> bytes:
+    def transcribe(
+        self,
+        client: Client,
+        audio: str | os.PathLike[str],
+        *,
+        resend: bool = False,
+        **options: Unpack[TranscriptOptions],
+    ) -> str:
+        """Have a recording transcribed, or find that it was: the same audio and options are not sent twice.
+
+        What was begun and not finished, here or by a process that ended, is gone on with. Another process that is at
+        the same recording is waited for.
+
+        Args:
+            client: The service; `voxframe.connect()` makes one.
+            audio: Path of a file, or an http or https address.
+            resend: Send it even where it was or may have been sent; a hosted service charges again.
+            **options: Options of the job, as `Client.transcribe` takes them.
+
+        Returns:
+            Identifier of the transcript, which is in the corpus then; its status is "completed" or "error".
+
+        Raises:
+            OptionError: An option is wrong; nothing was sent.
+            AudioError: The file cannot be read; nothing was sent.
+            CorpusError: It may have been sent before and nobody knows, or the corpus cannot be written.
+            ServiceError: The service, or the way to it, failed.
+        """
+        job = plan(audio, client, **options)
+        with clear_errors(self.path), self._ledger.turn(job.key):
+            sent = send(self._ledger, job, client, audio, resend=resend, **options)
+            if sent.state == "completed" and sent.transcript_id in self:
+                return str(sent.transcript_id)
+            try:
+                handle = client.wait(str(sent.transcript_id))
+            except NotFoundError:  # the service has lost or deleted what an earlier process sent
+                sent = send(self._ledger, job, client, audio, resend=True, **options)
+                handle = client.wait(str(sent.transcript_id))
+            self.put(handle.id, handle.raw)
+            self._ledger.save(sent, state=handle.status, error=handle.error)
+            return handle.id
+
+    def known(
+        self, audio: str | os.PathLike[str], client: Client | None = None, **options: Unpack[TranscriptOptions]
+    ) -> str | None:
+        """Identifier of the completed transcript of a recording with these options, or None where there is none here.
+
+        Asks no service.
+
+        Args:
+            audio: Path of a file, or an http or https address.
+            client: The service it would be sent to; None is the embedded one.
+            **options: Options of the job.
+
+        Raises:
+            OptionError: An option is wrong.
+            AudioError: The file cannot be read.
+        """
+        job = self._ledger.find(plan(audio, client, **options).key)
+        return job.transcript_id if job and job.state == "completed" and job.transcript_id in self else None
+
+    def jobs(self) -> pd.DataFrame:
+        """What was sent by `transcribe`, one row a submission, oldest first.
+
+        Returns:
+            A DataFrame with the columns of the table `jobs`.
+        """
+        return frames.to_pandas(self._ledger.table(), "jobs")
+
+    def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
         """The payload byte for byte as it came.
 
         Args:
@@ -94,6 +172,15 @@ class Corpus:
         if raw is None:
             raise self._absent(transcript_id, view)
         return raw
+
+    def status(self, transcript_id: str) -> str | None:
+        """Status of a transcript here: "completed", "error" or whatever the service said when it was kept.
+
+        Raises:
+            CorpusError: The transcript is not here.
+        """
+        status: str | None = self.arrow(_LEADING, transcript_id)["status"][0].as_py()
+        return status
 
     def ids(self) -> list[str]:
         """Identifiers of all transcripts here, sorted."""
@@ -125,13 +212,14 @@ class Corpus:
         if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
             known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
             raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
+        view = _view_of(name)
         if ids is None:
-            wanted: Iterable[str] = (i for i in self.ids() if name not in EXPORTS or self.has_export(i, name))
+            wanted: Iterable[str] = (i for i in self.ids() if view == "transcript" or self.has_export(i, view))
         else:
             wanted = [ids] if isinstance(ids, str) else ids
         return frames.to_pandas(frames.concat_tables([self.arrow(name, i) for i in wanted], name), name)
 
-    def has_export(self, transcript_id: str, view: str) -> bool:
+    def has_export(self, transcript_id: str, view: View) -> bool:
         """Whether the export ("sentences", "paragraphs") of a transcript is here."""
         return self._store.content(transcript_id, view) is not None
 
@@ -141,7 +229,7 @@ class Corpus:
         Raises:
             CorpusError: The transcript, or the export that the table is made from, is not here.
         """
-        view = name if name in EXPORTS else "transcript"
+        view = _view_of(name)
         content = self._content(transcript_id, view)
         if content is None:
             raise self._absent(transcript_id, view)
@@ -153,28 +241,26 @@ class Corpus:
             self._store.put_tables(transcript_id, tables, content)
         return tables[name]
 
-    def _make(self, transcript_id: str, view: str, raw: bytes) -> dict[str, pa.Table]:
+    def _make(self, transcript_id: str, view: View, raw: bytes) -> dict[str, pa.Table]:
         """Tables of a payload, the leading one first, under the identifier it is kept by."""
         if view == "transcript":
             return frames.transcript_tables(raw, transcript_id=transcript_id)
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
         has_words = self._store.content(transcript_id, "transcript") is not None
-        table = make(raw, self.arrow("words", transcript_id) if has_words else None)
-        ids = pa.array([transcript_id] * table.num_rows, pa.string())
-        return {view: table.set_column(0, TABLES[view].arrow.field(0), ids)}
+        return {view: make(raw, self.arrow("words", transcript_id) if has_words else None, transcript_id)}
 
-    def _content(self, transcript_id: str, view: str) -> str | None:
+    def _content(self, transcript_id: str, view: View) -> str | None:
         """Hash of all that a table is made from: an export's word positions come from the transcript."""
         content = self._store.content(transcript_id, view)
         if content is None or view == "transcript":
             return content
         return f"{content} {self._store.content(transcript_id, 'transcript') or ''}"
 
-    def _check_view(self, view: str) -> None:
+    def _check_view(self, view: View) -> None:
         if view != "transcript" and view not in EXPORTS:
             raise CorpusError(f"a corpus keeps transcript, {', '.join(EXPORTS)}, not {view!r}")
 
-    def _absent(self, transcript_id: str, view: str) -> CorpusError:
+    def _absent(self, transcript_id: str, view: View) -> CorpusError:
         what = "transcript" if view == "transcript" else f"{view} export of"
         call = "tables" if view == "transcript" else f"load_{view}"
         return CorpusError(
@@ -183,14 +269,17 @@ class Corpus:
         )
 
 
-def is_final(transcripts: pa.Table) -> bool:
-    """Whether the transcript of a one-row `transcripts` table will not change any more."""
-    return transcripts.num_rows == 1 and transcripts["status"][0].as_py() in FINAL
+def _view_of(name: str) -> View:
+    """The answer that a table is made from."""
+    return "sentences" if name == "sentences" else "paragraphs" if name == "paragraphs" else "transcript"
 
 
 @contextlib.contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
+def clear_errors(path: Path) -> Iterator[None]:
+    """Say of what the operating system or SQLite refuses which corpus it is about."""
     try:
         yield
-    except OSError as e:
-        raise CorpusError(f"cannot write to the corpus {path}: {e.strerror or e}") from None
+    except VoxframeError:  # some of these are OSError too: no connection, no audio file
+        raise
+    except (OSError, sqlite3.Error) as e:
+        raise CorpusError(f"cannot write to the corpus {path}: {getattr(e, 'strerror', None) or e}") from None

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 
 import pyarrow as pa
 
 from voxframe import frames
-from voxframe.corpus.corpus import EXPORTS, Corpus, is_final
+from voxframe.corpus.corpus import FINAL, Corpus
 from voxframe.corpus.sources import Remote
+from voxframe.corpus.store import View
 from voxframe.errors import PayloadError
-from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+from voxframe.schema import TABLES
 
 
 def cached_tables(
-    corpus: Corpus, remote: Remote, names: tuple[str, ...], *, refresh: bool = False
+    corpus: Corpus, remote: Remote, names: Collection[str], *, refresh: bool = False
 ) -> dict[str, pa.Table]:
     """Tables of a transcript, from the corpus where it is there in a final status, else from the service.
 
     Args:
         corpus: Where to look and to keep.
         remote: The transcript.
-        names: Tables wanted, of a transcript or an export.
+        names: Tables wanted.
         refresh: Ask the service even where the corpus has it.
 
     Returns:
@@ -31,43 +33,51 @@ def cached_tables(
         PayloadError: The corpus does not have it and there is no client to ask.
         ServiceError: The service did not give it.
     """
-    exports = [name for name in names if name in EXPORTS]
-    here = remote.transcript_id in corpus
-    tables: dict[str, pa.Table] = {}
-    if not here or (refresh and len(exports) < len(names)):
-        tables = _fetch(corpus, remote)
-        here = is_final(tables["transcripts"])
-    for name in names:
-        if name in tables:
-            continue
-        if name in TRANSCRIPT_TABLES:
-            tables[name] = corpus.arrow(name, remote.transcript_id)
-        elif not here or corpus.arrow("transcripts", remote.transcript_id)["status"][0].as_py() != "completed":
-            tables[name] = TABLES[name].arrow.empty_table()  # the service has no exports of these
-        elif refresh or not corpus.has_export(remote.transcript_id, name):
-            tables |= corpus.put(remote.transcript_id, _ask(corpus, remote, name), name)
-        else:
-            tables[name] = corpus.arrow(name, remote.transcript_id)
+    if not refresh and remote.transcript_id in corpus:
+        return {name: corpus.arrow(name, remote.transcript_id) for name in names}
+    # A handle that has seen the end holds the answer; asking once more would bring the same.
+    handle = None if refresh else remote.handle
+    raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
+    status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)["transcripts"]["status"][0].as_py()
+    if status in FINAL:
+        tables = corpus.put(remote.transcript_id, raw)
+    else:
+        tables = frames.transcript_tables(raw, names, remote.transcript_id)
+        warnings.warn(
+            f"transcript {remote.transcript_id} is still {status!r}: nothing was kept, and tables are empty until it "
+            "is completed; wait for it with client.wait(id) and load again",
+            stacklevel=5,  # the line that called load_*
+        )
     return {name: tables[name] for name in names}
 
 
-def _fetch(corpus: Corpus, remote: Remote) -> dict[str, pa.Table]:
-    """The transcript's tables from the service, kept where it is in a final status."""
-    raw = _ask(corpus, remote, "transcript")
-    status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)
-    if is_final(status["transcripts"]):
-        return corpus.put(remote.transcript_id, raw)
-    tables = frames.transcript_tables(raw, transcript_id=remote.transcript_id)
-    status = tables["transcripts"]["status"][0].as_py()
-    warnings.warn(
-        f"transcript {remote.transcript_id} is still {status!r}: nothing was kept, and tables are empty until it is "
-        "completed; wait for it with client.wait(id) and load again",
-        stacklevel=5,  # the line that called load_*
-    )
-    return tables
+def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False) -> pa.Table:
+    """Table of an export, from the corpus where it is there, else from the service.
+
+    The transcript itself is brought into the corpus first: an export's words are found in its table of words.
+
+    Args:
+        corpus: Where to look and to keep.
+        remote: The transcript.
+        view: "sentences" or "paragraphs".
+        refresh: Ask the service even where the corpus has it.
+
+    Returns:
+        The table, with no rows where the transcript is not completed: the service has no exports of these.
+
+    Raises:
+        PayloadError: The corpus does not have it and there is no client to ask.
+        ServiceError: The service did not give it.
+    """
+    transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
+    if transcripts["status"][0].as_py() != "completed":
+        return TABLES[view].arrow.empty_table()
+    if not refresh and corpus.has_export(remote.transcript_id, view):
+        return corpus.arrow(view, remote.transcript_id)
+    return corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
 
 
-def _ask(corpus: Corpus, remote: Remote, view: str) -> bytes:
+def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:
     if remote.client is None:
         raise PayloadError(
             f"{remote.transcript_id!r} is neither a file nor a transcript in {corpus!r}; to fetch it from the service "

@@ -27,7 +27,7 @@ def file_name(transcript_id: str) -> str:
         >>> file_name("7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0")
         '7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0'
         >>> file_name("../../etc/passwd")
-        'etc_passwd~44ecc7195b6e9ccb67a0'
+        'etc_passwd~3754d6cb3a38e1185e5b'
     """
     if _PLAIN.fullmatch(transcript_id) and not _DEVICES.fullmatch(transcript_id):
         return transcript_id

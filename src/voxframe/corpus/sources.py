@@ -12,20 +12,28 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import orjson
 import zstandard
 
-from voxframe.corpus.store import decompress
+from voxframe.corpus.store import View, decompress
 from voxframe.errors import PayloadError
 
 
 class Fetcher(Protocol):
     """A client, as far as loading needs one."""
 
-    def fetch(self, transcript_id: str, view: str = "transcript") -> bytes:
+    def fetch(self, transcript_id: str, view: View = "transcript") -> bytes:
         """The service's answer, byte for byte."""
 
 
 @runtime_checkable
 class Handle(Protocol):
     """A handle on a job, as far as loading needs one."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it will not change any more."""
+
+    @property
+    def raw(self) -> bytes:
+        """The service's answer about it, byte for byte."""
 
     @property
     def id(self) -> str:
@@ -50,10 +58,12 @@ class Remote:
     Attributes:
         transcript_id: Its identifier.
         client: How to fetch it; None where only a corpus can have it.
+        handle: The handle it was given by, whose own answer may do.
     """
 
     transcript_id: str
     client: Fetcher | None
+    handle: Handle | None = None
 
 
 def each(source: Sources) -> Iterator[Source]:
@@ -97,7 +107,7 @@ def resolve(source: Source, client: Fetcher | None) -> bytes | Remote:
             return _read(Path(source))
         return Remote(source, client)
     if isinstance(source, Handle):
-        return Remote(source.id, source.client)
+        return Remote(source.id, source.client, source)
     raise _not_a_source(source)
 
 

@@ -19,7 +19,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +28,9 @@ import zstandard
 from voxframe.corpus.names import file_name, is_plain
 from voxframe.errors import CorpusError
 from voxframe.schema import SCHEMA_VERSION, TABLES
+
+#: Answers of a service about a transcript.
+View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
 
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
@@ -47,7 +50,7 @@ class Store:
         self.root = root
         self._prepared = False
 
-    def put_raw(self, transcript_id: str, view: str, raw: bytes) -> str:
+    def put_raw(self, transcript_id: str, view: View, raw: bytes) -> str:
         """Keep a payload, replacing an older one.
 
         Returns:
@@ -62,7 +65,7 @@ class Store:
         write_atomic(self._raw_path(transcript_id, view), lambda file: file.write(whole))
         return content
 
-    def raw(self, transcript_id: str, view: str) -> bytes | None:
+    def raw(self, transcript_id: str, view: View) -> bytes | None:
         """The payload as it came, or None where there is none.
 
         Raises:
@@ -76,7 +79,7 @@ class Store:
         except zstandard.ZstdError as e:
             raise CorpusError(f"{path} is damaged ({e}); fetch the transcript again with refresh=True") from None
 
-    def content(self, transcript_id: str, view: str) -> str | None:
+    def content(self, transcript_id: str, view: View) -> str | None:
         """Content hash of the raw payload, or None where there is none."""
         note = _note(self._raw_path(transcript_id, view))
         if note is not None:
@@ -141,7 +144,7 @@ class Store:
         except (pa.ArrowException, OSError):  # damaged, or removed since; pyarrow uses both
             return None
 
-    def _raw_path(self, transcript_id: str, view: str) -> Path:
+    def _raw_path(self, transcript_id: str, view: View) -> Path:
         suffix = "" if view == "transcript" else f".{view}"
         return self.root / "raw" / f"{file_name(transcript_id)}{suffix}.json.zst"
 

@@ -1,0 +1,178 @@
+"""The command `voxframe`: one module a subcommand, each imported when it is asked for.
+
+Exit status: 0 done; 1 the work failed (a transcript, the service, the disk); 2 what was asked for cannot be done as
+it was asked (a file that is no audio, an option, a setting); 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import voxframe
+from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
+
+_ASKED_WRONGLY = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
+
+_EPILOG = """\
+environment:
+  VOXFRAME_BASE_URL   address of a hosted service; without it the embedded one is used
+  VOXFRAME_API_KEY    its key
+  VOXFRAME_DATA_DIR   where the default corpus and the embedded service keep their data
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: Arguments without the program's name; None takes those of the process.
+
+    Returns:
+        Exit status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a character gets "?", not a traceback
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["serve"]:
+        from voxframe.local.start import main as serve
+
+        return serve(arguments[1:])
+    given = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = given.run
+    try:
+        return run(given)
+    except VoxframeError as e:
+        sys.stderr.write(f"voxframe {given.command}: {e}\n")
+        return 2 if isinstance(e, _ASKED_WRONGLY) else 1
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nvoxframe {given.command}: stopped\n")
+        return 130
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, and where to read on."""
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` says what it takes\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        parser.exit(message=f"voxframe {voxframe.__version__}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="voxframe",
+        description="Speech to tidy tables: transcribe recordings, keep them as Parquet, look at them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    demo = commands.add_parser(
+        "demo",
+        help="a recording to tables and a picture, with no key and no network",
+        description="Transcribe a recording with the embedded service, write every table as Parquet, print who said "
+        "what, and draw a speaker timeline. A second run reads what the first one wrote.",
+    )
+    demo.add_argument(
+        "audio",
+        nargs="?",
+        metavar="AUDIO",
+        help="wav, mp3, m4a, flac, ogg, mp4 ...; without it, an interview of two minutes that comes with voxframe",
+    )
+    demo.add_argument("--out", type=Path, default=Path("voxframe-demo"), metavar="DIR", help="default: ./voxframe-demo")
+    _add_speakers(demo)
+    demo.set_defaults(run=_demo)
+
+    commands.add_parser("serve", help="run the embedded service", add_help=False)  # main hands its arguments on
+
+    transcribe = commands.add_parser(
+        "transcribe",
+        help="transcribe recordings into a corpus",
+        description="Transcribe files or web addresses and keep them in a corpus. What is there already with the same "
+        "options is not sent again. Uses the hosted service that VOXFRAME_BASE_URL names, else the embedded one.",
+        epilog="-o takes any option of a job, its value as JSON or text: -o auto_highlights=true "
+        "-o word_boost='[\"voxframe\"]' -o language_code=en_uk. `voxframe.options.TranscriptOptions` lists them.",
+    )
+    transcribe.add_argument("audio", nargs="+", metavar="AUDIO", help="audio or video files, or http(s) addresses")
+    _add_corpus(transcribe)
+    _add_speakers(transcribe)
+    transcribe.add_argument("--no-speakers", action="store_true", help="do not tell speakers apart")
+    transcribe.add_argument(
+        "-o", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the job; may be repeated"
+    )
+    transcribe.add_argument(
+        "--resend", action="store_true", help="send again even what was sent before (a hosted service charges again)"
+    )
+    transcribe.set_defaults(run=_transcribe)
+
+    tables = commands.add_parser(
+        "tables",
+        help="show the tables of a corpus or of a payload file",
+        description="Without --table: the rows of each table. With it: the table itself.",
+    )
+    tables.add_argument(
+        "source",
+        nargs="?",
+        metavar="SOURCE",
+        help="corpus directory, or .json or .json.zst payload; default: the default corpus",
+    )
+    tables.add_argument("--table", metavar="NAME", help="table to show, such as words")
+    tables.add_argument(
+        "--format", choices=("text", "csv", "json"), default="text", help="json is one object a line (default: text)"
+    )
+    tables.add_argument("--rows", type=int, metavar="N", help="only the first N rows (default for text: 20)")
+    tables.set_defaults(run=_tables)
+
+    doctor = commands.add_parser(
+        "doctor",
+        help="check this installation",
+        description="Check versions, optional parts, settings, disk and service.",
+    )
+    doctor.set_defaults(run=_doctor)
+    return parser
+
+
+def _add_speakers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--speakers", type=int, metavar="N", help="number of speakers, where it is known (1 to 10)")
+
+
+def _add_corpus(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--corpus", type=Path, metavar="DIR", help="corpus directory; default: the default corpus")
+
+
+def _demo(given: argparse.Namespace) -> int:
+    from voxframe.cli.demo import demo
+
+    return demo(given.audio, given.out, given.speakers)
+
+
+def _transcribe(given: argparse.Namespace) -> int:
+    from voxframe.cli.transcribe import transcribe
+
+    options = {"speaker_labels": None if given.no_speakers else True, "speakers_expected": given.speakers}
+    return transcribe(given.audio, given.corpus, options, given.option, resend=given.resend)
+
+
+def _tables(given: argparse.Namespace) -> int:
+    from voxframe.cli.tables import tables
+
+    return tables(given.source, given.table, given.format, given.rows)
+
+
+def _doctor(_: argparse.Namespace) -> int:
+    from voxframe.cli.doctor import doctor
+
+    return doctor()
