@@ -63,12 +63,15 @@ def _voice(word: dict[str, Any]) -> tuple[Any, Any]:
 def _pieces(words: Iterable[dict[str, Any]], chars: int) -> Iterator[Caption]:
     """Words as one line each and without control characters; what is too long is cut, its time shared out."""
     for word in words:
-        for text in _plain(word["text"]).split():
-            start, length = word["start"], word["end"] - word["start"]
+        texts = _plain(word["text"]).split()
+        start, length = word["start"], word["end"] - word["start"]
+        said, whole = 0, sum(map(len, texts))
+        for text in texts:
             for at in range(0, len(text), chars):
                 piece = text[at : at + chars]
-                begin, end = (start + length * n // len(text) for n in (at, at + len(piece)))
+                begin, end = (start + length * (said + n) // whole for n in (at, at + len(piece)))
                 yield Caption(piece, begin, end)
+            said += len(text)
 
 
 def _plain(text: str) -> str:
