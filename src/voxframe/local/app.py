@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from voxframe.local import routes
 from voxframe.local.gate import LOOPBACK, Gate, failure
@@ -64,8 +65,8 @@ def make_app(
             Route(f"/{llm_prefix}/v3/{{rest:path}}", routes.no_language_model, methods=["GET", "POST", "DELETE"]),
             Route("/v2/realtime/{rest:path}", routes.no_streaming, methods=["GET", "POST"]),
         ],
-        middleware=[Middleware(Gate, key=key, hosts=hosts)],
-        exception_handlers={HTTPException: _http_error, 500: _fault},
+        middleware=[Middleware(_Faults), Middleware(Gate, key=key, hosts=hosts)],
+        exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -79,7 +80,30 @@ def _http_error(_: Request, error: Exception) -> Response:
     return failure(error.status_code, message, dict(error.headers or {}))
 
 
-def _fault(request: Request, error: Exception) -> Response:
-    # The log of the server shows the traceback; a client learns that it is not its own fault.
-    _log.error("%s %s failed: %s", request.method, request.url.path, type(error).__name__)
-    return failure(500, "Server error: the embedded service failed on this request; its log says why")
+class _Faults:
+    """ASGI middleware that answers 500 where the service itself fails, and keeps the connection.
+
+    Starlette's own raises once more after its answer, at which the server drops the connection; the next request of a
+    client that keeps it would be lost.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and answer it if that fails."""
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            if scope["type"] != "http" or started:
+                raise
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            answer = failure(500, "Server error: the embedded service failed on this request; its log says why")
+            await answer(scope, receive, send)
