@@ -56,7 +56,9 @@ def search(words: Sequence[dict[str, Any]], wanted: Iterable[str]) -> list[dict[
         >>> search([{"text": "Smoke.", "start": 250, "end": 650}], ["smoke"])
         [{'text': 'smoke', 'count': 1, 'timestamps': [[250, 650]], 'indexes': [0]}]
     """
-    spoken = [(token, index) for index, word in enumerate(words) for token in _tokens(word["text"])]
+    # Channel by channel: the words of people who talk at once alternate, and a phrase is what one of them says.
+    order = sorted(range(len(words)), key=lambda index: str(words[index].get("channel")))
+    spoken = [(token, index) for index in order for token in _tokens(words[index]["text"])]
     places: dict[str, list[int]] = {}
     for place, (token, _) in enumerate(spoken):
         places.setdefault(token, []).append(place)
@@ -68,6 +70,7 @@ def search(words: Sequence[dict[str, Any]], wanted: Iterable[str]) -> list[dict[
             for place in places.get(tokens[0], ())
             if [token for token, _ in spoken[place : place + len(tokens)]] == tokens
         ]
+        spans.sort()
         if spans:
             matches.append(
                 {
