@@ -60,7 +60,8 @@ class Audio:
             self._container.close()
             raise JobFailed(_no_audio(path))
         self._stream = self._container.streams.audio[0]
-        self._stream.thread_type = "NONE"  # workers share the cores already
+        self._seconds_said = (self._container.duration or 0) / av.time_base
+        self._stream.codec_context.thread_type = "NONE"  # the workers have the cores
         self.channels = self._stream.channels if apart else 1
         if self.channels > MAX_CHANNELS:
             self._container.close()
@@ -97,8 +98,18 @@ class Audio:
                 raise JobFailed(_no_audio(self._path))
             if position * 1000 < MIN_AUDIO_MS * RATE:
                 raise JobFailed("Audio duration is too short.")
+            if self._start >= position:
+                raise JobFailed(
+                    f"audio_start_from is {self._start * 1000 // RATE} ms, but the audio ends at "
+                    f"{position * 1000 // RATE} ms; choose a place before that."
+                )
             if wanted:
                 yield np.concatenate(wanted, axis=1)
+
+    def share_before(self, sample: int) -> float:
+        """How much of what was asked for lies before a sample counted from `start`, as far as the file says."""
+        seconds = min(self._seconds_said, self._end / RATE if self._end else np.inf) - self._start / RATE
+        return min(0.99, sample / RATE / seconds) if seconds > 0 else 0.0
 
     def _pieces(self) -> Iterator[Samples]:
         """Everything in the file, frame by frame, at 16 kHz; what is damaged is left out."""
@@ -111,15 +122,15 @@ class Audio:
                     yield np.zeros((self.channels, late), np.int16)
             if kind != (frame.format.name, frame.layout.name, frame.sample_rate):  # it may change within a file
                 if resampler is not None:
-                    yield from (out.to_ndarray() for out in resampler.resample(None))
+                    yield from (_rows(out) for out in resampler.resample(None))
                 kind = (frame.format.name, frame.layout.name, frame.sample_rate)
                 layout = frame.layout.name if self.channels > 1 else "mono"
                 resampler = av.AudioResampler(format="s16p", layout=layout, rate=RATE)
             assert resampler is not None
             frame.pts = None  # gaps in the time stamps are not gaps in the sound
-            yield from (out.to_ndarray() for out in resampler.resample(frame))
+            yield from (_rows(out) for out in resampler.resample(frame))
         if resampler is not None:
-            yield from (out.to_ndarray() for out in resampler.resample(None))
+            yield from (_rows(out) for out in resampler.resample(None))
 
     def _frames(self) -> Iterator[av.AudioFrame]:
         packets = self._container.demux(self._stream)
@@ -133,7 +144,7 @@ class Audio:
                 continue
             except av.FFmpegError:
                 return
-            yield from frames  # type: ignore[misc]
+            yield from frames
 
     def _late_by(self, frame: av.AudioFrame) -> int:
         """Samples of silence before the sound begins, as in videos whose picture comes first."""
@@ -141,6 +152,10 @@ class Audio:
             return 0
         seconds = frame.time - self._container.start_time / av.time_base
         return int(seconds * RATE) if 0.02 < seconds < MAX_SECONDS else 0
+
+
+def _rows(frame: av.AudioFrame) -> Samples:
+    return frame.to_ndarray().astype(np.int16, copy=False)
 
 
 _MAGIC = (

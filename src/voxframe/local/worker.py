@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from voxframe.local import engines
-from voxframe.local.audio import RATE, Audio, Samples
-from voxframe.local.engines import Engine, Heard
+from voxframe.local.analyses.speakers import Voices, label_speakers
+from voxframe.local.audio import RATE, Audio
+from voxframe.local.capitals import add_capitals
+from voxframe.local.custom_spelling import respell
+from voxframe.local.disfluencies import without_filled_pauses
 from voxframe.local.failed import JobCancelled, JobFailed
-from voxframe.local.segments import Segmenter, Stretch
+from voxframe.local.listening import listen, new_pool, speech_fraction
+from voxframe.local.profanity import masked
+from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
+from voxframe.local.turns import turns, utterance
+from voxframe.local.words import Word
 
 __all__ = ["JobCancelled", "JobFailed", "new_pool", "run_job"]
-
-_AHEAD = 4  # stretches waiting for a core, at most: bounds memory, keeps the cores busy
-
-
-def new_pool(workers: int | None = None) -> Executor:
-    """Processes that decode speech, one a core unless told otherwise. One pool serves any number of jobs."""
-    return ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=multiprocessing.get_context("spawn"))
-
-
-_current: tuple[str, Engine] | None = None
-
-
-def _decode(job: str, engine: str, samples: Samples) -> list[Heard]:
-    """In a worker process: the words of a stretch. A job that is new to the process gets a new engine."""
-    global _current
-    if _current is None or _current[0] != job:
-        _current = None  # the old one goes before the new one comes: two would not fit the worker's memory
-        _current = (job, engines.find(engine)())
-    return _current[1].transcribe(samples)
 
 
 def run_job(
@@ -51,75 +36,94 @@ def run_job(
     """Transcribe a file.
 
     Args:
-        media: The file; any container and codec that carries audio.
-        options: Create fields of the interface; the ones that are missing or None take their defaults.
+        media: The file; any common container and codec that carries audio.
+        options: Create fields of the interface; those that are missing or None take their defaults.
         progress: Told how much is done, from 0 to 1, as stretches of speech finish.
-        cancelled: Asked between stretches; when it says True the job stops.
+        cancelled: Asked now and then; when it says True the job stops.
         pool: Where speech is decoded (see `new_pool`); without one, in this process.
         engine: Name of the speech engine.
 
     Returns:
-        Result fields of the wire: text, words, utterances, confidence, audio_duration, audio_channels, ...
+        Result fields of the wire: text, words, utterances (or None), confidence, audio_duration (whole seconds),
+        audio_channels (with multichannel), language_code, language_model, acoustic_model.
 
     Raises:
         JobFailed: The job cannot be done; its reason is the text for `error`.
         JobCancelled: `cancelled` said so.
     """
-    audio = Audio(media)
-    job = uuid4().hex
-    words: list[dict[str, Any]] = []
-    for stretch, heard in _decoded(audio, job, engine, pool, cancelled):
-        at = (audio.start + stretch.start) * 1000 // RATE
-        words += [
-            {
-                "text": w.text,
-                "start": at + w.start_ms,
-                "end": at + w.end_ms,
-                "confidence": round(w.confidence, 5),
-                "speaker": None,
-            }
-            for w in heard
-            if not w.filler
+    language = options.get("language_code") or "en_us"
+    if not engines.supports(language, engine):
+        raise JobFailed(engines.refusal(language, engine))
+    apart = bool(options.get("multichannel") or options.get("dual_channel"))
+    open_audio = partial(
+        Audio, media, apart=apart, start_ms=options.get("audio_start_from") or 0, end_ms=options.get("audio_end_at")
+    )
+    least = options.get("speech_threshold")
+    if least:
+        fraction = speech_fraction(open_audio())
+        if fraction < least:
+            raise JobFailed(
+                f"Speech makes up {fraction:.3f} of the audio, less than the speech_threshold of {least:g}."
+            )
+
+    audio = open_audio()
+    channels: list[list[Word]] = [[] for _ in range(audio.channels)]
+    voices: list[list[Voices]] = [[] for _ in range(audio.channels)]
+    for part in listen(audio, engine, voices=bool(options.get("speaker_labels")), pool=pool, cancelled=cancelled):
+        at = (audio.start + part.stretch.start) * 1000 // RATE
+        channels[part.channel] += [
+            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in part.words
         ]
+        if part.voice is not None:
+            voices[part.channel].append(Voices(at, part.voice))
+        progress(audio.share_before(part.stretch.start + len(part.stretch.samples)))
+
+    _name_speakers(channels, voices, options, apart=apart)
+    channels = [_shaped(words, options) for words in channels]
+    words = sorted((word for channel in channels for word in channel), key=lambda word: word.start)
+    model = engines.find(engine).model
     progress(1.0)
     return {
-        "text": " ".join(word["text"] for word in words),
-        "words": words,
-        "utterances": None,
-        "confidence": sum(w["confidence"] for w in words) / len(words) if words else 0.0,
+        "text": " ".join(word.text for word in words),
+        "words": [word.wire() for word in words],
+        "utterances": [utterance(turn) for turn in turns(channels)] if apart or options.get("speaker_labels") else None,
+        "confidence": sum(word.confidence for word in words) / len(words) if words else 0.0,
         "audio_duration": round(audio.seconds),
-        "language_code": options.get("language_code") or "en_us",
-        "language_model": engines.find(engine).model,
-        "acoustic_model": engines.find(engine).model,
+        "audio_channels": audio.channels if options.get("multichannel") else None,
+        "language_code": language,
+        "language_model": model,
+        "acoustic_model": model,
     }
 
 
-def _decoded(
-    audio: Audio, job: str, engine: str, pool: Executor | None, cancelled: Callable[[], bool]
-) -> Iterator[tuple[Stretch, list[Heard]]]:
-    """Stretches of speech with their words, in order; a few are under way at a time."""
-    under_way: deque[tuple[Stretch, Future[list[Heard]]]] = deque()
-    segmenter = Segmenter()
+def _name_speakers(
+    channels: Sequence[Sequence[Word]], voices: Sequence[Sequence[Voices]], options: Mapping[str, Any], *, apart: bool
+) -> None:
+    """Set channel and speaker of the words, in place: without speaker labels, a channel is a speaker."""
+    expected = options.get("speakers_expected")
+    if options.get("speaker_labels"):
+        for words, heard in zip(channels, voices, strict=True):
+            alone = expected is not None and expected <= len(channels)
+            label_speakers(words, heard, 1 if alone else expected if len(channels) == 1 else None)
+    for number, words in enumerate(channels, 1):
+        for word in words:
+            if apart:
+                word.channel = str(number)
+                word.speaker = str(number) if word.speaker is None else f"{number}{word.speaker}"
 
-    def stretches() -> Iterator[Stretch]:
-        for block in audio.blocks():
-            yield from segmenter.feed(block[0])
-        yield from segmenter.finish()
 
-    try:
-        for stretch in stretches():
-            if cancelled():
-                raise JobCancelled("the job was stopped")
-            if pool is None:
-                yield stretch, _decode(job, engine, stretch.samples)
-                continue
-            under_way.append((stretch, pool.submit(_decode, job, engine, stretch.samples)))
-            if len(under_way) > _AHEAD:
-                first, future = under_way.popleft()
-                yield first, future.result()
-        while under_way:
-            first, future = under_way.popleft()
-            yield first, future.result()
-    finally:
-        for _, future in under_way:
-            future.cancel()
+def _shaped(words: Sequence[Word], options: Mapping[str, Any]) -> list[Word]:
+    """Words of a channel, written as the options want them."""
+    find_sentence_ends(words)
+    if not options.get("disfluencies"):
+        words = without_filled_pauses(words)
+    words = respell(words, options.get("custom_spelling") or ())
+    for sentence in sentences_of(words):
+        if options.get("format_text") is not False:
+            add_capitals(sentence)
+        if options.get("punctuate") is not False:
+            add_mark(sentence)
+    if options.get("filter_profanity"):
+        for word in words:
+            word.text = masked(word.text)
+    return list(words)

@@ -25,18 +25,16 @@ class Heard(NamedTuple):
     """A word as an engine heard it.
 
     Attributes:
-        text: The word, lower case but for "I" and its kin, without punctuation.
+        text: The word as spoken, lower case but for abbreviations, without punctuation.
         start_ms: Where it begins, in milliseconds of the samples.
         end_ms: Where it ends.
         confidence: 0 to 1.
-        filler: Whether it is a filled pause ("um"), not a word.
     """
 
     text: str
     start_ms: int
     end_ms: int
     confidence: float
-    filler: bool = False
 
 
 class Engine(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -13,31 +14,67 @@ from voxframe.local.engines import Heard
 
 _FRAME_MS = 10
 _VARIANT = re.compile(r"\(\d+\)$")  # the dictionary numbers the ways a word is said
-_FILLED = {"[UM]": "um", "[UH]": "uh", "++UM++": "um", "++UH++": "uh"}
+_NOT_A_WORD = ("<", "[", "+")  # silence, noise
+#: Spellings of the dictionary, by the way they were said, that are not how the word is spoken.
+_SPOKEN = {
+    "mr": "mister",
+    "mr.": "mister",
+    "mrs": "missus",
+    "mrs.": "missus",
+    "dr": "drive",
+    "dr(2)": "doctor",
+    "dr.": "drive",
+    "dr.(2)": "doctor",
+    "st": "street",
+    "st(2)": "saint",
+    "us(2)": "US",
+    "ok": "okay",
+    "tv": "TV",
+}
+
+SETTINGS = {"fwdflatbeam": 1e-80, "fwdflatwbeam": 1e-40}
 
 
 class Sphinx:
-    """English read or clearly spoken, without much noise; not telephone speech."""
+    """English that is read or spoken clearly, without much noise; not telephone speech."""
 
     name: ClassVar[str] = "sphinx"
     model: ClassVar[str] = "sphinx_en_us"
     languages: ClassVar[frozenset[str]] = frozenset({"en", "en_us", "en_uk", "en_au"})
 
     def __init__(self) -> None:
-        self._decoder = Decoder(loglevel="FATAL", fwdflatbeam=1e-80, fwdflatwbeam=1e-40)
+        self._decoder = Decoder(loglevel="FATAL", **SETTINGS)
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[Heard]:
         """Words of the samples."""
         decoder = self._decoder
+        with warnings.catch_warnings():
+            # Deprecated as unnecessary, yet without it the noise estimate of one stretch changes the words of the next.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            decoder.start_stream()
         decoder.start_utt()
         decoder.process_raw(samples.tobytes(), full_utt=True)
         decoder.end_utt()
-        heard = []
-        for part in decoder.seg() or ():
-            word = _VARIANT.sub("", part.word)
-            filler = _FILLED.get(word)
-            if filler is None and word[:1] in "<[+":
-                continue
-            start, end = part.start_frame * _FRAME_MS, (part.end_frame + 1) * _FRAME_MS
-            heard.append(Heard(filler or word, start, end, min(1.0, max(0.0, part.prob)), filler is not None))
-        return heard
+        return [
+            Heard(
+                _spoken(part.word),
+                part.start_frame * _FRAME_MS,
+                (part.end_frame + 1) * _FRAME_MS,
+                min(1.0, max(0.0, part.prob)),
+            )
+            for part in decoder.seg() or ()
+            if not part.word.startswith(_NOT_A_WORD)
+        ]
+
+
+def _spoken(entry: str) -> str:
+    """The word of a dictionary entry: "u.s." is US, "b." the letter B, "read(2)" read."""
+    if entry in _SPOKEN:
+        return _SPOKEN[entry]
+    word = _VARIANT.sub("", entry)
+    if word in _SPOKEN:
+        return _SPOKEN[word]
+    if "." not in word:
+        return word
+    letters = word.rstrip(".").split(".")
+    return "".join(letters).upper() if all(len(letter) == 1 for letter in letters) else "".join(letters)

@@ -1,0 +1,123 @@
+"""Sound to words: stretches of speech, decoded on several cores at once, given back in order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from typing import NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxframe.local import engines
+from voxframe.local.audio import Audio, Samples
+from voxframe.local.engines import Engine, Heard
+from voxframe.local.failed import JobCancelled
+from voxframe.local.segments import Segmenter, Stretch
+from voxframe.local.voice import voice_features
+
+_AHEAD = 2 * (os.cpu_count() or 1)  # stretches under way at most: memory stays bounded, cores stay busy
+_LOOK_UP_S = 0.2  # how often a wait looks whether it was cancelled
+
+
+class Listened(NamedTuple):
+    """What was heard in a stretch of speech.
+
+    Attributes:
+        channel: Channel, from 0.
+        stretch: Where it was.
+        words: The words, with times from the beginning of the stretch.
+        voice: Voice features, where they were wanted.
+    """
+
+    channel: int
+    stretch: Stretch
+    words: list[Heard]
+    voice: NDArray[np.float16] | None
+
+
+def new_pool(workers: int | None = None) -> Executor:
+    """Processes that decode speech, one a core unless told otherwise. One pool serves any number of jobs."""
+    return ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=multiprocessing.get_context("spawn"))
+
+
+def listen(
+    audio: Audio, engine: str, *, voices: bool, pool: Executor | None, cancelled: Callable[[], bool]
+) -> Iterator[Listened]:
+    """Decode the speech of a recording.
+
+    Args:
+        audio: The recording.
+        engine: Name of the engine.
+        voices: Whether voice features are wanted too.
+        pool: Where to decode (see `new_pool`); None decodes in this process.
+        cancelled: Asked now and then; True ends the work.
+
+    Yields:
+        What was heard, by the time at which each stretch was complete.
+
+    Raises:
+        JobCancelled: `cancelled` said True.
+    """
+    job = uuid4().hex
+    under_way: deque[tuple[int, Stretch, Future[tuple[list[Heard], NDArray[np.float16] | None]]]] = deque()
+
+    def oldest() -> Listened:
+        channel, stretch, future = under_way.popleft()
+        while True:
+            try:
+                return Listened(channel, stretch, *future.result(_LOOK_UP_S))
+            except StillRunning:
+                if cancelled():
+                    raise JobCancelled("the job was stopped") from None
+
+    try:
+        for channel, stretch in _stretches(audio):
+            if cancelled():
+                raise JobCancelled("the job was stopped")
+            if pool is None:
+                yield Listened(channel, stretch, *_decode(job, engine, stretch.samples, voices))
+                continue
+            under_way.append((channel, stretch, pool.submit(_decode, job, engine, stretch.samples, voices)))
+            if len(under_way) > _AHEAD:
+                yield oldest()
+        while under_way:
+            yield oldest()
+    finally:
+        for _, _, future in under_way:
+            future.cancel()
+
+
+def speech_fraction(audio: Audio) -> float:
+    """How much of a recording is speech, from 0 to 1; where channels are apart, on any of them."""
+    segmenters = [Segmenter() for _ in range(audio.channels)]
+    for block in audio.blocks():
+        for segmenter, samples in zip(segmenters, block, strict=True):
+            for _ in segmenter.feed(samples):
+                pass
+    return min(1.0, sum(segmenter.speech / max(segmenter.frames, 1) for segmenter in segmenters))
+
+
+def _stretches(audio: Audio) -> Iterator[tuple[int, Stretch]]:
+    segmenters = [Segmenter() for _ in range(audio.channels)]
+    for block in audio.blocks():
+        for channel, samples in enumerate(block):
+            yield from ((channel, stretch) for stretch in segmenters[channel].feed(samples))
+    for channel, segmenter in enumerate(segmenters):
+        yield from ((channel, stretch) for stretch in segmenter.finish())
+
+
+_engines: dict[str, Engine] = {}  # of this process: the one of the job at hand
+
+
+def _decode(job: str, engine: str, samples: Samples, voices: bool) -> tuple[list[Heard], NDArray[np.float16] | None]:
+    """The words of a stretch, and its voice features. A job that is new to the process gets a new engine."""
+    if job not in _engines:
+        _engines.clear()  # before the new one is made: two would not fit the memory of a worker
+        _engines[job] = engines.find(engine)()
+    return _engines[job].transcribe(samples), voice_features(samples) if voices else None
