@@ -46,7 +46,17 @@ from __future__ import annotations
 
 
 class VoxframeError(Exception):
-    """Base of every error voxframe raises on purpose."""
+    """Base of every error voxframe raises on purpose. Its kinds go through pickle whole, as from a worker process."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[VoxframeError], args: tuple[object, ...], state: dict[str, object]) -> VoxframeError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class SettingsError(VoxframeError, ValueError):

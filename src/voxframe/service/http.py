@@ -221,7 +221,7 @@ def _answer(response: requests.Response, method: str, path: str, key: Secret) ->
     """The answer, without the key where the service repeats it in an error."""
     content = response.content
     if response.status_code >= 400:
-        content = content.replace(key.reveal().encode(), b"...")
+        content = content.replace(key.reveal().encode(), b"(key)")
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Answer(response.status_code, headers, content, method, path)
 

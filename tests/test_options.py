@@ -1,0 +1,150 @@
+import json
+import typing
+
+import numpy as np
+import pytest
+
+from voxframe import options
+from voxframe.errors import OptionError
+
+
+def test_every_create_field_of_the_interface_is_there(payload_folder):
+    """Each field of the interface's own example request can be sent as it stands."""
+    body = json.loads((payload_folder / "TranscriptOptionalParams.json").read_text())
+    checked = options.check(**body)
+    assert checked == {name: value for name, value in body.items() if value is not None}
+    assert set(body) | {"content_safety_confidence", "audio_url"} == set(options.FIELDS)
+
+
+def test_typed_arguments_and_fields_are_the_same():
+    """What an editor completes is exactly what may be sent; the audio is an argument of its own."""
+    assert set(options.TranscriptOptions.__annotations__) == set(options.FIELDS) - {"audio_url"}
+
+
+def test_language_codes_and_policies_are_all_there():
+    """The interface lists 102 language codes and 44 policies."""
+    assert len(set(options.LANGUAGE_CODES)) == len(options.LANGUAGE_CODES) == 102
+    assert len(set(options.PII_POLICIES)) == len(options.PII_POLICIES) == 44
+    assert {"en_us", "haw", "jw", "yo"} <= set(options.LANGUAGE_CODES)
+    assert {"account_number", "us_social_security_number", "zodiac_sign"} <= set(options.PII_POLICIES)
+
+
+def test_choices_follow_their_types():
+    """A choice of a field is a choice of its type, or another spelling of one."""
+    for name, field in options.FIELDS.items():
+        if field.choices and name in options.TranscriptOptions.__annotations__:
+            kind = typing.get_type_hints(options.TranscriptOptions)[name]
+            assert all(f"'{choice}'" in str(kind) for choice in field.choices), name
+
+
+def test_none_means_the_services_default():
+    """Options that are None are not sent."""
+    assert options.check(punctuate=None, speech_model=None, speech_threshold=None) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"speaker_lables": True}, "there is no option 'speaker_lables' (did you mean 'speaker_labels'?)"),
+        ({"punctuate": "yes"}, "punctuate must be True or False, not 'yes'"),
+        ({"punctuate": 1}, "punctuate must be True or False, not 1"),
+        ({"language_code": "en_gb"}, "language_code must be one of 102 values, such as en (did you mean 'en_"),
+        ({"speech_model": "fast"}, "speech_model must be best, nano, not 'fast'"),
+        ({"boost_param": "hgih"}, "boost_param must be low, default, high (did you mean 'high'?), not 'hgih'"),
+        ({"speakers_expected": 11}, "speakers_expected must be a whole number from 1 to 10, not 11"),
+        ({"speakers_expected": 2.5}, "speakers_expected must be a whole number from 1 to 10, not 2.5"),
+        ({"speakers_expected": True}, "speakers_expected must be a whole number from 1 to 10, not True"),
+        ({"content_safety_confidence": 24}, "content_safety_confidence must be a whole number from 25 to 100, not 24"),
+        ({"speech_threshold": 1.01}, "speech_threshold must be a number from 0 to 1, not 1.01"),
+        ({"speech_threshold": float("nan")}, "speech_threshold must be a number from 0 to 1, not nan"),
+        (
+            {"language_confidence_threshold": -0.1},
+            "language_confidence_threshold must be a number from 0 to 1, not -0.1",
+        ),
+        ({"audio_start_from": -1}, "audio_start_from must be a whole number of at least 0 ms, not -1"),
+        ({"word_boost": "smoke"}, "word_boost must be a list of words or phrases, not 'smoke'"),
+        ({"word_boost": ["a", 3]}, "word_boost must be a list of words or phrases; entry 1, 3, must be a text"),
+        ({"redact_pii_policies": ["person_nam"]}, "(did you mean 'person_name'?)"),
+        ({"redact_pii_sub": "mask"}, "redact_pii_sub must be entity_name, hash, not 'mask'"),
+        ({"webhook_url": "ftp://host/x"}, "webhook_url must be an http or https address, not 'ftp://host/x'"),
+        ({"webhook_url": "https://[x"}, "webhook_url must be an http or https address"),
+        ({"custom_spelling": [{"from": ["a"]}]}, 'must be {"from": ["heard"], "to": "written"}'),
+        ({"custom_spelling": [{"from": [], "to": "A"}]}, 'needs at least one spelling in "from"'),
+        ({"summary_type": "bullet"}, "(did you mean 'bullets'?)"),
+        ({"webhook_auth_header_name": "x-secret"}, "give webhook_auth_header_value too, or neither"),
+        ({"audio_start_from": 1000, "audio_end_at": 1100}, "leave 100 ms; audio shorter than 160 ms fails"),
+        ({"audio_end_at": 100}, "audio_end_at must be a whole number of at least 160 ms, not 100"),
+    ],
+)
+def test_a_wrong_option_says_what_is_allowed(given, message):
+    """The message names the option, what was given, what is allowed and the nearest name."""
+    with pytest.raises(OptionError) as caught:
+        options.check(**given)
+    assert message in str(caught.value)
+
+
+def test_all_wrong_options_are_named_at_once():
+    """Two mistakes take one round, not two."""
+    with pytest.raises(OptionError) as caught:
+        options.check(punctuate="yes", speakers_expected=0)
+    assert "punctuate" in str(caught.value)
+    assert "speakers_expected" in str(caught.value)
+
+
+def test_a_webhook_secret_is_never_repeated():
+    """Neither a wrong header value nor one given alone appears in the message."""
+    for given in ({"webhook_auth_header_value": "s3cr3t\nx"}, {"webhook_auth_header_value": "s3cr3t"}):
+        with pytest.raises(OptionError) as caught:
+            options.check(**given)
+        assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_header_cannot_smuggle_another():
+    """A line break in a header name or value is refused."""
+    for name, value in (("x\r\nEvil", "1"), ("x", "1\r\nEvil: 2")):
+        assert options.problems({"webhook_auth_header_name": name, "webhook_auth_header_value": value})
+
+
+def test_numbers_from_numpy_and_pandas_are_taken():
+    """NumPy scalars, arrays and whole floats become the plain values JSON needs."""
+    checked = options.check(
+        punctuate=np.bool_(True),
+        speakers_expected=np.int64(3),
+        speech_threshold=np.float64(0.5),
+        audio_end_at=5000.0,
+        word_boost=np.array(["a", "b"], dtype=object),
+    )
+    assert json.loads(json.dumps(checked)) == {
+        "punctuate": True, "speakers_expected": 3, "speech_threshold": 0.5, "audio_end_at": 5000,
+        "word_boost": ["a", "b"],
+    }  # fmt: skip
+
+
+def test_entity_type_is_a_spelling_of_entity_name():
+    """Both texts of the interface for the same substitution are understood and one is sent."""
+    assert options.check(redact_pii_sub="entity_type") == {"redact_pii_sub": "entity_name"}
+
+
+def test_one_spelling_needs_no_list():
+    """A single heard spelling may be a text; the wire gets its list."""
+    assert options.check(custom_spelling=[{"from": "dicarlo", "to": "Decarlo"}]) == {
+        "custom_spelling": [{"from": ["dicarlo"], "to": "Decarlo"}]
+    }
+
+
+def test_a_service_ignores_what_it_does_not_know():
+    """Reading is lenient: unknown fields and nulls are no problem, wrong values are."""
+    assert options.problems({"from_the_future": 1, "punctuate": None}) == []
+    assert len(options.problems({"punctuate": "maybe", "speakers_expected": 99})) == 2
+    assert options.normalise({"from_the_future": 1, "punctuate": None, "redact_pii_sub": "entity_type"}) == {
+        "redact_pii_sub": "entity_name"
+    }
+
+
+def test_defaults_are_those_of_the_interface():
+    """Defaults are in the interface and may be sent as they are."""
+    expected = {"language_code": "en_us", "language_confidence_threshold": 0, "redact_pii_audio_quality": "mp3",
+                "content_safety_confidence": 50, "boost_param": "default", "punctuate": True, "format_text": True,
+                "redact_pii_sub": "hash", "summary_model": "informative", "summary_type": "bullets"}  # fmt: skip
+    assert {name: options.DEFAULTS[name] for name in expected} == expected
+    assert options.problems(options.DEFAULTS) == []

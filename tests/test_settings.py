@@ -1,0 +1,157 @@
+import copy
+import dataclasses
+import json
+import pickle
+import traceback
+from pathlib import Path
+
+import pytest
+
+from voxframe.errors import SettingsError
+from voxframe.settings import ENVIRONMENT, Secret, resolve
+
+KEY = "k3y-that-must-not-show"
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch):
+    for name in ENVIRONMENT.values():
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_an_argument_goes_before_the_environment_and_that_before_the_default(monkeypatch, tmp_path):
+    """Argument, environment, default: in this order, for each setting by itself."""
+    monkeypatch.setenv("VOXFRAME_BASE_URL", "https://env.example")
+    monkeypatch.setenv("VOXFRAME_LLM_PREFIX", "env-llm")
+    monkeypatch.setenv("VOXFRAME_API_KEY", "env-key")
+    monkeypatch.setenv("VOXFRAME_DATA_DIR", str(tmp_path))
+    found = resolve("https://argument.example")
+    assert (found.base_url, found.llm_prefix, found.data_dir) == ("https://argument.example", "env-llm", tmp_path)
+    assert found.api_key == Secret("env-key")
+    assert resolve(api_key="mine").api_key == Secret("mine")
+
+
+def test_with_nothing_configured_there_is_no_address():
+    """Nothing is invented: no address, no key, and a data directory of the platform."""
+    found = resolve()
+    assert (found.base_url, found.stream_url, found.api_key, found.llm_prefix) == (None, None, None, "llm")
+    assert found.data_dir.is_absolute()
+    assert found.data_dir.name == "voxframe"
+
+
+@pytest.mark.parametrize(
+    ("base", "stream"),
+    [
+        ("https://host.example", "wss://host.example"),
+        ("https://Host.Example/", "wss://host.example"),
+        ("http://127.0.0.1:8080/api/", "ws://127.0.0.1:8080/api"),
+        ("http://[::1]:80", "ws://[::1]:80"),
+        ("http://localhost", "ws://localhost"),
+    ],
+)
+def test_the_streaming_address_follows_the_base_address(base, stream):
+    """The scheme changes: http becomes ws and https wss; host and path stay."""
+    assert resolve(base).stream_url == stream
+
+
+def test_a_streaming_address_of_its_own_is_kept():
+    """A service may stream from another host."""
+    assert resolve("https://a.example", "wss://b.example").stream_url == "wss://b.example"
+
+
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("host.example", "is not an address of a service"),
+        ("ftp://host.example", "is not an address of a service"),
+        ("https://", "is not an address of a service"),
+        ("https://host.example/a b", "is not an address of a service"),
+        ("https://user:secret@host.example", "holds a user name or password"),
+        ("https://host.example?x=1", "without what follows '?'"),
+        ("https://host.example/v2", "versions are added"),
+        ("https://host.example:port", "is not an address"),
+    ],
+)
+def test_an_address_that_cannot_be_used_says_why(address, says):
+    """Each kind of wrong address has its reason and the next step, and no password is repeated."""
+    with pytest.raises(SettingsError, match="base_url") as caught:
+        resolve(address)
+    assert says in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_key_in_place_of_the_address_is_not_repeated():
+    """connect(key) is an easy mistake; the message does not show what was given."""
+    with pytest.raises(SettingsError) as caught:
+        resolve(KEY)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["http://host.example", "http://192.168.1.5:8000"])
+def test_a_key_does_not_travel_unencrypted_unless_allowed(address, monkeypatch):
+    """Plain http to another machine is refused, for the socket too, until it is allowed."""
+    with pytest.raises(SettingsError, match="unencrypted"):
+        resolve(address)
+    with pytest.raises(SettingsError, match="stream_url"):
+        resolve("https://host.example", address.replace("http", "ws"))
+    assert resolve(address, allow_http=True).base_url == address
+    monkeypatch.setenv("VOXFRAME_ALLOW_HTTP", "1")
+    assert resolve(address).base_url == address
+
+
+@pytest.mark.parametrize("prefix", ["a/b", "..", "x y", "?"])
+def test_the_language_model_prefix_is_one_path_segment(prefix):
+    """A prefix that would lead elsewhere is refused."""
+    with pytest.raises(SettingsError, match="llm_prefix"):
+        resolve(llm_prefix=prefix)
+    assert resolve(llm_prefix="/some-llm/").llm_prefix == "some-llm"
+
+
+def test_a_home_directory_is_expanded():
+    """~ works in the data directory."""
+    assert resolve(data_dir="~/x").data_dir == Path.home() / "x"
+
+
+def test_a_secret_shows_nothing():
+    """No repr, str, format, copy, dataclass, traceback, pickle or JSON has any of it."""
+    secret = Secret(f" {KEY}\n")
+    assert secret.reveal() == KEY
+    settings = dataclasses.replace(resolve("https://host.example"), api_key=secret)
+    shown = [repr(secret), str(secret), f"{secret}", f"{secret:>40}", repr(settings)]
+    shown += [
+        str(dataclasses.asdict(settings)),
+        repr(copy.deepcopy(secret)),
+        repr(copy.copy(secret)),
+        repr(dir(secret)),
+    ]
+    for attempt in (pickle.dumps, json.dumps):
+        with pytest.raises(TypeError) as caught:
+            attempt(secret)
+        shown.append(str(caught.value))
+    try:
+        _fail_with(secret)
+    except ZeroDivisionError as error:
+        report = traceback.TracebackException.from_exception(error, capture_locals=True)
+        shown.append("".join(report.format()))
+    shown.append(repr(getattr(secret, "__dict__", "")) + repr([getattr(secret, name, "") for name in secret.__slots__]))
+    assert not [text for text in shown if KEY[:6] in text]
+
+
+def _fail_with(secret):
+    return 1 / 0
+
+
+def test_secrets_compare_by_value():
+    """Two secrets of one key are equal; a secret is never equal to the text."""
+    assert Secret(KEY) == Secret(KEY)
+    assert hash(Secret(KEY)) == hash(Secret(KEY))
+    assert Secret(KEY) != Secret("other")
+    assert Secret(KEY) != KEY
+
+
+@pytest.mark.parametrize("value", ["", "  ", "two words", "line\nbreak", "kéy", "nul\x00"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(value):
+    """A header cannot carry it, so it is refused at once."""
+    with pytest.raises(SettingsError) as caught:
+        Secret(value)
+    assert not value.strip() or value.strip() not in str(caught.value)
