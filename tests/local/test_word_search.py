@@ -73,5 +73,5 @@ def test_phrase_is_what_one_channel_says():
     """Where two talk at once, the other's words do not break a phrase, and none is made up of both."""
     texts = [("thank", "1"), ("yes", "2"), ("you", "1"), ("please", "2"), ("thank", "2"), ("you", "2")]
     spoken = [{"text": t, "start": n, "end": n + 1, "channel": c} for n, (t, c) in enumerate(texts)]
-    found = search(spoken, ["thank you", "yes please", "you please"])
+    found = search(spoken, ["thank you", "yes please", "you please", "you yes"])
     assert [(m["text"], m["indexes"]) for m in found] == [("thank you", [0, 4]), ("yes please", [1])]

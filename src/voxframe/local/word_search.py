@@ -57,8 +57,10 @@ def search(words: Sequence[dict[str, Any]], wanted: Iterable[str]) -> list[dict[
         [{'text': 'smoke', 'count': 1, 'timestamps': [[250, 650]], 'indexes': [0]}]
     """
     # Channel by channel: the words of people who talk at once alternate, and a phrase is what one of them says.
-    order = sorted(range(len(words)), key=lambda index: str(words[index].get("channel")))
-    spoken = [(token, index) for index in order for token in _tokens(words[index]["text"])]
+    channels: dict[Any, list[tuple[str, int]]] = {}
+    for index, word in enumerate(words):
+        channels.setdefault(word.get("channel"), []).extend((token, index) for token in _tokens(word["text"]))
+    spoken = [place for channel in channels.values() for place in (*channel, ("", -1))]  # no term holds ""
     places: dict[str, list[int]] = {}
     for place, (token, _) in enumerate(spoken):
         places.setdefault(token, []).append(place)
