@@ -46,6 +46,11 @@ class Portal:
                 self._loop, self._thread = _started()
             return self._loop
 
+    @property
+    def inside(self) -> bool:
+        """Whether the caller is on the portal's own loop."""
+        return threading.current_thread() is self._thread
+
     def run(self, make: Make[T], timeout: float | None = None) -> T:
         """Run a coroutine on the portal's loop and wait for it.
 
@@ -60,7 +65,7 @@ class Portal:
             ServiceTimeoutError: It took longer than `timeout`.
         """
         loop = self.loop
-        if threading.current_thread() is self._thread:
+        if self.inside:
             raise ServiceError(
                 "a synchronous call was made on voxframe's own event loop, where it would wait for itself; "
                 "await its asynchronous twin there, or call it from another thread"

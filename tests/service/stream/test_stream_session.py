@@ -1,0 +1,316 @@
+import asyncio
+import threading
+import time
+import wave
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from voxframe.errors import OptionError, ServiceError
+from voxframe.service.stream import Stream
+from voxframe.service.stream_messages import (
+    Final,
+    Message,
+    Partial,
+    SessionBegins,
+    SessionInformation,
+    SessionTerminated,
+)
+
+Make = Callable[..., Stream]
+SECOND = bytes(32_000)
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message.text for message in messages if isinstance(message, Final)]
+
+
+def test_iterating_gives_every_message_in_order(stream: Make, speech: Path) -> None:
+    """A session begins, gives partials and finals, says how much it heard, and ends."""
+    messages = list(stream(speech, extra_session_information=True))
+    assert isinstance(messages[0], SessionBegins)
+    assert texts(messages) == ["second 1", "second 2", "second 3"]
+    assert sum(isinstance(message, Partial) for message in messages) > 2
+    assert isinstance(messages[-2], SessionInformation)
+    assert messages[-2].audio_duration_s == 2.5
+    assert isinstance(messages[-1], SessionTerminated)
+    assert [message.idx for message in messages] == list(range(len(messages)))
+
+
+def test_async_for_gives_the_same(stream: Make, speech: Path) -> None:
+    """`async with` and `async for` work on a loop of the user's own."""
+
+    async def collect() -> list[Message]:
+        async with stream(speech) as session:
+            return [message async for message in session]
+
+    assert texts(asyncio.run(collect())) == ["second 1", "second 2", "second 3"]
+
+
+def test_the_audio_arrives_byte_for_byte(stream: Make, speech: Path, peer: "Peer") -> None:  # noqa: F821
+    """A plain wav is sent as its samples, in messages of 100 to 2000 ms."""
+    stream(speech).wait()
+    with wave.open(str(speech)) as file:
+        samples = file.readframes(file.getnframes())
+    session = peer.sessions[0]
+    assert b"".join(session.frames) == samples
+    assert all(3200 <= len(frame) <= 64_000 for frame in session.frames)
+
+
+def test_words_have_times(stream: Make) -> None:
+    """A final carries its words with times and confidences."""
+    final = stream(SECOND).wait()[0]
+    assert [(w.text, w.start_ms, w.end_ms, w.confidence) for w in final.words] == [
+        ("second", 0, 90, 0.5),
+        ("1", 100, 190, 0.5),
+    ]
+    assert (final.start_ms, final.end_ms, final.created.isoformat()) == (0, 1000, "2026-01-02T03:04:05.678901+00:00")
+
+
+def test_terminate_returns_the_finals_not_seen_yet(stream: Make) -> None:
+    """Stopping early stops the source, and gives what the service still had to say."""
+    endless = iter(lambda: SECOND[:6400], b"")
+    with stream(endless, realtime=True) as session:
+        for message in session:
+            if isinstance(message, Final):
+                break
+        rest = session.terminate()
+    assert message.text == "second 1"
+    assert texts(rest)[-1:] != ["second 1"]
+    assert texts([message, *rest]) == texts(session.finals)
+    assert isinstance(session.messages[-1], SessionTerminated)
+
+
+def test_leaving_the_block_ends_the_session(stream: Make) -> None:
+    """Leaving `with` waits for the finals that are due."""
+    with stream(SECOND) as session:
+        pass
+    assert session.ended
+    assert isinstance(session.messages[-1], SessionTerminated)
+
+
+def test_an_error_in_the_block_does_not_wait(stream: Make) -> None:
+    """An exception in the block leaves at once, and the connection ends behind it."""
+    session = stream(iter(lambda: SECOND, b""), realtime=True)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), session:
+        raise KeyboardInterrupt
+    assert time.monotonic() - begun < 1
+    until = time.monotonic() + 5
+    while not session.ended and time.monotonic() < until:
+        time.sleep(0.01)
+    assert session.ended
+
+
+def test_callbacks_get_partials_and_finals_in_order(stream: Make, speech: Path) -> None:
+    """Callbacks see each message once, in order, in a thread that may call the session."""
+    seen: list[str] = []
+    threads: set[str] = set()
+
+    def note(message: Message) -> None:
+        seen.append(type(message).__name__)
+        threads.add(threading.current_thread().name)
+
+    finals = stream(speech, on_partial=note, on_final=note).wait()
+    assert seen.count("Final") == len(finals) == 3
+    assert seen.count("Partial") > 2
+    assert threads == {"voxframe-stream-callbacks"}
+
+
+def test_an_error_in_a_callback_is_raised_at_the_end(stream: Make, speech: Path) -> None:
+    """A callback that fails does not vanish in its thread."""
+
+    def fail(_: Final) -> None:
+        raise ZeroDivisionError("in the callback")
+
+    session = stream(speech, on_final=fail)
+    with pytest.raises(ZeroDivisionError, match="in the callback"):
+        session.wait()
+    assert len(session.finals) == 3
+
+
+def test_options_reach_the_service(stream: Make, peer: "Peer") -> None:  # noqa: F821
+    """Arguments become the connection's parameters, in the interface's spelling."""
+    stream(
+        bytes(8000),
+        sample_rate=8000,
+        encoding="pcm_mulaw",
+        word_boost=["Ilse", "tree survey", "größe"],
+        partials=False,
+        extra_session_information=True,
+        end_utterance_silence_threshold=300,
+    ).wait()
+    session = peer.sessions[0]
+    assert session.query == {
+        "sample_rate": "8000",
+        "encoding": "pcm_mulaw",
+        "word_boost": '["Ilse","tree survey","größe"]',
+        "disable_partial_transcripts": "true",
+        "enable_extra_session_information": "true",
+    }
+    assert session.headers["Authorization"] == "a-key-for-the-peer"
+    assert session.heard == [{"end_utterance_silence_threshold": 300}, {"terminate_session": True}]
+    assert session.ms == 1000
+
+
+def test_commands_reach_the_service(stream: Make, peer: "Peer") -> None:  # noqa: F821
+    """The utterance under way can be ended, and the silence that ends one be changed."""
+    go_on = threading.Event()
+
+    def source() -> Iterator[bytes]:
+        yield SECOND[:9600]
+        go_on.wait(10)
+
+    with stream(source()) as session:
+        next(message for message in session if isinstance(message, Partial))
+        session.silence_threshold(1200)
+        session.force_end_utterance()
+        final = next(message for message in session if isinstance(message, Final))
+        go_on.set()
+    assert final.end_ms == 200
+    assert peer.sessions[0].heard[:2] == [{"end_utterance_silence_threshold": 1200}, {"force_end_utterance": True}]
+
+
+def test_a_temporary_token_is_sent_instead_of_the_key(stream: Make, peer: "Peer") -> None:  # noqa: F821
+    """With a token the key stays at home; the token opens one session."""
+    peer.tokens.add("token-1")
+    assert stream(SECOND, token="token-1").wait()
+    assert "Authorization" not in peer.sessions[0].headers
+    assert peer.sessions[0].query["token"] == "token-1"
+
+
+def test_unknown_and_broken_messages_are_kept_as_values(stream: Make, peer: "Peer") -> None:  # noqa: F821
+    """Kinds of message that are not known, and frames that are no JSON, lose nothing of the session."""
+
+    async def odd(session: "Session") -> None:  # noqa: F821
+        await session.begin()
+        await session.say(message_type="SpeakerChanged", speaker="B")
+        await session.connection.send("no json {")
+        await session.say(
+            message_type="FinalTranscript", text=7, words=[None, {"start": "12", "text": "x"}], audio_end=5.0
+        )
+        await session.connection.recv()
+        await session.say(message_type="SessionTerminated")
+
+    peer.script = odd
+    session = stream(iter(()))
+    messages = list(session)
+    assert [type(message) for message in messages] == [SessionBegins, Message, Message, Final, SessionTerminated]
+    assert messages[1].raw["speaker"] == "B"
+    assert messages[2].message_type is None
+    assert (messages[3].text, messages[3].words[0].start_ms, messages[3].end_ms) == ("7", 12, 5)
+
+
+def test_old_partials_are_let_go_of(stream: Make) -> None:
+    """A session nobody reads keeps all finals and the newest partials only."""
+    session = stream(SECOND * 20, message_ms=100, keep_partials=5)
+    assert len(session.wait()) == 20
+    assert sum(isinstance(message, Partial) for message in session.messages) == 5
+
+
+def test_audio_is_paced(stream: Make) -> None:
+    """In real time, a second of audio takes about a second; unpaced, it takes far less."""
+    begun = time.monotonic()
+    stream(SECOND * 2).wait()
+    fast = time.monotonic() - begun
+    begun = time.monotonic()
+    stream(SECOND * 2, realtime=True).wait()
+    paced = time.monotonic() - begun
+    assert paced >= 1.7
+    assert fast < paced / 2
+
+
+def test_a_slow_service_holds_the_source_back(stream: Make, peer: "Peer") -> None:  # noqa: F821
+    """Audio is read from the source only as the service takes it, so memory stays small."""
+    taken = 0
+    go_on = asyncio.Event()
+
+    def source() -> Iterator[bytes]:
+        nonlocal taken
+        for _ in range(600):
+            taken += 1
+            yield SECOND
+
+    async def stuck(session: "Session") -> None:  # noqa: F821
+        await session.begin()
+        session.connection.transport.pause_reading()
+        await go_on.wait()
+        session.connection.transport.resume_reading()
+        async for data in session.connection:
+            if isinstance(data, str) and "terminate" in data:
+                await session.say(message_type="SessionTerminated")
+
+    peer.script = stuck
+    session = stream(source(), keepalive_s=30.0).start()
+    time.sleep(1.5)
+    held_back = taken
+    assert not session.ended
+    peer.loop.call_soon_threadsafe(go_on.set)
+    session.wait(30)
+    assert held_back < 30
+    assert taken == 600
+
+
+def test_what_a_source_raises_is_raised_at_the_end(stream: Make) -> None:
+    """A source that fails ends the session properly; its error comes after the finals."""
+
+    def source() -> Iterator[bytes]:
+        yield SECOND
+        raise LookupError("the tape is torn")
+
+    session = stream(source())
+    with pytest.raises(LookupError, match="torn"):
+        list(session)
+    assert texts(session.finals) == ["second 1"]
+    assert isinstance(session.messages[-1], SessionTerminated)
+
+
+def test_a_source_that_gives_no_bytes_is_named(stream: Make) -> None:
+    """Chunks of another kind are refused with what was given."""
+    with pytest.raises(OptionError, match="gave a float"):
+        stream(iter([0.5])).wait()
+
+
+def test_an_async_source_is_read_on_its_own_loop(stream: Make) -> None:
+    """An asynchronous source may wait for things of the user's loop; without one it is read all the same."""
+
+    async def talk(queue: asyncio.Queue[bytes]) -> list[Final]:
+        async def source():
+            while chunk := await queue.get():
+                yield chunk
+
+        async with stream(source()) as session:
+            for chunk in (SECOND, SECOND, b""):
+                await queue.put(chunk)
+            return await session.wait_async()
+
+    async def run() -> list[Final]:
+        return await talk(asyncio.Queue())
+
+    assert texts(asyncio.run(run())) == ["second 1", "second 2"]
+
+    async def alone():
+        yield SECOND
+
+    assert texts(stream(alone()).wait()) == ["second 1"]
+
+
+def test_a_sync_call_from_the_portal_says_what_to_do(stream: Make) -> None:
+    """A synchronous call on voxframe's own loop would wait for itself; it is refused instead."""
+    from voxframe.service.portal import PORTAL
+
+    async def inside() -> None:
+        stream(SECOND).wait()
+
+    with pytest.raises(ServiceError, match="asynchronous twin"):
+        PORTAL.run(inside)
+
+
+def test_a_timeout_leaves_the_session_running(stream: Make) -> None:
+    """Waiting with a timeout ends the wait, not the session."""
+    session = stream(iter(lambda: SECOND[:6400], b""), realtime=True)
+    with pytest.raises(ServiceError, match=r"goes on after 0.3 s"):
+        session.wait(0.3)
+    assert not session.ended
+    session.terminate()
