@@ -67,7 +67,8 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
-        parser.exit(message=f"voxframe {voxframe.__version__}\n")
+        print(f"voxframe {voxframe.__version__}")  # read only now: finding the version takes as long as all the rest
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -66,7 +66,7 @@ def _write(df: pd.DataFrame, form: str, rows: int | None) -> None:
     if form == "text":
         shown = df.head(_TEXT_ROWS if rows is None else rows)
         cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
-        print(cells.to_string(index=False, na_rep=""))
+        print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
         if len(shown) < len(df):
             print(f"... {len(df) - len(shown)} more rows; --rows N shows more, --format csv all")
         return

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from voxframe import frames, settings
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.store import Store, View
+from voxframe.corpus.store import Store, View, content_hash
 from voxframe.corpus.transcribe import plan, send
 from voxframe.errors import CorpusError, NotFoundError, VoxframeError
 from voxframe.options import TranscriptOptions
@@ -84,8 +84,8 @@ class Corpus:
             raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
         with clear_errors(self.path):
             self._store.put_raw(transcript_id, view, raw)
-            tables = self._make(transcript_id, view, raw)
-            self._store.put_tables(transcript_id, tables, self._content(transcript_id, view) or "")
+            tables, content = self._make(transcript_id, view, raw)
+            self._store.put_tables(transcript_id, tables, content)
         return tables
 
     def transcribe(
@@ -236,25 +236,30 @@ class Corpus:
         table = self._store.table(transcript_id, name, content, _LEADING if view == "transcript" else view)
         if table is not None:
             return table
-        tables = self._make(transcript_id, view, self.raw(transcript_id, view))
+        tables, content = self._make(transcript_id, view, self.raw(transcript_id, view))
         with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
             self._store.put_tables(transcript_id, tables, content)
         return tables[name]
 
-    def _make(self, transcript_id: str, view: View, raw: bytes) -> dict[str, pa.Table]:
-        """Tables of a payload, the leading one first, under the identifier it is kept by."""
+    def _make(self, transcript_id: str, view: View, raw: bytes) -> tuple[dict[str, pa.Table], str]:
+        """Tables of a payload under the identifier it is kept by, and the hash of what they were made from.
+
+        The hash is that of these very bytes: another process may have replaced the file meanwhile.
+        """
+        content = content_hash(raw)
         if view == "transcript":
-            return frames.transcript_tables(raw, transcript_id=transcript_id)
+            return frames.transcript_tables(raw, transcript_id=transcript_id), content
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
-        has_words = self._store.content(transcript_id, "transcript") is not None
-        return {view: make(raw, self.arrow("words", transcript_id) if has_words else None, transcript_id)}
+        transcript = self._store.content(transcript_id, "transcript")
+        words = None if transcript is None else self.arrow("words", transcript_id)
+        return {view: make(raw, words, transcript_id)}, _both(content, transcript)
 
     def _content(self, transcript_id: str, view: View) -> str | None:
-        """Hash of all that a table is made from: an export's word positions come from the transcript."""
+        """Hash of all that the tables of an answer are made from, as it is on the disk."""
         content = self._store.content(transcript_id, view)
         if content is None or view == "transcript":
             return content
-        return f"{content} {self._store.content(transcript_id, 'transcript') or ''}"
+        return _both(content, self._store.content(transcript_id, "transcript"))
 
     def _check_view(self, view: View) -> None:
         if view != "transcript" and view not in EXPORTS:
@@ -267,6 +272,11 @@ class Corpus:
             f"there is no {what} {transcript_id!r} in {self!r}; Corpus.ids() lists what is there, and "
             f"voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
         )
+
+
+def _both(export: str, transcript: str | None) -> str:
+    """Hash of an export's table: its word positions come from the transcript."""
+    return f"{export} {transcript or ''}"
 
 
 def _view_of(name: str) -> View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Collection
 
@@ -46,7 +47,7 @@ def cached_tables(
         warnings.warn(
             f"transcript {remote.transcript_id} is still {status!r}: nothing was kept, and tables are empty until it "
             "is completed; wait for it with client.wait(id) and load again",
-            stacklevel=5,  # the line that called load_*
+            stacklevel=_outside(),
         )
     return {name: tables[name] for name in names}
 
@@ -75,6 +76,14 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
     if not refresh and corpus.has_export(remote.transcript_id, view):
         return corpus.arrow(view, remote.transcript_id)
     return corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
+
+
+def _outside() -> int:
+    """Stack level, seen from the caller, of the nearest line that is not voxframe's own."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].split(".")[0] == "voxframe":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:

@@ -57,7 +57,7 @@ class Store:
             Its content hash, to be handed to `put_tables`.
         """
         self._prepare()
-        content = hashlib.sha256(raw).hexdigest()
+        content = content_hash(raw)
         note = json.dumps({"transcript_id": transcript_id, "view": view, "content": content}).encode()
         note += struct.pack("<I", len(note))
         frame = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(raw)
@@ -85,7 +85,7 @@ class Store:
         if note is not None:
             return note["content"]
         raw = self.raw(transcript_id, view)  # a raw file that was made by other means
-        return None if raw is None else hashlib.sha256(raw).hexdigest()
+        return None if raw is None else content_hash(raw)
 
     def ids(self) -> list[str]:
         """Identifiers of every transcript that has a raw payload, sorted."""
@@ -175,6 +175,11 @@ def stored_tables() -> list[str]:
     return [
         t.name for t in TABLES.values() if t.source.startswith("GET /v2/transcript/{id}") and t.name != "word_matches"
     ]
+
+
+def content_hash(raw: bytes) -> str:
+    """What tells one payload from another."""
+    return hashlib.sha256(raw).hexdigest()
 
 
 def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -1,0 +1,194 @@
+import json
+import os
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe.cli import main
+
+
+def _voxframe(*arguments: str, encoding: str = "utf-8", **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command as a person runs it."""
+    command = [sys.executable, "-m", "voxframe", *arguments]
+    return subprocess.run(command, capture_output=True, encoding=encoding, check=False, env=os.environ | environment)
+
+
+@pytest.fixture
+def payload(tmp_path: Path) -> Path:
+    """A payload file, with text that would steer a terminal."""
+    words = [{"text": f"word{n}\x1b[31m\u202e", "start": n, "end": n + 1, "confidence": 0.5} for n in range(30)]
+    path = tmp_path / "payload.json"
+    path.write_text(json.dumps({"id": "t1", "status": "completed", "words": words}))
+    return path
+
+
+def test_help_and_version_need_no_pandas() -> None:
+    """Asking for help is quick: nothing heavy is imported."""
+    code = "import sys; from voxframe.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print('pandas' in sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "False"
+    assert _voxframe("--version").stdout == f"voxframe {voxframe.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "serve", "transcribe", "tables", "doctor"])
+def test_every_command_explains_itself(command: str) -> None:
+    """Each command is listed and has its own help."""
+    assert command in _voxframe("--help").stdout
+    done = _voxframe(command, "--help")
+    assert done.returncode == 0
+    assert f"usage: voxframe {command}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "required: COMMAND"),
+        (["dance"], "invalid choice: 'dance'"),
+        (["demo", "--speakers", "two"], "invalid int value: 'two'"),
+        (["demo", "--speakers", "11"], "speakers_expected must be a whole number from 1 to 10, not 11"),
+        (["demo", "nowhere.wav"], "there is no file 'nowhere.wav'; check its path"),
+        (["demo", "."], "'.' is a directory"),
+        (["demo", "text.wav"], "'text.wav' is no recording"),
+        (["demo", "empty.mp3"], "'empty.mp3' is empty"),
+        (["demo", "short.wav"], "too short"),
+        (["transcribe", "text.wav"], "'text.wav' is no recording"),
+        (["transcribe", "nowhere.wav"], "there is no file 'nowhere.wav'"),
+        (["transcribe", "https://a.example/x.mp3", "-o", "speaker_label=true"], "did you mean 'speaker_labels'?"),
+        (["transcribe", "https://a.example/x.mp3", "-o", "speed"], "--option takes NAME=VALUE, not 'speed'"),
+        (["tables", "nowhere.json"], "cannot read the payload file 'nowhere.json': no such file"),
+        (["tables", "text.wav"], ""),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    """Wrong input is answered with one line that names it, no traceback, and exit status 2; nothing is made."""
+    (tmp_path / "text.wav").write_text("Dear diary, " * 100)
+    (tmp_path / "empty.mp3").touch()
+    with wave.open(str(tmp_path / "short.wav"), "wb") as short:
+        short.setnchannels(1)
+        short.setsampwidth(2)
+        short.setframerate(16_000)
+        short.writeframes(b"\0\0" * 1600)
+    before = sorted(tmp_path.rglob("*"))
+    command = [sys.executable, "-m", "voxframe", *arguments]
+    environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.startswith("voxframe")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_tables_of_a_payload(payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows per table, one table cut to what fits a screen, and all of it as CSV or JSON lines."""
+    assert main(["tables", str(payload)]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split() == ["words", "30"]
+    assert main(["tables", str(payload), "--table", "words"]) == 0
+    shown = capsys.readouterr().out
+    assert "word19" in shown
+    assert "word20" not in shown
+    assert "10 more rows" in shown
+    assert main(["tables", str(payload), "--table", "words", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 31
+    assert main(["tables", str(payload), "--table", "words", "--format", "json", "--rows", "2"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["start_ms"] for line in lines] == [0, 1]
+
+
+def test_text_cannot_steer_the_terminal(payload: Path) -> None:
+    """No control character and no mark that turns the writing direction reaches a terminal."""
+    done = _voxframe("tables", str(payload), "--table", "words")
+    assert "word0[31m" in done.stdout
+    assert not set(done.stdout) & {"\x1b", "\u202e"}
+
+
+def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory is read as a corpus; one that is none is said to be none."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.put("t1", payload.read_bytes())
+    assert main(["tables", str(corpus.path), "--format", "csv"]) == 0
+    rows = dict(line.split(",") for line in capsys.readouterr().out.splitlines()[1:])
+    assert (rows["words"], rows["sentences"]) == ("30", "0")
+    assert main(["tables", str(tmp_path)]) == 1
+    assert "there is no corpus at" in capsys.readouterr().err
+    assert main(["tables", str(corpus.path), "--table", "nope"]) == 1
+    assert "no table 'nope'" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_no_error(payload: Path) -> None:
+    """`voxframe tables | head` ends quietly."""
+    command = f"{sys.executable} -m voxframe tables {payload} --table words --format csv | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("transcript_id,")
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_the_letters_gets_no_traceback(tmp_path: Path) -> None:
+    """On an old encoding, what cannot be written is a question mark."""
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"id": "t", "words": [{"text": "日本é"}]}))
+    done = _voxframe("tables", str(path), "--table", "words", encoding="latin-1", PYTHONIOENCODING="latin-1")
+    assert "??é" in done.stdout
+
+
+def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
+    """Every check is a line; a setting that cannot be used fails with what to do, and no key is shown."""
+    done = _voxframe(
+        "doctor", VOXFRAME_DATA_DIR=str(tmp_path), VOXFRAME_BASE_URL="http://127.0.0.1:9", VOXFRAME_API_KEY="hidden-key"
+    )
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("ok  voxframe ")
+    assert lines[-1].startswith("no  http://127.0.0.1:9: no connection")
+    assert "hidden-key" not in done.stdout + done.stderr
+    blocked = tmp_path / "file"
+    blocked.touch()
+    done = _voxframe("doctor", VOXFRAME_DATA_DIR=str(blocked / "x"))
+    assert "set VOXFRAME_DATA_DIR to one that can be written" in done.stdout
+
+
+@pytest.mark.speech
+def test_demo_from_nothing_to_tables_and_a_picture(tmp_path: Path) -> None:
+    """In an empty directory with no network: tables, talk time, conversation and picture; then the same from the cache."""
+    environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": "http://127.0.0.1:9"}
+    environment |= {"VOXFRAME_API_KEY": "never-used", "MPLBACKEND": "no such backend"}
+    command = [sys.executable, "-m", "voxframe", "demo"]
+    first = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert first.returncode == 0, first.stderr
+    corpus = voxframe.Corpus(tmp_path / "voxframe-demo")
+    (transcript_id,) = corpus.ids()
+    tables = corpus.tables(transcript_id)
+    for name in ("words", "utterances", "sentences", "paragraphs"):
+        assert f"{name} " in first.stdout
+        assert len(tables[name]) > 0
+        assert len(pd.read_parquet(tmp_path / f"voxframe-demo/tables/{name}")) == len(tables[name])
+    assert tables["words"]["speaker"].nunique() == 2
+    assert (tmp_path / "voxframe-demo/timeline.png").read_bytes()[:4] == b"\x89PNG"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "voxframe-demo"]
+    second = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    assert "it was transcribed before" in second.stdout
+    assert second.stdout.split("rows per table:")[1] == first.stdout.split("rows per table:")[1]
+
+
+@pytest.mark.speech
+def test_transcribe_keeps_what_it_made(tmp_path: Path, audio_folder: Path) -> None:
+    """A recording goes into the corpus; a second run sends nothing, a failed one is told and exits with 1."""
+    environment = {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": ""}
+    arguments = ["transcribe", str(audio_folder / "ss-0880.wav"), "--corpus", str(tmp_path / "c"), "--no-speakers"]
+    first, second = _voxframe(*arguments, **environment), _voxframe(*arguments, **environment)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr
+    assert "man" in first.stdout
+    assert first.stdout == second.stdout
+    corpus = voxframe.Corpus(tmp_path / "c")
+    assert corpus.jobs()["state"].to_list() == ["completed"]
+    assert len(corpus.table("sentences")) > 0
+    failed = _voxframe(*arguments, "-o", "language_code=de", **environment)
+    assert failed.returncode == 1
+    assert "failed:" in failed.stdout

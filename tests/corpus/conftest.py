@@ -1,0 +1,152 @@
+"""A small service on loopback: it counts what it is asked, and can be told to fail."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import voxframe
+
+WORDS = [
+    {"text": "Good", "start": 100, "end": 300, "confidence": 0.9, "speaker": "A"},
+    {"text": "morning.", "start": 310, "end": 700, "confidence": 0.8, "speaker": "A"},
+    {"text": "Hello!", "start": 900, "end": 1300, "confidence": 0.7, "speaker": "B"},
+]
+UTTERANCES = [
+    {"speaker": "A", "text": "Good morning.", "start": 100, "end": 700, "confidence": 0.85, "words": WORDS[:2]},
+    {"speaker": "B", "text": "Hello!", "start": 900, "end": 1300, "confidence": 0.7, "words": WORDS[2:]},
+]
+
+
+def payload(transcript_id: str, status: str = "completed") -> dict:
+    """A transcript as a service answers it."""
+    done = status == "completed"
+    return {
+        "id": transcript_id,
+        "status": status,
+        "error": "no audio" if status == "error" else None,
+        "text": "Good morning. Hello!" if done else None,
+        "audio_duration": 2 if done else None,
+        "words": WORDS if done else None,
+        "utterances": UTTERANCES if done else None,
+    }
+
+
+def export(transcript_id: str, view: str) -> dict:
+    """A sentences or paragraphs export."""
+    return {
+        "id": transcript_id,
+        "confidence": 0.8,
+        "audio_duration": 2,
+        view: [
+            {"text": "Good morning.", "start": 100, "end": 700, "confidence": 0.85, "words": WORDS[:2], "speaker": "A"},
+            {"text": "Hello!", "start": 900, "end": 1300, "confidence": 0.7, "words": WORDS[2:], "speaker": "B"},
+        ],
+    }
+
+
+class Peer:
+    """The service.
+
+    Attributes:
+        statuses: Status of each transcript it has, by id.
+        asked: Every request, as "METHOD /path".
+        cut_submissions: So many submissions are taken and their answers lost.
+        refuse_submissions: So many are answered with 400.
+        outcome: Status that new transcripts get.
+        base_url: Its address.
+    """
+
+    def __init__(self) -> None:
+        self.statuses: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.cut_submissions = self.refuse_submissions = 0
+        self.outcome = "completed"
+        self.base_url = ""
+
+    def count(self, what: str) -> int:
+        """Requests that begin with `what`."""
+        return sum(line.startswith(what) for line in self.asked)
+
+    def answer(self, method: str, path: str) -> tuple[int, dict] | None:
+        """Status and body, or None to drop the connection."""
+        parts = path.split("?", maxsplit=1)[0].strip("/").split("/")
+        if method == "POST" and parts == ["v2", "upload"]:
+            return 200, {"upload_url": f"{self.base_url}/upload/{len(self.asked)}"}
+        if method == "POST":
+            if self.refuse_submissions:
+                self.refuse_submissions -= 1
+                return 400, {"error": "not like this"}
+            made = f"t{len(self.statuses) + 1}"
+            self.statuses[made] = self.outcome
+            if self.cut_submissions:
+                self.cut_submissions -= 1
+                return None
+            return 200, payload(made, "queued")
+        if parts[2] not in self.statuses:
+            return 404, {"error": "Transcript lookup error, transcript id not found"}
+        if len(parts) == 4:
+            return 200, export(parts[2], parts[3])
+        return 200, payload(parts[2], self.statuses[parts[2]])
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    """The service, running."""
+    peer = Peer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _handle(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            peer.asked.append(f"{self.command} {self.path}")
+            answer = peer.answer(self.command, self.path)
+            if answer is None:
+                self.close_connection = True
+                return
+            body = json.dumps(answer[1]).encode()
+            self.send_response(answer[0])
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = _handle  # noqa: N815  names the base class looks for
+
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    peer.base_url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield peer
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def client(peer: Peer) -> Iterator[voxframe.Client]:
+    """A client of the service."""
+    with voxframe.connect(peer.base_url, api_key="test-key") as client:
+        yield client
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """A corpus that does not exist yet."""
+    return voxframe.Corpus(tmp_path / "corpus")
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A file to send."""
+    path = tmp_path / "recording.wav"
+    path.write_bytes(b"RIFF sound")
+    return path

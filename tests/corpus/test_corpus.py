@@ -1,0 +1,228 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import voxframe
+from voxframe.corpus import corpus as module
+from voxframe.errors import CorpusError, PayloadError
+from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+
+_WORDS = [
+    {"text": "Good", "start": 100, "end": 300, "confidence": 0.9},
+    {"text": "day.", "start": 310, "end": 700, "confidence": 0.8},
+]
+
+
+def _raw(transcript_id: str = "t1", words: list = _WORDS, **more: object) -> bytes:
+    return json.dumps({"id": transcript_id, "status": "completed", "words": words, "text": "Good day."} | more).encode()
+
+
+def _export(view: str) -> bytes:
+    return json.dumps({"id": "t1", view: [{"text": "day.", "start": 310, "end": 700, "words": _WORDS[1:]}]}).encode()
+
+
+def _glob(corpus: voxframe.Corpus, name: str) -> pd.DataFrame:
+    return pd.concat([pd.read_parquet(path) for path in (corpus.path / "tables" / name).glob("*.parquet")])
+
+
+def test_what_was_put_is_read_back(corpus: voxframe.Corpus) -> None:
+    """A payload comes back byte for byte, its tables as the loaders give them."""
+    corpus.put("t1", _raw())
+    assert corpus.raw("t1") == _raw()
+    assert corpus.ids() == ["t1"]
+    assert "t1" in corpus
+    expected = voxframe.tables(_raw())
+    read = corpus.tables("t1")
+    assert list(read) == list(TRANSCRIPT_TABLES)
+    for name, frame in read.items():
+        pd.testing.assert_frame_equal(frame, expected[name])
+
+
+def test_nothing_is_made_before_the_first_write(corpus: voxframe.Corpus) -> None:
+    """A corpus that is only looked at leaves no directory behind."""
+    assert corpus.ids() == []
+    assert "t1" not in corpus
+    assert len(corpus.table("words")) == 0
+    assert len(corpus.jobs()) == 0
+    assert not corpus.path.exists()
+
+
+def test_the_default_corpus_is_in_the_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no path, the directory comes from the settings."""
+    monkeypatch.setenv("VOXFRAME_DATA_DIR", str(tmp_path))
+    assert voxframe.Corpus().path == tmp_path / "corpus"
+
+
+def test_a_table_over_many_transcripts(corpus: voxframe.Corpus) -> None:
+    """All transcripts in one DataFrame, or those asked for, in the order asked."""
+    for name in ("b", "a", "c"):
+        corpus.put(name, _raw(name))
+    assert corpus.table("words")["transcript_id"].to_list() == ["a", "a", "b", "b", "c", "c"]
+    assert corpus.table("transcripts", ["c", "a"])["transcript_id"].to_list() == ["c", "a"]
+    assert corpus.table("transcripts", "b")["transcript_id"].to_list() == ["b"]
+
+
+@pytest.mark.parametrize("name", TRANSCRIPT_TABLES)
+def test_no_rows_have_the_dictionary_dtypes(corpus: voxframe.Corpus, name: str) -> None:
+    """A table that is empty in every transcript, and one over no transcripts, has all its columns and dtypes."""
+    empty = corpus.table(name)
+    corpus.put("t1", _raw(words=[]))
+    assert list(empty.columns) == list(TABLES[name].names)
+    assert corpus.table(name).dtypes.equals(empty.dtypes)
+
+
+def test_the_identifier_it_is_kept_by_wins(corpus: voxframe.Corpus) -> None:
+    """Tables carry the identifier that was asked for, also where the payload has none or another."""
+    corpus.put("x/../y", _raw("another", utterances=[]))
+    corpus.put("x/../y", _export("sentences"), "sentences")
+    assert corpus.ids() == ["x/../y"]
+    assert set(corpus.table("words")["transcript_id"]) == {"x/../y"}
+    assert set(corpus.table("sentences")["transcript_id"]) == {"x/../y"}
+
+
+def test_only_a_final_status_counts_as_here(corpus: voxframe.Corpus) -> None:
+    """A transcript that was still in work when it was kept is not taken for the finished one."""
+    for status, final in (("queued", False), ("processing", False), ("completed", True), ("error", True)):
+        corpus.put(status, _raw(status, status=status))
+        assert (status in corpus) is final
+        assert corpus.status(status) == status
+    assert 7 not in corpus
+
+
+def test_exports_know_their_words(corpus: voxframe.Corpus) -> None:
+    """A sentence's place among the words is known once the transcript is here, whichever came first."""
+    corpus.put("t1", _export("sentences"), "sentences")
+    assert corpus.table("sentences", "t1")["word_start"].isna().all()
+    corpus.put("t1", _raw())
+    assert corpus.table("sentences", "t1")["word_start"].to_list() == [1]
+    assert "sentences" in corpus.tables("t1")
+    assert "paragraphs" not in corpus.tables("t1")
+
+
+def test_what_is_not_there_is_said_with_a_way_to_get_it(corpus: voxframe.Corpus) -> None:
+    """Unknown transcripts, exports, tables and views are errors that name what there is."""
+    corpus.put("t1", _raw())
+    with pytest.raises(CorpusError, match=r"no transcript 'nope' in Corpus\(.*ids\(\)"):
+        corpus.raw("nope")
+    with pytest.raises(CorpusError, match=r"no sentences export of 't1'.*load_sentences"):
+        corpus.table("sentences", "t1")
+    with pytest.raises(CorpusError, match="no table 'word'; it has transcripts, words"):
+        corpus.table("word")
+    with pytest.raises(CorpusError, match="not 'srt'"):
+        corpus.raw("t1", "srt")
+    with pytest.raises(CorpusError, match="not empty"):
+        corpus.put("", _raw())
+
+
+def test_a_payload_that_cannot_be_read_is_kept(corpus: voxframe.Corpus) -> None:
+    """What was paid for is on the disk even where no table can be made of it."""
+    with pytest.raises(PayloadError):
+        corpus.put("t1", b"<html>")
+    assert corpus.raw("t1") == b"<html>"
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "old version"])
+def test_tables_are_made_again_from_the_payload(
+    corpus: voxframe.Corpus, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Parquet file that is gone, cut short or from another version is replaced, and the rows are the same."""
+    corpus.put("t1", _raw())
+    before = corpus.table("words")
+    path = corpus.path / "tables/words/t1.parquet"
+    if damage == "gone":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        table = pq.read_table(path)
+        metadata = table.schema.metadata | {b"voxframe.schema_version": b"0"}
+        pq.write_table(table.slice(0, 0).replace_schema_metadata(metadata), path)
+    pd.testing.assert_frame_equal(corpus.table("words"), before)
+    monkeypatch.setattr(module.frames, "transcript_tables", None)  # from here on, reading alone must do
+    pd.testing.assert_frame_equal(corpus.table("words"), before)
+
+
+def test_reading_makes_no_tables(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fresh tables are read from Parquet; the payload is not looked at."""
+    corpus.put("t1", _raw())
+    monkeypatch.setattr(module.frames, "transcript_tables", None)
+    assert corpus.tables("t1")["words"]["text"].to_list() == ["Good", "day."]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
+def test_a_disk_that_takes_nothing(corpus: voxframe.Corpus) -> None:
+    """Where nothing can be written, stale tables are still made for the reader; writing says so and leaves nothing."""
+    corpus.put("t1", _raw())
+    (corpus.path / "tables/words/t1.parquet").unlink()
+    before = sorted(corpus.path.rglob("*"))
+    script = (
+        "import resource, sys, voxframe\n"
+        "corpus = voxframe.Corpus(sys.argv[1])\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "shown = corpus.table('words')['text'].to_list()\n"
+        "try: corpus.put('t2', b'{}')\n"
+        "except voxframe.errors.CorpusError as e: shown.append(str(e))\n"
+        "sys.stderr.write(chr(10).join(shown))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(corpus.path)], check=True, stderr=subprocess.PIPE, text=True
+    )
+    first, second, error = done.stderr.splitlines()
+    assert [first, second] == ["Good", "day."]
+    assert error == f"cannot write to the corpus {corpus.path}: File too large"
+    assert sorted(corpus.path.rglob("*")) == before
+
+
+def test_pandas_duckdb_and_polars_read_it_with_a_glob(corpus: voxframe.Corpus) -> None:
+    """Plain Parquet: the same rows in every tool, all-null columns with their type, empty tables with their columns."""
+    for name in ("a", "b", "C"):
+        corpus.put(name, _raw(name))
+    corpus.put("none", _raw("none", words=None))
+    pattern = str(corpus.path / "tables/words/*.parquet")
+    expected = sorted(corpus.table("words")["text"])
+    assert sorted(_glob(corpus, "words")["text"]) == expected
+    assert sorted(pd.read_parquet(corpus.path / "tables/words")["text"]) == expected
+    assert sorted(pl.read_parquet(pattern)["text"]) == expected
+    assert sorted(duckdb.sql(f"select text from '{pattern}'").df()["text"]) == expected
+    assert pl.read_parquet(pattern).schema["speaker"] == pl.String
+    types = dict(duckdb.sql(f"select column_name, column_type from (describe '{pattern}')").fetchall())
+    assert types["speaker"] == types["channel"] == "VARCHAR"
+    assert types["utterance_idx"] == types["start_ms"] == "BIGINT"
+    for name in (*TRANSCRIPT_TABLES, "sentences", "paragraphs"):
+        pattern = str(corpus.path / f"tables/{name}/*.parquet")
+        assert tuple(pl.read_parquet(pattern).columns) == TABLES[name].names
+        assert tuple(duckdb.sql(f"from '{pattern}'").columns) == TABLES[name].names
+        assert set(_glob(corpus, name).columns) == set(TABLES[name].names)
+
+
+def test_two_processes_write_and_read_one_corpus(corpus: voxframe.Corpus) -> None:
+    """Two writers of the same transcripts and a reader beside them: every read is one whole transcript or the other."""
+    program = (
+        "import json, sys, voxframe; corpus = voxframe.Corpus(sys.argv[1])\n"
+        "for n in range(12):\n"
+        "    words = [{'text': sys.argv[2], 'start': i, 'end': i} for i in range(int(sys.argv[3]))]\n"
+        "    corpus.put(f't{n % 3}', json.dumps({'id': f't{n % 3}', 'status': 'completed', 'words': words}).encode())\n"
+    )
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, str(corpus.path), word, str(count)])
+        for word, count in (("one", 40), ("two", 70))
+    ]
+    reads = 0
+    while any(writer.poll() is None for writer in writers):
+        for transcript_id in corpus.ids():
+            words = corpus.table("words", transcript_id)["text"].to_list()
+            assert words in (["one"] * 40, ["two"] * 70)
+            reads += 1
+    assert [writer.wait() for writer in writers] == [0, 0]
+    assert corpus.ids() == ["t0", "t1", "t2"]
+    assert reads > 0
+    for transcript_id in corpus.ids():
+        words = {word["text"] for word in json.loads(corpus.raw(transcript_id))["words"]}
+        assert set(corpus.table("words", transcript_id)["text"]) == words

@@ -1,0 +1,23 @@
+import matplotlib as mpl
+import pandas as pd
+
+import voxframe
+from voxframe import accessor
+
+mpl.use("agg")
+
+_WORDS = [
+    {"text": "Is", "start": 0, "end": 200, "speaker": "A"},
+    {"text": "it?", "start": 300, "end": 500, "speaker": "A"},
+    {"text": "Yes.", "start": 900, "end": 1400, "speaker": "B"},
+]
+
+
+def test_the_accessor_only_delegates() -> None:
+    """df.vox gives what the functions give."""
+    words = voxframe.load_words({"id": "t", "words": _WORDS})
+    assert isinstance(words.vox, accessor.Vox)
+    pd.testing.assert_frame_equal(words.vox.turns(pause_ms=50), voxframe.analysis.turns(words, pause_ms=50))
+    pd.testing.assert_frame_equal(words.vox.talk_time(), voxframe.analysis.talk_time(words))
+    assert [t.get_text() for t in words.vox.timeline(speakers=["B"]).get_yticklabels()] == ["B"]
+    assert len(words.vox.plot_talk_time().patches) == 2

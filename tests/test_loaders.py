@@ -1,0 +1,141 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pandas as pd
+import pytest
+import zstandard
+
+import voxframe
+from voxframe import loaders
+from voxframe.errors import PayloadError
+from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+
+_LOADERS = {n.removeprefix("load_"): getattr(voxframe, n) for n in voxframe.__all__ if n.startswith("load_")}
+_PAYLOAD = {
+    "id": "mine",
+    "status": "completed",
+    "words": [
+        {"text": "Guten", "start": 10, "end": 200, "confidence": 0.5},
+        {"text": "Tag.", "start": 210, "end": 400, "confidence": 1},
+    ],
+}
+
+
+def _forms(folder: Path) -> list[object]:
+    raw = json.dumps(_PAYLOAD).encode()
+    plain, packed = folder / "a b.json", folder / "a.json.zst"
+    plain.write_bytes(b"\xef\xbb\xbf" + raw)
+    packed.write_bytes(zstandard.compress(raw))
+    stream = zstandard.ZstdCompressor().compressobj()
+    streamed = folder / "streamed.json.zst"
+    streamed.write_bytes(stream.compress(raw) + stream.flush())
+    return [_PAYLOAD, raw, bytearray(raw), memoryview(raw), plain, str(plain), packed, str(packed), streamed]
+
+
+def test_every_form_of_a_payload_gives_the_same(tmp_path: Path) -> None:
+    """A dict, bytes, and files plain or compressed load alike, and nothing is kept of them."""
+    expected = voxframe.load_words(_PAYLOAD)
+    assert expected["text"].to_list() == ["Guten", "Tag."]
+    for form in _forms(tmp_path):
+        pd.testing.assert_frame_equal(voxframe.load_words(form), expected)
+
+
+def test_an_iterable_is_joined_in_order(tmp_path: Path) -> None:
+    """A generator of payloads in any form gives one DataFrame, index from 0."""
+    forms = _forms(tmp_path)
+    words = voxframe.load_words(form for form in forms)
+    assert len(words) == 2 * len(forms)
+    assert words.index.to_list() == list(range(len(words)))
+    assert len(voxframe.tables(forms)["transcripts"]) == len(forms)
+
+
+@pytest.mark.parametrize("name", _LOADERS)
+def test_no_rows_have_every_column_and_dtype(name: str) -> None:
+    """A loader gives the dictionary's columns for nothing at all and for a payload with nothing in it."""
+    load = _LOADERS[name]
+    nothing = load([])
+    assert tuple(nothing.columns) == TABLES[name].names
+    empty = load({"id": "x", "sentences": [], "paragraphs": []})
+    assert empty.dtypes.equals(nothing.dtypes)
+
+
+def test_every_table_has_a_loader() -> None:
+    """All tables of a transcript and its exports can be loaded by name, but for the turns' own copies of words."""
+    assert set(_LOADERS) | {"utterance_words"} == {*TRANSCRIPT_TABLES, "sentences", "paragraphs"}
+
+
+@pytest.mark.parametrize("name", sorted(set(_LOADERS) - {"sentences", "paragraphs"}))
+def test_a_loader_gives_what_tables_gives(name: str, payload_folder: Path) -> None:
+    """Each loader equals its table of `tables`, on every transcript of the examples."""
+    for path in sorted(payload_folder.glob("transcripts/*.json")) + sorted(payload_folder.glob("analyses/*.json")):
+        pd.testing.assert_frame_equal(_LOADERS[name](path), voxframe.tables(path)[name])
+
+
+@pytest.mark.parametrize("view", ["sentences", "paragraphs"])
+def test_an_export_is_loaded_from_its_payload(view: str, payload_folder: Path) -> None:
+    """Every sentence or paragraph of the example export is a row with its text and times."""
+    path = payload_folder / f"{view.capitalize()}Response.json"
+    items = orjson.loads(path.read_bytes())[view]
+    frame = _LOADERS[view](path)
+    assert frame["text"].to_list() == [item["text"] for item in items]
+    assert frame["start_ms"].to_list() == [item["start"] for item in items]
+    assert frame["word_count"].to_list() == [len(item["words"]) for item in items]
+
+
+@pytest.mark.parametrize("view", ["sentences", "paragraphs"])
+def test_a_transcript_is_no_export(view: str) -> None:
+    """The transcript's own payload has no sentences; the answer says what to pass."""
+    with pytest.raises(PayloadError, match=rf"holds no {view}.*client\.fetch\(id, '{view}'\)"):
+        _LOADERS[view](_PAYLOAD)
+
+
+@pytest.mark.parametrize("load", [voxframe.load_words, voxframe.tables, voxframe.load_sentences])
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("missing.json", "cannot read the payload file 'missing.json': no such file"),
+        (Path("nowhere/x"), "cannot read the payload file 'nowhere/x': no such file"),
+        ('{"id": "x"}', "JSON text is not taken as a str; pass it as bytes"),
+        (7, "cannot load from int; pass a transcript handle"),
+        (None, "cannot load from NoneType"),
+        ([{"id": "x", "sentences": []}, 7], "cannot load from int"),
+        ({"id": {1, 2}}, "no JSON payload"),
+        (b"<html>", ""),
+        (b"", ""),
+        (b"[]", ""),
+    ],
+)
+def test_what_is_no_source_is_answered_with_what_is(load: Callable, wrong: object, said: str) -> None:
+    """Every wrong source is a PayloadError that names it and what to pass instead."""
+    with pytest.raises(PayloadError) as caught:
+        load(wrong)
+    assert said in str(caught.value)
+
+
+def test_a_directory_and_a_broken_file_are_named(tmp_path: Path) -> None:
+    """A directory, and a compressed file that is not, are errors with the path."""
+    with pytest.raises(PayloadError, match="is a directory"):
+        voxframe.load_words(tmp_path)
+    broken = tmp_path / "x.json.zst"
+    for data in (b"not zstd", zstandard.compress(b"{}" * 99)[:-3]):
+        broken.write_bytes(data)
+        with pytest.raises(PayloadError, match=r"x\.json\.zst' is no complete zstd file"):
+            voxframe.load_words(broken)
+
+
+def test_numbers_past_64_bits_lose_nothing_else() -> None:
+    """A dict that the fast encoder refuses still loads."""
+    with pytest.warns(UserWarning, match="start"):
+        words = voxframe.load_words({"id": "x", "words": [{"text": "a\ud800", "start": 2**70, "end": 5}]})
+    assert words["end_ms"].to_list() == [5]
+
+
+def test_every_public_loader_documents_its_columns() -> None:
+    """The docstring of a loader names every column it gives, or its table's first and last."""
+    for name, load in _LOADERS.items():
+        named = [column for column in TABLES[name].names if column in load.__doc__]
+        assert len(named) >= min(5, len(TABLES[name].names)) or name == "transcripts", name
+        assert ">>>" in load.__doc__
+    assert ">>>" in loaders.tables.__doc__
