@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 from urllib.parse import quote
 
 from voxframe import options as opt
@@ -18,6 +18,11 @@ from voxframe.service.progress import Progress
 from voxframe.service.transcript import Transcript
 from voxframe.service.upload import Media, Recording, send, web_address
 from voxframe.settings import Settings, is_loopback
+
+if TYPE_CHECKING:  # a client that streams nothing does without the streaming half
+    from voxframe.service.stream import Stream
+    from voxframe.service.stream_options import StreamOptions
+    from voxframe.service.stream_sources import StreamSource
 
 View = Literal["transcript", "sentences", "paragraphs"]
 
@@ -265,6 +270,52 @@ class Client:
             "GET", f"{_path(transcript_id)}/word-search", params={"words": ",".join(words.check(terms))}
         )
         return words.matches(transcript_id, answer.data, answer.content)
+
+    def stream(self, source: StreamSource, **options: Unpack[StreamOptions]) -> Stream:
+        """Transcribe audio as it is spoken.
+
+        Nothing is opened until the session is entered (`with`, `async with`), iterated (`for`, `async for`) or started.
+        A session from a file:
+
+            with client.stream("talk.wav") as session:
+                for message in session:
+                    if isinstance(message, Final):
+                        print(message.text)
+
+        Args:
+            source: Path, bytes or binary file of a recording or of raw samples; an iterator or asynchronous iterator of
+                raw samples; or `voxframe.microphone()`.
+            **options: See `voxframe.service.stream_options.StreamOptions`: sample_rate, encoding, word_boost, partials,
+                extra_session_information, token, end_utterance_silence_threshold, realtime, reconnect, on_partial,
+                on_final, message_ms, keepalive_s, keep_partials.
+
+        Raises:
+            OptionError: An option or the source is wrong.
+            AudioError: The source cannot be read.
+        """
+        from voxframe.service.stream import Stream
+
+        assert self.settings.stream_url is not None
+        return Stream(source, url=self.settings.stream_url, key=self.settings.api_key, **options)
+
+    def token(self, expires_in: int = 480) -> str:
+        """A temporary token: it opens one streaming session, so that the key need not leave this machine.
+
+        Args:
+            expires_in: Seconds it is good for, from 60 to 360000.
+
+        Raises:
+            OptionError: `expires_in` is out of range.
+            ServiceError: The service, or the way to it, failed.
+        """
+        low, high = opt.TOKEN_SECONDS
+        if isinstance(expires_in, bool) or not isinstance(expires_in, int) or not low <= expires_in <= high:
+            raise OptionError(f"expires_in is {expires_in!r}; it must be a whole number from {low} to {high} seconds")
+        answer = self._http.request("POST", "/v2/realtime/token", json={"expires_in": expires_in}, repeatable=True)
+        token = as_text(answer.data.get("token"))
+        if not token:
+            raise answer.unreadable()
+        return token
 
     def fetch(self, transcript_id: str, view: View = "transcript") -> bytes:
         """The service's answer about a transcript, byte for byte.

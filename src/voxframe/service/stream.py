@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from voxframe.errors import OptionError, ServiceTimeoutError
 from voxframe.service.portal import PORTAL
 from voxframe.service.stream_log import Cursor, MessageLog
 from voxframe.service.stream_messages import Final, Gap, Message, Partial
-from voxframe.service.stream_options import Encoding, make_plan, silence_ms
+from voxframe.service.stream_options import StreamOptions, check, make_plan, silence_ms
 from voxframe.service.stream_run import Run
 from voxframe.service.stream_sources import StreamSource
 from voxframe.settings import Secret
@@ -40,52 +40,18 @@ class Stream:
         ...         print(message.text if isinstance(message, Final) else ".")
     """
 
-    def __init__(
-        self,
-        source: StreamSource,
-        *,
-        url: str,
-        key: Secret | None,
-        sample_rate: int | None = None,
-        encoding: Encoding = "pcm_s16le",
-        word_boost: Sequence[str] | None = None,
-        partials: bool = True,
-        extra_session_information: bool = False,
-        token: str | None = None,
-        end_utterance_silence_threshold: int | None = None,
-        realtime: bool = True,
-        reconnect: bool = False,
-        on_partial: Callable[[Partial], object] | None = None,
-        on_final: Callable[[Final], object] | None = None,
-        message_ms: int = 200,
-        keepalive_s: float = 10.0,
-        keep_partials: int = 1000,
-    ) -> None:
-        self._plan = make_plan(
-            source,
-            url=url,
-            key=key,
-            sample_rate=sample_rate,
-            encoding=encoding,
-            word_boost=word_boost,
-            partials=partials,
-            extra_session_information=extra_session_information,
-            token=token,
-            end_utterance_silence_threshold=end_utterance_silence_threshold,
-            realtime=realtime,
-            reconnect=reconnect,
-            message_ms=message_ms,
-            keepalive_s=keepalive_s,
-        )
-        self._log = MessageLog(keep_partials)
+    def __init__(self, source: StreamSource, *, url: str, key: Secret | None, **options: Unpack[StreamOptions]) -> None:
+        checked = check(options)
+        self._plan = make_plan(source, url, key, checked)
+        self.on_partial = checked["on_partial"]
+        self.on_final = checked["on_final"]
+        self._log = MessageLog(checked["keep_partials"])
         self._cursor = Cursor(self._log)
         self._run: Run | None = None
         self._starting = threading.Lock()
         self._caller: threading.Thread | None = None
         self._callback_error: BaseException | None = None
         self._raised = False
-        self.on_partial = on_partial
-        self.on_final = on_final
 
     @property
     def session_id(self) -> str | None:

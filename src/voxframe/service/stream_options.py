@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, get_args
 
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
 from voxframe.service.pacing import LONGEST_MS, SHORTEST_MS
+from voxframe.service.stream_messages import Final, Partial
 from voxframe.service.stream_run import Plan
 from voxframe.service.stream_sources import StreamSource, open_source
 from voxframe.settings import Secret
@@ -17,60 +19,132 @@ Encoding = Literal["pcm_s16le", "pcm_mulaw"]
 assert get_args(Encoding) == STREAM_ENCODINGS
 
 
-def make_plan(
-    source: StreamSource,
-    *,
-    url: str,
-    key: Secret | None,
-    sample_rate: int | None,
-    encoding: Encoding,
-    word_boost: Sequence[str] | None,
-    partials: bool,
-    extra_session_information: bool,
-    token: str | None,
-    end_utterance_silence_threshold: int | None,
-    realtime: bool,
-    reconnect: bool,
-    message_ms: int,
-    keepalive_s: float,
-) -> Plan:
-    """What a run is to do; the arguments are those of `client.stream`.
+class StreamOptions(TypedDict, total=False):
+    """Options of a streaming session, as keyword arguments.
+
+    Attributes:
+        sample_rate: Samples a second to send, in Hz. Raw samples need it; audio files have their own, or 16000.
+        encoding: Of the samples to send: "pcm_s16le" (the default) or "pcm_mulaw". Audio files are converted to it; raw
+            samples must be in it already.
+        word_boost: Words to expect, together at most 2500 characters.
+        partials: Whether partials are wanted (default: they are).
+        extra_session_information: Whether the session should say at its end how much audio it was.
+        token: A temporary token, from `client.token()`, to use instead of the key.
+        end_utterance_silence_threshold: Silence that ends an utterance, in ms, from 0 to 20000.
+        realtime: Whether to send audio at the pace it was spoken (the default). False sends as fast as the service
+            takes it; not every service allows that.
+        reconnect: Whether to open another session where one is cut, instead of raising. A `Gap` among the messages says
+            what may be lost.
+        on_partial: Called with each partial, in a thread of the session's own.
+        on_final: Called with each final, in the same thread.
+        message_ms: Audio in one message, from 100 to 2000 ms (default 200).
+        keepalive_s: Seconds between signs of life (default 10); after twice as long without one, the connection counts
+            as cut.
+        keep_partials: Partials and unknown messages to hold at most (default 1000); finals are all held.
+    """
+
+    sample_rate: int | None
+    encoding: Encoding
+    word_boost: Sequence[str] | None
+    partials: bool
+    extra_session_information: bool
+    token: str | None
+    end_utterance_silence_threshold: int | None
+    realtime: bool
+    reconnect: bool
+    on_partial: Callable[[Partial], object] | None
+    on_final: Callable[[Final], object] | None
+    message_ms: int
+    keepalive_s: float
+    keep_partials: int
+
+
+_DEFAULTS: StreamOptions = {
+    "sample_rate": None,
+    "encoding": "pcm_s16le",
+    "word_boost": None,
+    "partials": True,
+    "extra_session_information": False,
+    "token": None,
+    "end_utterance_silence_threshold": None,
+    "realtime": True,
+    "reconnect": False,
+    "on_partial": None,
+    "on_final": None,
+    "message_ms": 200,
+    "keepalive_s": 10.0,
+    "keep_partials": 1000,
+}
+
+
+def check(options: StreamOptions) -> StreamOptions:
+    """All options, with their defaults.
 
     Raises:
-        OptionError: An argument is wrong.
+        OptionError: One is unknown, or its value is wrong.
+    """
+    for name in options:
+        if name not in _DEFAULTS:
+            near = difflib.get_close_matches(name, _DEFAULTS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_DEFAULTS)}"
+            raise OptionError(f"a streaming session has no option {name!r}; {hint}")
+    full: StreamOptions = {**_DEFAULTS, **options}
+    if full["encoding"] not in STREAM_ENCODINGS:
+        raise OptionError(f"encoding is {full['encoding']!r}; it must be one of {', '.join(STREAM_ENCODINGS)}")
+    if full["sample_rate"] is not None:
+        full["sample_rate"] = _whole("sample_rate", full["sample_rate"], 1, None, " Hz")
+    for name in ("partials", "extra_session_information", "realtime", "reconnect"):
+        if not isinstance(options.get(name, True), bool):
+            raise OptionError(f"{name} is {options[name]!r}; it must be True or False")  # type: ignore[literal-required]
+    for name in ("on_partial", "on_final"):
+        if options.get(name) is not None and not callable(options[name]):  # type: ignore[literal-required]
+            raise OptionError(f"{name} is {options[name]!r}; it must be a function of one message")  # type: ignore[literal-required]
+    if full["end_utterance_silence_threshold"] is not None:
+        full["end_utterance_silence_threshold"] = silence_ms(full["end_utterance_silence_threshold"])
+    full["message_ms"] = _whole("message_ms", full["message_ms"], SHORTEST_MS, LONGEST_MS, " ms")
+    full["keep_partials"] = _whole("keep_partials", full["keep_partials"], 0, None)
+    if not isinstance(full["keepalive_s"], int | float) or not full["keepalive_s"] > 0:
+        raise OptionError(f"keepalive_s is {full['keepalive_s']!r}; it must be a number of seconds above 0")
+    if full["token"] is not None and full["reconnect"]:
+        raise OptionError("a temporary token opens one session, so reconnect=True needs the key; leave one of them out")
+    return full
+
+
+def make_plan(source: StreamSource, url: str, key: Secret | None, options: StreamOptions) -> Plan:
+    """What a run is to do.
+
+    Args:
+        source: The audio.
+        url: Streaming address.
+        key: The API key, where there is one.
+        options: As `check` returns them.
+
+    Raises:
+        OptionError: The source is none, or the word boost is wrong.
         AudioError: The source cannot be read.
         SettingsError: There is neither a key nor a token.
     """
-    if encoding not in STREAM_ENCODINGS:
-        raise OptionError(f"encoding is {encoding!r}; it must be one of {', '.join(STREAM_ENCODINGS)}")
-    if sample_rate is not None:
-        sample_rate = _whole("sample_rate", sample_rate, 1, None, " Hz")
+    token, boost = options["token"], options["word_boost"]
     if key is None and token is None:
         raise SettingsError("a streaming session needs a key or a token; give connect(api_key=...) or token=...")
-    if token is not None and reconnect:
-        raise OptionError("a temporary token opens one session, so reconnect=True needs the key; leave one of them out")
-    silence = None if end_utterance_silence_threshold is None else silence_ms(end_utterance_silence_threshold)
-    message_ms = _whole("message_ms", message_ms, SHORTEST_MS, LONGEST_MS, " ms")
-    if not isinstance(keepalive_s, int | float) or not keepalive_s > 0:
-        raise OptionError(f"keepalive_s is {keepalive_s!r}; it must be a number of seconds above 0")
-    boost = None if word_boost is None else _word_boost(word_boost)
-    samples = open_source(source, sample_rate, encoding)  # last: it opens a file
-    query = {"sample_rate": str(samples.rate), "encoding": encoding}
-    query |= {"word_boost": boost} if boost is not None else {}
-    query |= {"disable_partial_transcripts": "true"} if not partials else {}
-    query |= {"enable_extra_session_information": "true"} if extra_session_information else {}
+    words = None if boost is None else _word_boost(boost)
+    samples = open_source(source, options["sample_rate"], options["encoding"])  # last: it opens a file
+    query = {"sample_rate": str(samples.rate), "encoding": options["encoding"]}
+    query |= {"word_boost": words} if words is not None else {}
+    query |= {"disable_partial_transcripts": "true"} if not options["partials"] else {}
+    query |= {"enable_extra_session_information": "true"} if options["extra_session_information"] else {}
     return Plan(
         url=url,
         key=key if token is None else None,
         token=Secret(token) if token is not None else None,
         query=query,
         samples=samples,
-        encoding=encoding,
-        message_ms=message_ms,
-        realtime=realtime,
-        silence_ms=silence,
-        reconnect=reconnect,
-        keepalive_s=keepalive_s,
+        encoding=options["encoding"],
+        message_ms=options["message_ms"],
+        realtime=options["realtime"],
+        silence_ms=options["end_utterance_silence_threshold"],
+        reconnect=options["reconnect"],
+        keepalive_s=options["keepalive_s"],
     )
 
 
@@ -83,7 +157,7 @@ def silence_ms(value: object) -> int:
     return _whole("end_utterance_silence_threshold", value, *STREAM_SILENCE_MS, " ms")
 
 
-def _whole(name: str, value: Any, low: int, high: int | None, unit: str) -> int:
+def _whole(name: str, value: Any, low: int, high: int | None, unit: str = "") -> int:
     number = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
     whole = isinstance(number, int) and not isinstance(number, bool)
     if not whole or number < low or (high is not None and number > high):

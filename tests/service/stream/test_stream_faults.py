@@ -366,6 +366,9 @@ def test_arguments_are_checked_before_anything_is_opened(stream: Make, peer: Any
         ({"word_boost": ["a" * 2500]}, "2504 characters.*2500"),
         ({"token": "t", "reconnect": True}, "one session"),
         ({"keepalive_s": 0}, "above 0"),
+        ({"partials": "no"}, "'no'.*True or False"),
+        ({"on_final": "print"}, "function of one message"),
+        ({"word_bost": ["Ilse"]}, "did you mean 'word_boost'"),
     ]
     for how, message in wrong:
         with pytest.raises(OptionError, match=message):
