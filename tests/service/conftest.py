@@ -52,6 +52,16 @@ class Reply:
         return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
 
 
+class Server(ThreadingHTTPServer):
+    """Takes many connections at once; the library's own queue of five drops some."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is what some tests are about."""
+
+
 class Peer:
     """A server whose answers are scripted per method and path; the last one repeats."""
 
@@ -73,9 +83,7 @@ class Peer:
 
             do_GET = do_POST = do_DELETE = handle_any  # noqa: N815 - names the standard library looks for
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._server.handle_error = lambda *_: None  # a client that hangs up is what some tests are about
+        self._server = Server(("127.0.0.1", 0), Handler)
         self.port = self._server.server_port
         self.url = f"http://127.0.0.1:{self.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
