@@ -122,15 +122,26 @@ class Audio:
                     yield np.zeros((self.channels, late), np.int16)
             if kind != (frame.format.name, frame.layout.name, frame.sample_rate):  # it may change within a file
                 if resampler is not None:
-                    yield from (_rows(out) for out in resampler.resample(None))
+                    yield from map(self._rows, resampler.resample(None))
                 kind = (frame.format.name, frame.layout.name, frame.sample_rate)
-                layout = frame.layout.name if self.channels > 1 else "mono"
-                resampler = av.AudioResampler(format="s16p", layout=layout, rate=RATE)
+                # Interleaved: with a plane for each of more than 7 channels the library crashes.
+                resampler = av.AudioResampler(format="s16", layout=frame.layout.name, rate=RATE)
             assert resampler is not None
             frame.pts = None  # gaps in the time stamps are not gaps in the sound
-            yield from (_rows(out) for out in resampler.resample(frame))
+            yield from map(self._rows, resampler.resample(frame))
         if resampler is not None:
-            yield from (_rows(out) for out in resampler.resample(None))
+            yield from map(self._rows, resampler.resample(None))
+
+    def _rows(self, frame: av.AudioFrame) -> Samples:
+        """Samples of a 16-bit interleaved frame, a row for each channel that is wanted."""
+        rows: Samples = np.asarray(frame.to_ndarray(), np.int16).reshape(-1, frame.layout.nb_channels).T
+        if self.channels == len(rows):
+            return rows
+        if self.channels == 1:
+            return np.asarray(rows.mean(axis=0, keepdims=True), np.int16)
+        wanted = np.zeros((self.channels, rows.shape[1]), np.int16)  # the number of channels changed within the file
+        wanted[: len(rows)] = rows[: self.channels]
+        return wanted
 
     def _frames(self) -> Iterator[av.AudioFrame]:
         packets = self._container.demux(self._stream)
@@ -152,10 +163,6 @@ class Audio:
             return 0
         seconds = frame.time - self._container.start_time / av.time_base
         return int(seconds * RATE) if 0.02 < seconds < MAX_SECONDS else 0
-
-
-def _rows(frame: av.AudioFrame) -> Samples:
-    return frame.to_ndarray().astype(np.int16, copy=False)
 
 
 _MAGIC = (

@@ -31,18 +31,28 @@ def add_capitals(sentence: Sequence[Word]) -> None:
     texts = [word.text for word in sentence]
     for at, word in enumerate(sentence):
         text = texts[at]
-        before, after = texts[at - 1] if at else "", texts[at + 1] if at + 1 < len(texts) else ""
+        before, after = _at(texts, at - 1), _at(texts, at + 1)
         if _is_title(before, text, after):
             word.text = TITLES[text]
-        elif (
+        elif (  # the last two: "mister dashwood", "mister john dashwood"
             at == 0
             or text in _FIRST_PERSON
             or text.removesuffix("'s") in PROPER
             or (before, text) in PROPER_PAIRS
             or (text, after) in PROPER_PAIRS
-            or _is_title(texts[at - 2] if at > 1 else "", before, text)
+            or (at > 0 and _is_title(_at(texts, at - 2), before, text))
+            or (
+                at > 1
+                and before in PROPER
+                and text not in _NO_NAMES
+                and _is_title(_at(texts, at - 3), texts[at - 2], before)
+            )
         ):
             word.text = _capitalised(text)
+
+
+def _at(texts: Sequence[str], place: int) -> str:
+    return texts[place] if 0 <= place < len(texts) else ""
 
 
 def _is_title(before: str, text: str, after: str) -> bool:
