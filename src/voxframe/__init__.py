@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         load_paragraphs,
         load_sentences,
         load_sentiments,
+        load_stream,
+        load_stream_words,
         load_topics,
         load_topics_summary,
         load_transcripts,
@@ -39,11 +41,13 @@ if TYPE_CHECKING:
     )
     from voxframe.samples import sample
     from voxframe.service import Client, Transcript, connect
+    from voxframe.service.portal import allow_nested_loops
 
 __all__ = [
     "Client",
     "Corpus",
     "Transcript",
+    "allow_nested_loops",
     "analysis",
     "connect",
     "describe",
@@ -57,6 +61,8 @@ __all__ = [
     "load_paragraphs",
     "load_sentences",
     "load_sentiments",
+    "load_stream",
+    "load_stream_words",
     "load_topics",
     "load_topics_summary",
     "load_transcripts",
@@ -73,6 +79,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "Client": "service",
     "Corpus": "corpus",
     "Transcript": "service",
+    "allow_nested_loops": "service.portal",
     "connect": "service",
     "describe": "dictionary",
     "sample": "samples",
