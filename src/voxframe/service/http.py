@@ -7,7 +7,8 @@ import logging
 import os
 import platform
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
@@ -57,7 +58,7 @@ class Transport:
         self._budget = Budget()
         self._closed = threading.Event()
         self._lock = threading.Lock()
-        self._sessions: dict[bool, requests.Session] = {}
+        self._kept: requests.Session | None = None
         self._pid = os.getpid()
 
     def request(
@@ -122,9 +123,9 @@ class Transport:
         """Close all connections; whoever waits in a thread is woken with an error."""
         self._closed.set()
         with self._lock:
-            for session in self._sessions.values():
-                session.close()
-            self._sessions.clear()
+            if self._kept is not None:
+                self._kept.close()
+            self._kept = None
 
     def _once(
         self,
@@ -143,9 +144,9 @@ class Transport:
         url, stream = self.base_url + path, body() if body else None
         headers = {"Content-Type": "application/json" if stream is None else "application/octet-stream"}
         try:
-            with self._slots:
+            with self._slots, self._session(keep=repeatable) as session:
                 for _ in range(_REDIRECTS + 1):
-                    with self._session(keep=repeatable).request(
+                    with session.request(
                         method,
                         url,
                         params={k: v for k, v in (params or {}).items() if v is not None},
@@ -182,27 +183,30 @@ class Transport:
         down = urlsplit(response.url).scheme == "https" and scheme == "http"
         return target if scheme in ("http", "https") and not down else None
 
-    def _session(self, *, keep: bool) -> requests.Session:
-        """The session for requests that may be repeated, or for those that may not.
+    @contextmanager
+    def _session(self, *, keep: bool) -> Iterator[requests.Session]:
+        """The session whose connections are kept, or one with a connection of its own.
 
         A kept connection may be closed by the service just as a request goes out on it, and then nobody knows whether
-        it arrived. Requests that must not be made twice get a connection of their own.
+        it arrived. Requests that must not be made twice do not run into that.
         """
+        if not keep:
+            with self._open() as session:
+                session.headers["Connection"] = "close"
+                yield session
+            return
         with self._lock:
-            if self._pid != os.getpid():  # sockets are not shared with a forked parent
-                self._sessions, self._pid = {}, os.getpid()
-            if keep not in self._sessions:
-                self._sessions[keep] = self._open(keep)
-            return self._sessions[keep]
+            if self._kept is None or self._pid != os.getpid():  # sockets are not shared with a forked parent
+                self._kept, self._pid = self._open(), os.getpid()
+            kept = self._kept
+        yield kept
 
-    def _open(self, keep: bool) -> requests.Session:
+    def _open(self) -> requests.Session:
         session = requests.Session()
         adapter = HTTPAdapter(pool_connections=4, pool_maxsize=self._concurrency)
         session.mount("https://", adapter)
         session.mount("http://", adapter)
         session.headers["User-Agent"] = f"voxframe ({platform.python_implementation()} {platform.python_version()})"
-        if not keep:
-            session.headers["Connection"] = "close"
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         session.trust_env = not is_loopback(self.base_url)  # a proxy has no way to the service on this machine
         return session
