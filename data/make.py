@@ -1,9 +1,10 @@
 # ruff: noqa: INP001 a script beside what it makes, not a package
-"""Make the project's recordings and their truth again from the scripts: `python data/make.py`.
+"""Make the project's recordings and their truth again from the scripts, and payloads of them: `python data/make.py`.
 
 A script (`scripts/<name>.txt`) says which flite voice speaks for whom and what they say. Pauses are drawn from a
 generator seeded with the recording's name, so the same script always gives the same samples. Turn and word times are
-those of the assembly and of the voice, not of any recognizer.
+those of the assembly and of the voice, not of any recognizer. `python data/make.py payloads` has the recordings
+transcribed by the embedded service.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import argparse
 import json
 import random
 import re
+import tempfile
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +25,13 @@ from flite import RATE, Spoken, speak
 HERE = Path(__file__).parent
 #: Recordings, and whether each speaker has a channel.
 STEREO = {"interview": False, "panel": False, "call": True}
+
+#: What is asked of the embedded service for the payload of each.
+OPTIONS: dict[str, dict] = {
+    "interview": {"speaker_labels": True, "speakers_expected": 2},
+    "panel": {"speaker_labels": True, "speakers_expected": 4},
+    "call": {"multichannel": True},
+}
 
 LEAD_S, TAIL_S = 0.5, 0.7  # silence before the first and after the last word
 TURN_PAUSE_S = (0.2, 0.8)  # between turns
@@ -151,12 +161,36 @@ def _tidy(truth: dict) -> str:
     )
 
 
+def make_payloads(folder: Path) -> None:
+    """Write what the embedded service answers about each recording into the folder."""
+    import voxframe
+
+    with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
+        for name, options in OPTIONS.items():
+            done = client.transcribe(HERE / f"{name}.flac", **options).raise_for_status()
+            for view in ("transcript", "sentences", "paragraphs"):
+                suffix = "" if view == "transcript" else f".{view}"
+                (folder / f"{name}{suffix}.json").write_bytes(_settled(client.fetch(done.id, view), name, done.id))
+
+
+def _settled(payload: bytes, name: str, transcript_id: str) -> bytes:
+    """The payload with an id, an upload and a port that do not change from one making to the next."""
+    lasting = uuid.uuid5(uuid.NAMESPACE_URL, f"https://voxframe.example/{name}")
+    payload = payload.replace(transcript_id.encode(), str(lasting).encode())
+    return re.sub(rb"http://127\.0\.0\.1:\d+/[^\s\"]*", b"http://127.0.0.1:8000/upload/" + name.encode(), payload)
+
+
 def main() -> None:
     """Read the command line and make what it names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--to", type=Path, default=HERE, help="folder to write into (default: data/)")
-    folder = parser.parse_args().to
+    parser.add_argument("what", nargs="?", choices=["recordings", "payloads"], default="recordings")
+    parser.add_argument("--to", type=Path, help="folder to write into (default: data/ or data/payloads/)")
+    asked = parser.parse_args()
+    folder = asked.to or (HERE if asked.what == "recordings" else HERE / "payloads")
     folder.mkdir(parents=True, exist_ok=True)
+    if asked.what == "payloads":
+        make_payloads(folder)
+        return
     for name in STEREO:
         make(name, folder)
 
