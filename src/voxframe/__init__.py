@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, errors, options, plots
+    from voxframe import analysis, errors, options, plots, webhooks
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
     from voxframe.loaders import (
@@ -72,6 +72,7 @@ __all__ = [
     "plots",
     "sample",
     "tables",
+    "webhooks",
 ]
 
 #: Module of each public name that is no module itself.
