@@ -39,8 +39,8 @@ def queue(jobs, places, count=1):
 
 def test_database_is_safe_against_power_cuts(jobs):
     """Write-ahead log, and every commit on disk before it counts."""
-    assert jobs._connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    assert jobs._connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert jobs.database.connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert jobs.database.connection.execute("PRAGMA synchronous").fetchone()[0] == 2
 
 
 def test_jobs_are_taken_in_order_and_once(jobs, places):
@@ -88,7 +88,7 @@ def test_database_of_a_newer_version_is_not_touched(jobs, places):
     """An older voxframe says so instead of guessing."""
     import sqlite3
 
-    jobs._connection.execute("PRAGMA user_version = 99")
+    jobs.database.connection.execute("PRAGMA user_version = 99")
     with pytest.raises(sqlite3.DatabaseError, match="version 99"):
         Jobs(places.database)
 

@@ -7,16 +7,16 @@ queued job is the download of its media. When a holder dies, whoever notices rel
 from __future__ import annotations
 
 import sqlite3
-import threading
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
+
+from voxframe.local.database import Database
 
 STATUSES = ("queued", "processing", "completed", "error")
 
@@ -106,43 +106,19 @@ class Jobs:
     """The jobs of one data directory. Safe in threads, and beside other processes on the same file.
 
     Args:
-        database: The SQLite file.
+        path: The SQLite file.
+
+    Attributes:
+        database: The open file, for what else is kept in it.
     """
 
-    def __init__(self, database: Path) -> None:
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(database, timeout=30, isolation_level=None, check_same_thread=False)
-        self._connection.row_factory = sqlite3.Row
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
-            self._connection.execute(f"PRAGMA {pragma}")
-        with self._transaction() as run:
-            version = run("PRAGMA user_version").fetchone()[0]
-            if version not in (0, _VERSION):
-                raise sqlite3.DatabaseError(
-                    f"its tables have version {version}, this voxframe knows version {_VERSION}"
-                )
-            for statement in (*_SCHEMA.split(";"), f"PRAGMA user_version = {_VERSION}"):
-                run(statement)
+    def __init__(self, path: Path) -> None:
+        self.database = Database(path, _SCHEMA, _VERSION)
+        self._transaction, self._rows = self.database.transaction, self.database.rows
 
     def close(self) -> None:
         """Close the database."""
-        with self._lock:
-            self._connection.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection.execute
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-
-    def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        with self._lock:
-            return self._connection.execute(query, values).fetchall()
+        self.database.close()
 
     # What clients ask for
 
@@ -232,8 +208,7 @@ class Jobs:
             if media and media[0] and not run("SELECT 1 FROM jobs WHERE media = ?", (media[0],)).fetchone():
                 unused = [media[0]]
                 run("DELETE FROM uploads WHERE 'uploads/' || id = ?", (media[0],))
-        with self._lock:  # what was deleted must not live on in the log of the database
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.database.wipe()
         return unused
 
     def deleted(self) -> list[str]:
