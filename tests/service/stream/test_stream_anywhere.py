@@ -1,0 +1,190 @@
+"""The same session in a script, a thread, on loops of two kinds, and in a real kernel."""
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from voxframe.service.stream import Stream
+
+EXPECTED = ["second 1", "second 2", "second 3"]
+SETUP = """
+from voxframe.service.stream import Stream
+from voxframe.service.stream_messages import Final
+from voxframe.settings import Secret
+def stream(source, **how):
+    how = {{"url": {url!r}, "key": Secret("a-key-for-the-peer"), "realtime": False, "sample_rate": 16000}} | how
+    return Stream(source, **how)
+"""
+
+
+async def collect(session: Stream) -> list[str]:
+    async with session:
+        return [message.text async for message in session if message.message_type == "FinalTranscript"]
+
+
+def test_in_a_script(peer: Any, speech: Path) -> None:
+    """A script streams, prints and ends."""
+    script = SETUP.format(url=peer.url) + f"print([final.text for final in stream({str(speech)!r}).wait()])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == (f"{EXPECTED}\n", "")
+
+
+def test_in_threads(stream: Callable[..., Stream], speech: Path) -> None:
+    """Several threads stream at once."""
+    texts: list[list[str]] = []
+    threads = [
+        threading.Thread(target=lambda: texts.append([final.text for final in stream(speech).wait()])) for _ in range(5)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert texts == [EXPECTED] * 5
+
+
+def test_on_a_running_loop(stream: Callable[..., Stream], speech: Path) -> None:
+    """On the user's loop, several sessions are awaited at once; a blocking one works there too."""
+
+    async def main() -> list[list[str]]:
+        awaited = await asyncio.gather(*(collect(stream(speech)) for _ in range(5)))
+        return [*awaited, [final.text for final in stream(speech).wait()]]
+
+    assert asyncio.run(main()) == [EXPECTED] * 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop on Windows")
+def test_on_a_loop_of_another_kind(stream: Callable[..., Stream], speech: Path) -> None:
+    """Under uvloop it is the same."""
+    import uvloop
+
+    async def main() -> list[str]:
+        return await collect(stream(speech))
+
+    assert uvloop.run(main()) == EXPECTED
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager, client = start_new_kernel(kernel_name="python3")
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+class Kernel:
+    """A real kernel: what a notebook runs its cells in."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self.manager = manager
+        self.client = client
+
+    def cell(self, code: str, timeout: float = 60) -> tuple[str, dict[str, Any]]:
+        """What a cell prints, and the reply to it."""
+        printed: list[str] = []
+
+        def note(message: dict[str, Any]) -> None:
+            if message["msg_type"] == "stream":
+                printed.append(message["content"]["text"])
+
+        reply = self.client.execute_interactive(textwrap.dedent(code), timeout=timeout, output_hook=note)
+        return "".join(printed), reply["content"]
+
+    def run(self, code: str) -> str:
+        printed, content = self.cell(code)
+        assert content["status"] == "ok", content
+        return printed
+
+
+@pytest.fixture
+def kernel(started: tuple[KernelManager, BlockingKernelClient], peer: Any) -> Kernel:
+    running = Kernel(*started)
+    running.run(SETUP.format(url=peer.url))
+    return running
+
+
+def test_a_cell_iterates_both_ways(kernel: Kernel, speech: Path) -> None:
+    """In a cell, where a loop runs already, `for` and `async for` both work, and nothing is patched for it."""
+    code = f"""
+        import asyncio, sys
+        finals = [m.text for m in stream({str(speech)!r}) if isinstance(m, Final)]
+        async with stream({str(speech)!r}) as session:
+            again = [m.text async for m in session if isinstance(m, Final)]
+        print(finals, again, [name for name in sys.modules if name.startswith("nest_asyncio")])
+    """
+    # ipykernel brings nest_asyncio2 itself in some versions; what counts is that asyncio.run stays what it is.
+    assert kernel.run(code).startswith(f"{EXPECTED} {EXPECTED}")
+    assert "cannot be called from a running event loop" in kernel.run(
+        "try:\n    c = asyncio.sleep(0)\n    asyncio.run(c)\nexcept RuntimeError as e:\n    c.close(); print(e)"
+    )
+
+
+def test_a_session_goes_on_between_cells(kernel: Kernel) -> None:
+    """A session that one cell starts is looked at in the next, and ended in a third."""
+    kernel.run("""
+        import itertools
+        session = stream(itertools.repeat(bytes(6400)), realtime=True).start()
+    """)
+    deadline = time.monotonic() + 20
+    while int(kernel.run("print(len(session.finals))")) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    shown = kernel.run("""
+        import voxframe
+        df = voxframe.load_stream(session)
+        print(df.loc[df["message_type"] == "FinalTranscript", "text"].to_list()[:2])
+    """)
+    assert shown == "['second 1', 'second 2']\n"
+    rest = kernel.run("print(session.terminate()[-1].text.startswith('second'), session.ended)")
+    assert rest == "True True\n"
+
+
+def test_what_a_callback_prints_is_shown(kernel: Kernel, speech: Path) -> None:
+    """Callbacks run in a thread, and what they print still belongs to the cell that began the session."""
+    printed = kernel.run(f"finals = stream({str(speech)!r}, on_final=lambda final: print(final.text)).wait()")
+    assert printed.split("\n")[:3] == EXPECTED
+
+
+def test_interrupting_a_cell_ends_the_session(kernel: Kernel, peer: Any) -> None:
+    """An interrupt of the kernel comes through at once; the connection is closed and the kernel goes on."""
+    before = len(peer.sessions)
+
+    def interrupt() -> None:
+        while len(peer.sessions) == before or not peer.sessions[-1].frames:
+            time.sleep(0.02)
+        kernel.manager.interrupt_kernel()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    _, content = kernel.cell("""
+        import itertools, time
+        live = stream(itertools.repeat(bytes(6400)), realtime=True)
+        with live:
+            for message in live:
+                pass
+    """)
+    assert content["ename"] == "KeyboardInterrupt"
+    assert json.loads(
+        kernel.run("import json; live.wait() if False else None; print(json.dumps(len(live.messages) > 0))")
+    )
+    deadline = time.monotonic() + 5
+    while kernel.run("print(live.ended)") != "True\n":
+        assert time.monotonic() < deadline
+
+
+def test_nested_loops_work_in_a_kernel(kernel: Kernel, speech: Path) -> None:
+    """After allow_nested_loops a cell may call asyncio.run, and sessions still work."""
+    code = f"""
+        import voxframe
+        voxframe.allow_nested_loops()
+        print(asyncio.run(asyncio.sleep(0, "nested")), len(stream({str(speech)!r}).wait()))
+    """
+    assert kernel.run(code) == "nested 3\n"
