@@ -172,9 +172,7 @@ def test_interrupting_a_cell_ends_the_session(kernel: Kernel, peer: Any) -> None
                 pass
     """)
     assert content["ename"] == "KeyboardInterrupt"
-    assert json.loads(
-        kernel.run("import json; live.wait() if False else None; print(json.dumps(len(live.messages) > 0))")
-    )
+    assert kernel.run("print(len(live.messages) > 0)") == "True\n"
     deadline = time.monotonic() + 5
     while kernel.run("print(live.ended)") != "True\n":
         assert time.monotonic() < deadline
