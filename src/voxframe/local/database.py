@@ -62,7 +62,7 @@ class Database:
         """Take what was deleted off the disk too: out of the file's free places and out of its log.
 
         The file is written anew, for secure_delete alone is not enough: it blanks the place a row had, but not copies
-        that were left behind when pages were rearranged (seen in 11 of 60 tries with rows of mixed length).
+        that were left behind when pages were rearranged (seen in 6 of 20 tries with rows of mixed length).
 
         Returns:
             Whether that is done; False where another process would not let go of the file for half a minute.
