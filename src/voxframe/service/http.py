@@ -7,6 +7,7 @@ import logging
 import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.cookiejar import DefaultCookiePolicy
@@ -20,6 +21,7 @@ from voxframe.errors import OptionError, ServiceError
 from voxframe.service import faults
 from voxframe.service.answer import Answer
 from voxframe.service.retry import Budget, pause
+from voxframe.service.threads import check_wanted, stop_event
 from voxframe.settings import Secret, is_loopback
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,11 @@ class Transport:
         read_timeout_s: Seconds without a byte of an answer.
         attempts: Tries of a request that is safe to repeat.
         concurrency: Requests under way at once.
+
+    Attributes:
+        base_url: Address of the service.
+        attempts: As given.
+        concurrency: As given.
     """
 
     def __init__(
@@ -53,7 +60,7 @@ class Transport:
         self.attempts = attempts
         self._key = key
         self._timeouts = (connect_timeout_s, read_timeout_s)
-        self._concurrency = concurrency
+        self.concurrency = concurrency
         self._slots = threading.BoundedSemaphore(concurrency)
         self._budget = Budget()
         self._closed = threading.Event()
@@ -115,8 +122,16 @@ class Transport:
             attempt += 1
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Ends at once on Ctrl-C, or with an error when the client is closed."""
-        if self._closed.wait(seconds):
+        """Wait. Ends at once on Ctrl-C, and with an error when the client is closed or nobody waits any more."""
+        until = time.monotonic() + seconds
+        stop = stop_event()
+        if stop is None:
+            self._closed.wait(seconds)
+        else:
+            while (left := until - time.monotonic()) > 0 and not self._closed.is_set() and not stop.is_set():
+                stop.wait(min(left, 0.2))
+        check_wanted()
+        if self._closed.is_set():
             raise ServiceError("the client was closed while it waited; connect() again")
 
     def close(self) -> None:
@@ -138,6 +153,7 @@ class Transport:
         read_timeout_s: float | None,
     ) -> Answer:
         """One try: an answer of any status, or a ServiceError."""
+        check_wanted()
         if self._closed.is_set():
             raise ServiceError("the client is closed; connect() again")
         timeouts = (self._timeouts[0], read_timeout_s or self._timeouts[1])
@@ -203,7 +219,7 @@ class Transport:
 
     def _open(self) -> requests.Session:
         session = requests.Session()
-        adapter = HTTPAdapter(pool_connections=4, pool_maxsize=self._concurrency)
+        adapter = HTTPAdapter(pool_connections=4, pool_maxsize=self.concurrency)
         session.mount("https://", adapter)
         session.mount("http://", adapter)
         session.headers["User-Agent"] = f"voxframe ({platform.python_implementation()} {platform.python_version()})"

@@ -16,27 +16,30 @@ class Progress:
     Args:
         label: What is going on.
         total: Bytes in all, 0 where nobody knows; None where time is all there is to show.
+        jobs: Jobs in all, instead of bytes.
         show: True or False; None shows it where somebody is looking (a terminal or a notebook).
 
     Attributes:
-        count: Bytes so far.
+        count: Bytes or jobs so far.
     """
 
-    def __init__(self, label: str, total: int | None = None, *, show: bool | None = None) -> None:
+    def __init__(
+        self, label: str, total: int | None = None, *, jobs: int | None = None, show: bool | None = None
+    ) -> None:
         self.count = 0
         self._bar: Any = None
         if somebody_looks() if show is None else show:
             from tqdm.auto import tqdm
 
-            kind: dict[str, Any] = (
-                {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "total": total or None}
-                if total is not None
-                else {"bar_format": "{desc} {elapsed}{postfix}"}
-            )
+            kind: dict[str, Any] = {"bar_format": "{desc} {elapsed}{postfix}"}
+            if jobs is not None:
+                kind = {"total": jobs}
+            elif total is not None:
+                kind = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "total": total or None}
             self._bar = tqdm(desc=label, delay=PATIENCE_S, leave=False, mininterval=0.2, **kind)
 
     def advance(self, count: int) -> None:
-        """Note `count` more bytes; less than none where a part is done again."""
+        """Note `count` more bytes or jobs; less than none where a part is done again."""
         self.count += count
         if self._bar is not None:
             self._bar.update(count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from voxframe.errors import TranscriptError
 from voxframe.service.answer import Answer
 from voxframe.service.lenient import as_float, as_text
+from voxframe.service.listing import Item
 from voxframe.service.views import Passages
 from voxframe.service.words import Term, WordSearch
 
@@ -40,6 +42,16 @@ class Transcript:
         self.client = client
         self.id = transcript_id
         self._answer = answer
+        self._listed: Item | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether its state is known without asking the service."""
+        return self._answer is not None or self._listed is not None
+
+    def note(self, item: Item) -> None:
+        """Take its state from a list. The result is fetched when it is first looked at."""
+        self._listed, self._answer = item, None
 
     @property
     def raw(self) -> bytes:
@@ -53,11 +65,15 @@ class Transcript:
     @property
     def status(self) -> str | None:
         """queued, processing, completed, error, or whatever the service says."""
+        if self._answer is None and self._listed is not None:
+            return self._listed.status
         return as_text(self._known().data.get("status"))
 
     @property
     def error(self) -> str | None:
         """Why it failed; None where it did not."""
+        if self._answer is None and self._listed is not None and self._listed.error:
+            return self._listed.error
         return as_text(self._known().data.get("error"))
 
     @property
@@ -91,7 +107,7 @@ class Transcript:
         Args:
             attempts: Tries; None is the client's own number.
         """
-        self._answer = self.client.ask(self.id, attempts=attempts)
+        self._answer = self.client._view(self.id, attempts=attempts)
         return self
 
     def wait(self, *, timeout: float | None = None, progress: bool | None = None) -> Self:
@@ -107,9 +123,15 @@ class Transcript:
         """Its paragraphs."""
         return self.client.paragraphs(self.id)
 
-    def subtitles(self, format: Literal["srt", "vtt"] = "srt", *, chars_per_caption: int | None = None) -> str:  # noqa: A002 - the interface's word
+    def subtitles(
+        self,
+        format: Literal["srt", "vtt"] | None = None,  # noqa: A002 - the interface's word
+        *,
+        chars_per_caption: int | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> str:
         """Its captions as SRT or WebVTT text; see `Client.subtitles`."""
-        return self.client.subtitles(self.id, format, chars_per_caption=chars_per_caption)
+        return self.client.subtitles(self.id, format, chars_per_caption=chars_per_caption, path=path)
 
     def word_search(self, terms: Term | Iterable[Term]) -> WordSearch:
         """Where words and phrases occur in it; see `Client.word_search`."""
@@ -127,13 +149,12 @@ class Transcript:
         return self._answer
 
     def __repr__(self) -> str:
-        if self._answer is None:
-            return f"Transcript({self.id!r})"
-        return f"Transcript({self.id!r}, status={self.status!r}{self._detail()})"
-
-    def _detail(self) -> str:
-        shown = f", error={self.error!r}" if self.error else ""
-        return shown + (f", audio_duration_s={self.audio_duration_s:g}" if self.audio_duration_s is not None else "")
+        shown = f", status={self.status!r}" if self.known else ""
+        if self.known and self.status == "error":
+            shown += f", error={self.error!r}"
+        if self._answer is not None and self.audio_duration_s is not None:
+            shown += f", audio_duration_s={self.audio_duration_s:g}"
+        return f"Transcript({self.id!r}{shown})"
 
     def _repr_html_(self) -> str:
         """A small table for a notebook; nothing of the service's text is taken for markup."""

@@ -21,6 +21,7 @@ from voxframe.options import check_address
 from voxframe.service.http import Transport
 from voxframe.service.lenient import as_text
 from voxframe.service.progress import Progress
+from voxframe.service.threads import check_wanted
 
 #: Audio or video: a path, its bytes, or a file opened for reading bytes.
 Media: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes]"
@@ -137,7 +138,9 @@ class Stream:
 
         Raises:
             AudioError: The file ended early or can no longer be read.
+            ServiceError: Nobody waits for the upload any more.
         """
+        check_wanted()
         if count < 0:
             count = CHUNK_BYTES if self._left is None else self._left
         if self._left is not None:

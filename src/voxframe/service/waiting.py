@@ -1,11 +1,16 @@
-"""Waiting for a job: how often to ask, and what to do while the service is away."""
+"""Waiting for a job: how often to ask, and what to do while the service is away.
+
+A wait is written once, as steps: seconds to pause, and requests to make. `run` takes them one after the other,
+`run_async` does the same without holding up an event loop.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, TypeAlias
 
 from voxframe.errors import (
     RateLimitError,
@@ -16,15 +21,39 @@ from voxframe.errors import (
 )
 from voxframe.service.progress import Progress
 from voxframe.service.retry import LONGEST_WAIT_S
+from voxframe.service.threads import Workers
 
 if TYPE_CHECKING:
     from voxframe.service.transcript import Transcript
+
+Steps: TypeAlias = "Generator[float | Callable[[], object], None, None]"
 
 #: The job goes on while the service cannot be asked about it; this long the wait goes on too.
 OUTAGE_S = 120.0
 LOCAL_OUTAGE_S = 10.0
 
 _PASSING = (ServiceUnreachableError, ServiceTimeoutError, ServerError, RateLimitError, UnreadableAnswerError)
+
+
+def run(steps: Steps, sleep: Callable[[float], None]) -> None:
+    """Take the steps of a wait."""
+    try:
+        for step in steps:
+            if callable(step):
+                step()
+            else:
+                sleep(step)
+    finally:
+        steps.close()
+
+
+async def run_async(steps: Steps, workers: Workers) -> None:
+    """Take the steps of a wait, with requests made in a thread."""
+    try:
+        for step in steps:
+            await (workers.call(step) if callable(step) else asyncio.sleep(step))
+    finally:
+        steps.close()
 
 
 def interval(waited_s: float, audio_s: float | None = None, *, local: bool = False) -> float:
@@ -42,22 +71,80 @@ def interval(waited_s: float, audio_s: float | None = None, *, local: bool = Fal
     if local and waited_s < 3.0:
         return 0.6
     wanted = max(0.1 * waited_s, 0.01 * (audio_s or 0.0))
-    return min(1.4 if local else 13.5, max(1.1, wanted)) * random.uniform(1.0, 1.1)  # noqa: S311 - spreads load, keeps no secret
+    return min(1.4 if local else 13.5, max(1.1, wanted)) * random.uniform(1.0, 1.1)  # noqa: S311 - spreads load
 
 
-def wait(
-    transcript: Transcript,
-    sleep: Callable[[float], None],
-    *,
-    timeout_s: float | None,
-    local: bool,
-    show: bool | None,
-) -> None:
+class Patience:
+    """Time spent in a wait, and the patience with a service that is away.
+
+    Args:
+        timeout_s: Seconds to wait at most; None waits as long as it takes.
+        local: Whether the service is on this machine.
+    """
+
+    def __init__(self, timeout_s: float | None, *, local: bool) -> None:
+        self._started = time.monotonic()
+        self._timeout_s = timeout_s
+        self._outage_s = LOCAL_OUTAGE_S if local else OUTAGE_S
+        self._away_since: float | None = None
+        self._asked_s = 0.0
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds waited so far."""
+        return time.monotonic() - self._started
+
+    @property
+    def away(self) -> bool:
+        """Whether the service did not answer the last time."""
+        return self._away_since is not None
+
+    def pause(self, wanted_s: float, what: str) -> float:
+        """Seconds to pause now.
+
+        Args:
+            wanted_s: Seconds wanted; a service that asks for more gets more.
+            what: What is waited for, for the message.
+
+        Raises:
+            ServiceTimeoutError: The time is over.
+        """
+        wanted_s = max(wanted_s, min(self._asked_s, LONGEST_WAIT_S))
+        self._asked_s = 0.0
+        if self._timeout_s is None:
+            return wanted_s
+        left = self._timeout_s - self.waited_s
+        if left <= 0:
+            raise ServiceTimeoutError(f"{what} after {self._timeout_s:g} s")
+        return min(wanted_s, left)
+
+    def tolerate(self, ask: Callable[[], object]) -> Callable[[], None]:
+        """`ask` as a step that lets a service be away for a while.
+
+        Raises:
+            ServiceError: It is away for too long, or refuses.
+        """
+
+        def step() -> None:
+            try:
+                ask()
+                self._away_since = None
+            except _PASSING as error:
+                now = time.monotonic()
+                self._away_since = self._away_since or now
+                if now - self._away_since > self._outage_s:
+                    raise
+                if isinstance(error, RateLimitError):
+                    self._asked_s = error.retry_after or 0.0
+
+        return step
+
+
+def steps(transcript: Transcript, *, timeout_s: float | None, local: bool, show: bool | None) -> Steps:
     """Ask about a job until it is finished.
 
     Args:
         transcript: The job.
-        sleep: How to wait.
         timeout_s: Seconds to wait at most; None waits as long as it takes.
         local: Whether the service is on this machine.
         show: Whether to show progress; None where somebody looks.
@@ -66,26 +153,17 @@ def wait(
         ServiceTimeoutError: It was not finished in time.
         ServiceError: The service could not be asked for too long, or refused.
     """
-    started = time.monotonic()
-    away_since: float | None = None
+    patience = Patience(timeout_s, local=local)
     with Progress(f"transcribing {transcript.id[:8]}", show=show) as progress:
+        if not transcript.known:
+            yield transcript.refresh
         while not transcript.done:
-            waited = time.monotonic() - started
-            if timeout_s is not None and waited >= timeout_s:
-                raise ServiceTimeoutError(
-                    f"transcript {transcript.id} is still {transcript.status!r} after {timeout_s:g} s"
-                )
-            pause = interval(waited, transcript.audio_duration_s, local=local)
-            left = float("inf") if timeout_s is None else timeout_s - waited
-            sleep(max(0.0, min(pause, left)))
-            try:
-                transcript.refresh(attempts=1)
-                away_since = None
-            except _PASSING as error:
-                now = time.monotonic()
-                away_since = now if away_since is None else away_since
-                if now - away_since > (LOCAL_OUTAGE_S if local else OUTAGE_S):
-                    raise
-                asked = (error.retry_after or 0.0) if isinstance(error, RateLimitError) else 0.0
-                sleep(min(asked, LONGEST_WAIT_S, left))
-            progress.say(f" {transcript.status}" if away_since is None else " (the service does not answer)")
+            wanted = interval(patience.waited_s, transcript.audio_duration_s, local=local)
+            yield patience.pause(wanted, f"transcript {transcript.id} is still {transcript.status!r}")
+            yield patience.tolerate(lambda: transcript.refresh(attempts=1))
+            progress.say(" (the service does not answer)" if patience.away else f" {transcript.status}")
+
+
+def how_to_go_on(transcript: Transcript) -> str:
+    """What to tell somebody whose wait ended before the job did."""
+    return f"The job goes on at the service; client.wait({transcript.id!r}) waits for it again."

@@ -1,0 +1,72 @@
+"""Waiting for many jobs: by the pages of a list, not by a question about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from voxframe.service.listing import Item
+from voxframe.service.progress import Progress
+from voxframe.service.transcript import Transcript
+from voxframe.service.waiting import Patience, Steps, interval
+
+#: So few jobs are asked about one by one.
+FEW = 3
+#: Jobs the list does not show are asked about one by one, so many a round.
+_UNLISTED_A_ROUND = 10
+
+
+def steps(
+    handles: Sequence[Transcript],
+    history: Callable[[], Iterator[Item]],
+    *,
+    timeout_s: float | None,
+    local: bool,
+    show: bool | None,
+) -> Steps:
+    """Ask about jobs until all are finished.
+
+    Args:
+        handles: The jobs.
+        history: Walks through the list of transcripts, newest first, page by page as they are wanted.
+        timeout_s: Seconds to wait at most; None waits as long as it takes.
+        local: Whether the service is on this machine.
+        show: Whether to show progress; None where somebody looks.
+
+    Raises:
+        ServiceTimeoutError: Not all were finished in time.
+        ServiceError: The service could not be asked for too long, or refused.
+    """
+    patience = Patience(timeout_s, local=local)
+    pending = {handle.id: handle for handle in handles if not (handle.known and handle.done)}
+    unlisted: list[str] = []  # not in the list: asked about in turn
+    total = len({handle.id for handle in handles})
+
+    def look() -> None:
+        """One walk through the list, as far as there is somebody to find."""
+        wanted = set(pending) - set(unlisted)
+        if wanted:
+            for item in history():
+                if item.id in wanted:
+                    wanted.discard(item.id)
+                    pending[item.id].note(item)
+                    if not wanted:
+                        return
+        unlisted.extend(sorted(wanted))
+
+    with Progress("transcribing", jobs=total, show=show) as progress:
+        while True:
+            if len(pending) > FEW:
+                yield patience.tolerate(look)
+            few = list(pending) if len(pending) <= FEW else [unlisted.pop(0) for _ in unlisted[:_UNLISTED_A_ROUND]]
+            for identifier in few:
+                yield patience.tolerate(lambda handle=pending[identifier]: handle.refresh(attempts=1))  # type: ignore[misc]
+            unlisted += [i for i in few if len(pending) > FEW]
+            for identifier in [i for i, handle in pending.items() if handle.known and handle.done]:
+                del pending[identifier]
+            unlisted[:] = [i for i in unlisted if i in pending]
+            progress.advance(total - len(pending) - progress.count)
+            if not pending:
+                return
+            # A round of several requests makes up for it with a longer pause.
+            wanted_s = max(interval(patience.waited_s, local=local), 1.1 * len(few))
+            yield patience.pause(wanted_s, f"{len(pending)} of {total} transcripts are not finished")
