@@ -156,7 +156,7 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.speech
 def test_demo_from_nothing_to_tables_and_a_picture(tmp_path: Path) -> None:
-    """In an empty directory with no network: tables, talk time, conversation and picture; then the same from the cache."""
+    """With nothing there and no network: tables, talk time, conversation and picture; then the same from the cache."""
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": "http://127.0.0.1:9"}
     environment |= {"VOXFRAME_API_KEY": "never-used", "MPLBACKEND": "no such backend"}
     command = [sys.executable, "-m", "voxframe", "demo"]

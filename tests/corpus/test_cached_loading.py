@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe import loaders
 from voxframe.errors import CorpusError, NotFoundError, PayloadError, ServiceUnreachableError
+from voxframe.schema import TRANSCRIPT_TABLES
 
-_LOADERS = [getattr(voxframe, name) for name in voxframe.__all__ if name.startswith("load_")]
 _EXPORTS = ("sentences", "paragraphs")
+_TABLES = [getattr(voxframe, f"load_{name}") for name in TRANSCRIPT_TABLES if name != "utterance_words"]
 
 
 @pytest.fixture(autouse=True)
@@ -23,9 +23,8 @@ def test_an_id_is_fetched_once(peer, client, corpus) -> None:
     assert words["text"].to_list() == ["Good", "morning.", "Hello!"]
     assert peer.asked == ["GET /v2/transcript/t1"]
     again = voxframe.Corpus(corpus.path)
-    for load in _LOADERS:
-        if load.__name__.removeprefix("load_") not in _EXPORTS:
-            load("t1", client=client, corpus=again)
+    for load in _TABLES:
+        load("t1", client=client, corpus=again)
     pd.testing.assert_frame_equal(voxframe.load_words("t1", client=client, corpus=again), words)
     voxframe.tables("t1", client=client, corpus=again)
     assert peer.asked == ["GET /v2/transcript/t1"]
@@ -154,7 +153,7 @@ def test_no_service_is_an_error_and_nothing_is_kept(corpus) -> None:
     assert not corpus.path.exists()
 
 
-@pytest.mark.parametrize("load", [*_LOADERS, loaders.tables])
+@pytest.mark.parametrize("load", [*_TABLES, voxframe.load_sentences, voxframe.load_paragraphs, voxframe.tables])
 def test_a_text_that_is_nothing_says_what_to_do(load, corpus) -> None:
     """A string that is no file and no known id is answered with what was missing."""
     with pytest.raises(

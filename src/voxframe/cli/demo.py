@@ -49,7 +49,7 @@ def demo(audio: str | None, out: Path, speakers: int | None) -> int:
         raise TranscriptError(transcript_id, plain(transcript["error"]))
     _print_tables(tables, transcript["audio_duration_s"])
     picture = _draw(tables, out)
-    _print_next_steps(out, picture)
+    _print_next_steps(transcript_id, out, picture)
     return 0
 
 
@@ -72,7 +72,7 @@ def _print_tables(tables: dict[str, pd.DataFrame], duration_s: float) -> None:
     print(f"\nFound in {clock(duration_s)} of audio, rows per table:")
     filled = [(name, len(df)) for name, df in tables.items() if len(df)]
     print("\n".join(f"  {name:<12} {count:>6}" for name, count in filled))
-    print(f"  and {len(tables) - len(filled)} tables without rows: their analyses were not asked for.")
+    print(f"  and {len(tables) - len(filled)} tables with no rows: the demo asks for no further analyses.")
     print("\nTalk time:")
     talk = analysis.talk_time(spoken)
     heading = ("speaker", "turns", "words", "talk time", "share", "words/min")
@@ -112,17 +112,20 @@ def _draw(tables: dict[str, pd.DataFrame], out: Path) -> Path:
     return path
 
 
-def _print_next_steps(out: Path, picture: Path) -> None:
+def _print_next_steps(transcript_id: str, out: Path, picture: Path) -> None:
+    print("\nWritten:")
+    written = (
+        (f"{out}/tables/<table>/*.parquet", "every table, for pandas, DuckDB, Polars ..."),
+        (f"{out}/raw/*.json.zst", "the service's answers as they came"),
+        (f"{picture}", "who speaks when"),
+    )
+    width = max(len(path) for path, _ in written)
+    print("\n".join(f"  {path:<{width}}  {what}" for path, what in written))
     print(f"""
-Written:
-  {out}/tables/<table>/*.parquet   every table, for pandas, DuckDB, Polars ...
-  {out}/raw/*.json.zst             the service's answers as they came
-  {picture}                   who speaks when
-
 Go on:
   in a notebook       import voxframe
-                      words = voxframe.Corpus({str(out)!r}).table("words")
-                      words.vox.timeline()
+                      tables = voxframe.Corpus({str(out)!r}).tables({transcript_id!r})
+                      tables["words"].vox.timeline()
   your own recording  voxframe demo recording.mp3
   many, kept for you  voxframe transcribe *.mp3 && voxframe tables
   a hosted service    export VOXFRAME_BASE_URL=https://... VOXFRAME_API_KEY=...

@@ -140,7 +140,7 @@ class Store:
             return None if filled is None or name in filled or name == leading else TABLES[name].arrow.empty_table()
         try:
             with pq.ParquetFile(path) as file:
-                return file.read() if _is_fresh(file.schema_arrow.metadata, content) else None
+                return file.read(use_threads=False) if _is_fresh(file.schema_arrow.metadata, content) else None
         except (pa.ArrowException, OSError):  # damaged, or removed since; pyarrow uses both
             return None
 
