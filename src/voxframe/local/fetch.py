@@ -5,14 +5,13 @@ from __future__ import annotations
 import http.client
 import os
 import socket
-import ssl
 import time
-from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urljoin
 
-from voxframe.local.addresses import NotAllowedError, origin, resolve
+from voxframe.local.addresses import NotAllowedError
 from voxframe.local.failed import JobFailed
+from voxframe.local.pinned import connection, request_target
 from voxframe.local.places import sync_folder
 
 #: Largest file that is fetched, in bytes.
@@ -29,8 +28,6 @@ class _Refused(Exception):  # noqa: N818 - never leaves this file
 
 def fetch(url: str, target: Path, allowed_origins: frozenset[str] = frozenset(), *, max_bytes: int = MAX_BYTES) -> None:
     """Download `url` to `target`, which is there only when it is complete.
-
-    Proxies named in the environment are not used: through one, the address that is connected to could not be checked.
 
     Args:
         url: Address of the media.
@@ -67,14 +64,12 @@ def _sentence(url: str, reason: str) -> str:
 def _download(url: str, part: Path, allowed_origins: frozenset[str], max_bytes: int) -> None:
     deadline = time.monotonic() + MAX_SECONDS
     for _ in range(_REDIRECTS + 1):
-        connection = _connect(url, allowed_origins)
+        server = _connect(url, allowed_origins)
         try:
-            parts = urlsplit(url)
-            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             # The file as it is: a compressed answer could unfold without bound.
             headers = {"User-Agent": "voxframe", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
-            connection.request("GET", _quoted(path), headers=headers)
-            answer = connection.getresponse()
+            server.request("GET", request_target(url), headers=headers)
+            answer = server.getresponse()
             if answer.status in (301, 302, 303, 307, 308):
                 url = urljoin(url, answer.headers.get("Location", ""))
                 continue
@@ -83,54 +78,17 @@ def _download(url: str, part: Path, allowed_origins: frozenset[str], max_bytes: 
             _save(answer, part, deadline, max_bytes)
             return
         finally:
-            connection.close()
+            server.close()
     raise _Refused(f"more than {_REDIRECTS} redirects")
 
 
-def _quoted(path: str) -> str:
-    """A path that may hold spaces or letters beyond ASCII, as HTTP wants it."""
-    return quote(path, safe="/%?&=+,;:@!$'()*~-._[]")
-
-
-class _PlainConnection(http.client.HTTPConnection):
-    """HTTP to an address that was checked, not to whatever the name stands for a moment later."""
-
-    pinned: list[tuple[str, int]]
-
-    def connect(self) -> None:
-        self.sock = _open(self.pinned)
-
-
-class _SecureConnection(http.client.HTTPSConnection):
-    """The same over TLS; the certificate is checked against the name."""
-
-    pinned: list[tuple[str, int]]
-
-    def connect(self) -> None:
-        self.sock = ssl.create_default_context().wrap_socket(_open(self.pinned), server_hostname=self.host)
-
-
-def _open(addresses: list[tuple[str, int]]) -> socket.socket:
-    """A connection to the first of the addresses that takes one."""
-    for address in addresses[:-1]:
-        with suppress(OSError):
-            return socket.create_connection(address, MAX_SILENCE)
-    return socket.create_connection(addresses[-1], MAX_SILENCE)
-
-
-def _connect(url: str, allowed_origins: frozenset[str]) -> _PlainConnection | _SecureConnection:
+def _connect(url: str, allowed_origins: frozenset[str]) -> http.client.HTTPConnection:
     try:
-        scheme = origin(url).partition(":")[0]
-        addresses = resolve(url, allowed_origins)
+        return connection(url, allowed_origins, MAX_SILENCE)
     except socket.gaierror:
         raise _Refused("its host is not known") from None
     except ValueError:
         raise _Refused("it leads to something that is no http or https address") from None
-    host = urlsplit(url).hostname or ""
-    kind = _SecureConnection if scheme == "https" else _PlainConnection
-    connection = kind(host, addresses[0][1], timeout=MAX_SILENCE)
-    connection.pinned = addresses
-    return connection
 
 
 def _save(answer: http.client.HTTPResponse, part: Path, deadline: float, max_bytes: int) -> None:
