@@ -37,6 +37,13 @@ _FLAGS = [
     "--mute-audio",
 ]
 
+_SETTINGS = {
+    # No "Jupyter news?" question over the page.
+    "apputils-extension/notification.jupyterlab-settings": '{"fetchNews": "false", "checkForUpdates": false}',
+    # Cells out of sight stay in the page, so that a test sees all of them.
+    "notebook-extension/tracker.jupyterlab-settings": '{"windowingMode": "none"}',
+}
+
 
 @dataclass(frozen=True)
 class Lab:
@@ -124,10 +131,10 @@ def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) ->
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with settings, kernels and voxframe data of its own."""
     folder, home = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("jupyter")
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    # No "Jupyter news?" question over the page.
-    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
+    for name, text in _SETTINGS.items():
+        path = home / "settings" / "@jupyterlab" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
     own = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",

@@ -1,0 +1,43 @@
+"""Run notebooks in fresh kernels and save them with the outputs a reader should see: `python tests/notebooks/save.py`.
+
+Nothing of this machine is saved: not the folder voxframe keeps its data in, nor progress bars, which are gone by then.
+Give paths to save some of the notebooks only.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+#: What a reader sees in place of the folder used here: the default one on Linux.
+SHOWN_FOLDER = "~/.local/share/voxframe"
+
+
+def save(path: Path) -> None:
+    """Run one notebook from top to bottom in a fresh kernel and write it back with its outputs."""
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["VOXFRAME_DATA_DIR"] = folder
+        resources = {"metadata": {"path": str(path.parent)}}
+        NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources).execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)  # when it ran
+        if cell.cell_type != "code":
+            continue
+        cell.outputs = [o for o in cell.outputs if not any("widget-view" in kind for kind in o.get("data", {}))]
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                output.text = output.text.replace(folder, SHOWN_FOLDER)
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["language_info"] = {"name": "python"}  # not the version that happened to run it
+    nbformat.validate(notebook)
+    nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    for given in sys.argv[1:] or sorted(map(str, NOTEBOOKS.glob("*.ipynb"))):
+        save(Path(given))
