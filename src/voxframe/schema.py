@@ -1,9 +1,11 @@
 """The data dictionary: one `Table` for every kind of row voxframe makes.
 
-Each table has a grain (what one row stands for), a key, and columns with an Arrow type, a description, a unit and the path
-of the value on the wire. Loaders, the store, the documentation in `data/dictionary.md` and the tests all read this page.
+Each table has a grain (what one row stands for), a key, and columns with an Arrow type, a description, a unit and the
+path of the value on the wire. Loaders, the store, the documentation in `data/dictionary.md` and the tests all read this
+page.
 
-Times are integer milliseconds from the start of the media, ordinals count from 0, confidences are the service's own numbers.
+Times are integer milliseconds from the start of the media, ordinals count from 0, confidences are the service's own
+numbers.
 """
 
 from __future__ import annotations
@@ -45,6 +47,14 @@ class Column:
     path: str | None = None
     nullable: bool = True
     json: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """Name of the pandas dtype, as `str(dtype)` gives it."""
+        if self.type == INT and not self.nullable:
+            return "int64"
+        names = {STRING: "str", INT: "Int64", FLOAT: "float64", BOOL: "boolean", TIMESTAMP: "datetime64[us]"}
+        return names.get(self.type) or f"{self.type}[pyarrow]"
 
 
 @dataclass(frozen=True)
@@ -252,7 +262,7 @@ UTTERANCES = Table(
 
 UTTERANCE_WORDS = Table(
     "utterance_words",
-    "word of a turn, where turns hold words that `words` does not (separate channels)",
+    "word of a turn that is not a run of `words`",
     ("transcript_id", "utterance_idx", "word_idx"),
     "GET /v2/transcript/{id}",
     (

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from voxframe.frames import words as word_columns
-from voxframe.frames.tables import fields, read, table
+from voxframe.frames.arrays import from_rows
+from voxframe.frames.runs import runs
+from voxframe.frames.tables import read
+from voxframe.frames.words import is_null
+from voxframe.frames.words import read as read_words
 
-#: A word of an export and a word of the transcript are the same where these agree; confidence and speaker may be rounded or
-#: left out in an export.
-_SAME = ("text", "start_ms", "end_ms")
+# Confidence and speaker may be rounded or left out in an export; text and times say which word it is.
+_SAME_WORD = ("text", "start_ms", "end_ms")
 
 
 def sentence_table(raw: bytes, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
@@ -21,11 +24,11 @@ def sentence_table(raw: bytes, words: pa.Table | None = None, transcript_id: str
     Args:
         raw: The export as the service answered it.
         words: The `words` table of the same transcript. With it, `word_start` says where each sentence begins among the
-            words; without it, that is not known and stays null.
+            words; without it that is not known, and null.
         transcript_id: Identifier to put in the table instead of the export's own.
 
     Returns:
-        A table with the dictionary's Arrow schema.
+        A table with exactly the Arrow schema of the data dictionary.
 
     Raises:
         PayloadError: It is no JSON object.
@@ -35,33 +38,33 @@ def sentence_table(raw: bytes, words: pa.Table | None = None, transcript_id: str
         >>> sentence_table(export).column("text").to_pylist()
         ['Hi.']
     """
-    return read(raw, frozenset({"sentences"}), _passages, words, transcript_id)
+    return _passages(raw, "sentences", words, transcript_id)
 
 
 def paragraph_table(raw: bytes, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
     """The `paragraphs` table of a paragraphs export; see `sentence_table`."""
-    return read(raw, frozenset({"paragraphs"}), _passages, words, transcript_id)
+    return _passages(raw, "paragraphs", words, transcript_id)
 
 
-def _passages(
-    doc: Any, names: frozenset[str], words: pa.Table | None, transcript_id: str | None, clean: bool
-) -> pa.Table:
-    (name,) = names
-    items = getattr(doc, name) or []
-    counts = np.fromiter((len(item.words or ()) for item in items), np.int64, len(items))
-    starts = np.full(len(items), -1)
-    if words is not None:
-        lines = word_columns.join([word for item in items for word in item.words or ()])
-        parts = word_columns.read(lines, int(counts.sum()), clean=clean)
-        starts = word_columns.runs(words, parts, counts, _SAME)
-    columns = {
-        f"{name[:-1]}_idx": range(len(items)),
-        **fields(items, text="text", start_ms="start", end_ms="end", confidence="confidence"),
-        **fields(items, speaker="speaker", channel="channel"),
-        "word_start": pa.array(starts, pa.int64(), mask=starts < 0),
-        "word_count": [None if item.words is None else len(item.words) for item in items],
-    }
-    return table(name, doc.id if transcript_id is None else transcript_id, columns)
+def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str | None) -> pa.Table:
+    def make(doc: Any, clean: bool) -> pa.Table:
+        items = getattr(doc, name) or ()
+        lists = [item.words for item in items]
+        copies, counts = read_words(lists, clean=clean)
+        starts = np.full(len(items), -1)
+        if words is not None:
+            starts = runs(words, copies, counts, _SAME_WORD)
+        rows = [
+            (
+                *(i, item.text, item.start, item.end, item.confidence, item.speaker, item.channel),
+                None if start < 0 else start,
+                None if is_null(item.words) else count,
+            )
+            for i, (item, start, count) in enumerate(zip(items, starts.tolist(), counts.tolist(), strict=True))
+        ]
+        return from_rows(name, doc.id if transcript_id is None else transcript_id, rows)
+
+    return read(raw, frozenset({name}), make)
 
 
 def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
@@ -72,7 +75,7 @@ def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
         transcript_id: Identifier to put in the table instead of the answer's own.
 
     Returns:
-        A row per occurrence; a word that was not found has none.
+        A row per occurrence, with exactly the Arrow schema of the data dictionary; a word that was not found has none.
 
     Raises:
         PayloadError: It is no JSON object.
@@ -82,20 +85,13 @@ def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
         >>> word_match_table(answer).select(["query", "word_idx", "start_ms", "end_ms"]).to_pylist()
         [{'query': 'hi', 'word_idx': 0, 'start_ms': 0, 'end_ms': 90}]
     """
-    return read(raw, frozenset({"word_matches"}), _matches, transcript_id)
 
+    def make(doc: Any, clean: bool) -> pa.Table:  # noqa: ARG001 - nothing here is read by other means
+        rows = [
+            (match.text, i, index, *[*(time or ()), None, None][:2])
+            for match in doc.matches or []
+            for i, (index, time) in enumerate(zip_longest(match.indexes or (), match.timestamps or ()))
+        ]
+        return from_rows("word_matches", doc.id if transcript_id is None else transcript_id, rows)
 
-def _matches(doc: Any, names: frozenset[str], transcript_id: str | None, clean: bool) -> pa.Table:  # noqa: ARG001
-    rows = [
-        (match.text, i, word, *[*time, None, None][:2])
-        for match in doc.matches or []
-        for i, (word, time) in enumerate(_longest(match.indexes or [], match.timestamps or []))
-    ]
-    query, match_idx, word_idx, start, end = zip(*rows, strict=True) if rows else [()] * 5
-    columns = {"query": query, "match_idx": match_idx, "word_idx": word_idx, "start_ms": start, "end_ms": end}
-    return table("word_matches", doc.id if transcript_id is None else transcript_id, columns)
-
-
-def _longest(indexes: list[Any], times: list[Any]) -> list[tuple[Any, Any]]:
-    rows = max(len(indexes), len(times))
-    return list(zip([*indexes, *[None] * (rows - len(indexes))], [*times, *[[]] * (rows - len(times))], strict=True))
+    return read(raw, frozenset({"word_matches"}), make)

@@ -1,0 +1,158 @@
+"""The data dictionary for people: `voxframe.describe`, and the page `data/dictionary.md`.
+
+python -m voxframe.dictionary            write data/dictionary.md
+python -m voxframe.dictionary --check    fail where it is not what would be written
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from voxframe.errors import OptionError
+from voxframe.schema import SCHEMA_VERSION, TABLES, Table
+
+PAGE = Path("data", "dictionary.md")
+
+_COLUMN_HEADS = ("column", "dtype", "unit", "wire path", "description")
+_TABLE_HEADS = ("table", "one row per", "key", "columns", "source")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What `describe` found; shows itself as text, and as HTML in a notebook.
+
+    Attributes:
+        title: Name of the table, or what is listed.
+        notes: Grain, key and source as pairs of label and text.
+        heads: Headings of the columns of `rows`.
+        rows: One tuple of texts a column of the table, or a table.
+    """
+
+    title: str
+    notes: tuple[tuple[str, str], ...]
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __repr__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(self.heads, *self.rows, strict=True)]
+        rows = (self.heads, ["-" * width for width in widths], *self.rows)
+        cells = ((text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
+        notes = (f"  {label}: {text}" for label, text in self.notes)
+        return "\n".join([self.title, *notes, "", *("  ".join(row).rstrip() for row in cells)])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<div>{escape(label)}: {escape(text)}</div>" for label, text in self.notes)
+        head = "".join(f'<th style="text-align:left">{escape(text)}</th>' for text in self.heads)
+        body = "".join(
+            "<tr>" + "".join(f'<td style="text-align:left">{escape(text)}</td>' for text in row) + "</tr>"
+            for row in self.rows
+        )
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<div><strong>{escape(self.title)}</strong>{notes}{table}</div>"
+
+
+def describe(table: str | None = None) -> Description:
+    """What a table holds: its grain and key, and of every column the dtype, unit, wire path and meaning.
+
+    Args:
+        table: Name of a table. None lists all tables.
+
+    Returns:
+        A description that shows itself.
+
+    Raises:
+        OptionError: There is no such table.
+
+    Example:
+        >>> describe("highlights").rows[3][:3]
+        ('count', 'Int64', '')
+    """
+    if table is None:
+        rows = tuple((t.name, t.grain, ", ".join(t.key), str(len(t.columns)), t.source) for t in TABLES.values())
+        notes = (("more", 'describe("words") shows the columns of a table'), *_CONVENTIONS)
+        return Description("tables of voxframe", notes, _TABLE_HEADS, rows)
+    if table not in TABLES:
+        near = difflib.get_close_matches(str(table), TABLES, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise OptionError(f"there is no table {table!r}; {hint}there are {', '.join(TABLES)}")
+    found = TABLES[table]
+    return Description(found.name, _notes(found), _COLUMN_HEADS, tuple(_columns(found)))
+
+
+_CONVENTIONS = (
+    ("times", "integer milliseconds from the start of the media"),
+    ("positions", "columns that end in _idx count from 0"),
+    ("nulls", "a value the service did not give is null; nothing is made up"),
+)
+
+
+def _notes(table: Table) -> tuple[tuple[str, str], ...]:
+    return (("one row per", table.grain), ("key", ", ".join(table.key)), ("from", table.source))
+
+
+def _columns(table: Table) -> Iterable[tuple[str, ...]]:
+    for column in table.columns:
+        yield (column.name, column.dtype, column.unit or "", column.path or "", column.description)
+
+
+def page() -> str:
+    """The text of `data/dictionary.md`."""
+    lines = [
+        "# Data dictionary",
+        "",
+        "Written by `python -m voxframe.dictionary` from `src/voxframe/schema.py`; change it there.",
+        f"This is schema version {SCHEMA_VERSION}. `voxframe.describe()` shows the same in Python.",
+        "",
+        "- dtypes: those of pandas; NaN, NA and NaT are null",
+        "- wire path: where the value stands in the answer of the service; without one it is worked out from others",
+        *(f"- {label}: {text}" for label, text in _CONVENTIONS),
+        "",
+        *_markdown(_TABLE_HEADS, ((f"[{row[0]}](#{row[0]})", *row[1:]) for row in describe().rows)),
+    ]
+    for table in TABLES.values():
+        lines += ["", f"## {table.name}", ""]
+        lines += [f"- {label}: {_cell(text)}" for label, text in _notes(table)]
+        rows = ((f"`{n}`", f"`{d}`", u, f"`{p}`" if p else "", text) for n, d, u, p, text in _columns(table))
+        lines += ["", *_markdown(_COLUMN_HEADS, rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the page, or check it.
+
+    Returns:
+        0, or 1 where the page is not up to date.
+    """
+    parser = argparse.ArgumentParser(prog="python -m voxframe.dictionary", description="Write data/dictionary.md.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is not up to date")
+    parser.add_argument("page", nargs="?", type=Path, default=PAGE, help=f"the page (default {PAGE.as_posix()})")
+    options = parser.parse_args(arguments)
+    text = page()
+    if not options.check:
+        options.page.write_text(text, encoding="utf-8")
+        return 0
+    if options.page.is_file() and options.page.read_text(encoding="utf-8") == text:
+        return 0
+    sys.stderr.write(f"{options.page} is not up to date: run python -m voxframe.dictionary\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
