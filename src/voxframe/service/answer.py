@@ -20,6 +20,7 @@ from voxframe.errors import (
     ServerError,
     UnreadableAnswerError,
 )
+from voxframe.service.lenient import as_float
 from voxframe.service.retry import parse_retry_after
 
 _REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
@@ -48,6 +49,12 @@ class Answer:
         """The service's identifier of the request, where it sent one."""
         found = next((self.headers[name] for name in _REQUEST_ID_HEADERS if self.headers.get(name)), None)
         return clean(found, 100) if found else None
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Seconds the service asks to wait; from the end of its rate-limit window where it names nothing else."""
+        asked = parse_retry_after(self.headers.get("retry-after"))
+        return as_float(self.headers.get("x-ratelimit-reset")) if asked is None else asked
 
     @property
     def whole(self) -> bool:
@@ -92,7 +99,7 @@ class Answer:
         if self.status == 404 or (self.status == 400 and re.search(r"\bnot found\b", words, re.IGNORECASE)):
             return NotFoundError(f"{words}. Check the id, and that it was made with this key", **self._where)
         if self.status == 429:
-            seconds = parse_retry_after(self.headers.get("retry-after"))
+            seconds = self.retry_after_s
             advice = "Wait and ask again" if seconds is None else f"Ask again in {seconds:.0f} s"
             limited = RateLimitError(f"{words}. {advice}", **self._where)
             limited.retry_after = seconds

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Self, Unpack
 from voxframe import options as opt
 from voxframe.errors import OptionError
 from voxframe.service.derived import DerivedViews
-from voxframe.service.jobs import Jobs
 from voxframe.service.lenient import as_text
+from voxframe.service.twins import AsyncTwins
 
 if TYPE_CHECKING:  # a client that streams nothing does without the streaming half
     from voxframe.service.stream import Stream
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a client that streams nothing does without the streaming ha
     from voxframe.service.stream_sources import StreamSource
 
 
-class Client(Jobs, DerivedViews):
+class Client(AsyncTwins, DerivedViews):
     """A client of a transcription service. May be used from several threads; `connect` makes one.
 
     Args:

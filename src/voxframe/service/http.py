@@ -17,11 +17,11 @@ from urllib.parse import urljoin, urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 
-from voxframe.errors import OptionError, ServiceError
+from voxframe.errors import APIError, OptionError, ServiceError
 from voxframe.service import faults
 from voxframe.service.answer import Answer
 from voxframe.service.retry import Budget, pause
-from voxframe.service.threads import check_wanted, stop_event
+from voxframe.service.threads import Workers, check_wanted, stop_event
 from voxframe.settings import Secret, is_loopback
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class Transport:
         base_url: Address of the service.
         attempts: As given.
         concurrency: As given.
+        workers: Threads in which requests are awaited.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Transport:
         self._key = key
         self._timeouts = (connect_timeout_s, read_timeout_s)
         self.concurrency = concurrency
+        self.workers = Workers(concurrency)
         self._slots = threading.BoundedSemaphore(concurrency)
         self._budget = Budget()
         self._closed = threading.Event()
@@ -80,6 +82,7 @@ class Transport:
         accept: Literal["json", "text"] = "json",
         attempts: int | None = None,
         read_timeout_s: float | None = None,
+        observe: Callable[[Answer], None] | None = None,
     ) -> Answer:
         """Make a request and return a good answer.
 
@@ -93,6 +96,7 @@ class Transport:
             accept: What the answer should be.
             attempts: Tries, instead of the transport's own number.
             read_timeout_s: Seconds without a byte of an answer, instead of the transport's own.
+            observe: Told of every answer, also of those that are errors.
 
         Raises:
             ServiceError: No answer, or one that is an error; `may_have_arrived` says whether asking again is safe.
@@ -106,6 +110,8 @@ class Transport:
         while True:
             try:
                 answer = self._once(method, path, params, data, body, repeatable, read_timeout_s)
+                if observe is not None:
+                    observe(answer)
                 if answer.status >= 300:
                     raise answer.error()
                 if accept == "json" and not answer.whole:
@@ -120,6 +126,35 @@ class Transport:
                 return answer
             self.sleep(wait_s)
             attempt += 1
+
+    @contextmanager
+    def download(self, url: str, headers: Mapping[str, str]) -> Iterator[Download]:
+        """Ask for a file, once. The key goes along only where the address is the service's own.
+
+        Args:
+            url: Where it is.
+            headers: Headers of the request.
+
+        Raises:
+            ServiceError: No answer, or it broke off.
+        """
+        path = urlsplit(url).path
+        try:
+            with (
+                self._slots,
+                self._session(keep=True) as session,
+                session.get(
+                    url,
+                    headers=dict(headers),
+                    auth=self._authorise,
+                    timeout=self._timeouts,
+                    stream=True,
+                ) as response,
+            ):
+                yield Download(response, path)
+        except requests.RequestException as error:
+            log.debug("GET %s: %r", path, error)
+            raise faults.from_requests(error, "GET", path, url, self._timeouts[1]) from None
 
     def sleep(self, seconds: float) -> None:
         """Wait. Ends at once on Ctrl-C, and with an error when the client is closed or nobody waits any more."""
@@ -226,6 +261,30 @@ class Transport:
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         session.trust_env = not is_loopback(self.base_url)  # a proxy has no way to the service on this machine
         return session
+
+
+class Download:
+    """An answer whose body has not been read yet.
+
+    Attributes:
+        status: HTTP status code.
+        headers: Headers, with lower-case names.
+        path: Path of the request, without the query, which may hold a signature.
+    """
+
+    def __init__(self, response: requests.Response, path: str) -> None:
+        self._response = response
+        self.status = response.status_code
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        self.path = path
+
+    def chunks(self, size: int) -> Iterator[bytes]:
+        """The body, in pieces of `size` bytes at most."""
+        yield from self._response.iter_content(size)
+
+    def error(self) -> APIError:
+        """The error this answer stands for."""
+        return Answer(self.status, self.headers, self._response.content, "GET", self.path).error()
 
 
 class _Unshown(str):

@@ -68,5 +68,5 @@ def steps(
             if not pending:
                 return
             # A round of several requests makes up for it with a longer pause.
-            wanted_s = max(interval(patience.waited_s, local=local), 1.1 * len(few))
+            wanted_s = max(interval(patience.waited_s, local=local), 0.3 * len(few))
             yield patience.pause(wanted_s, f"{len(pending)} of {total} transcripts are not finished")

@@ -49,6 +49,11 @@ class Transcript:
         """Whether its state is known without asking the service."""
         return self._answer is not None or self._listed is not None
 
+    @property
+    def fetched(self) -> bool:
+        """Whether the service's answer is at hand."""
+        return self._answer is not None
+
     def note(self, item: Item) -> None:
         """Take its state from a list. The result is fetched when it is first looked at."""
         self._listed, self._answer = item, None
@@ -113,6 +118,16 @@ class Transcript:
     def wait(self, *, timeout: float | None = None, progress: bool | None = None) -> Self:
         """Wait until it is completed or has failed; see `Client.wait`."""
         self.client.wait(self, timeout=timeout, progress=progress)
+        return self
+
+    async def wait_async(
+        self,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the job's time, not the task's: it goes on at the service
+        progress: bool | None = None,
+    ) -> Self:
+        """As `wait`, awaited."""
+        await self.client.wait_async(self, timeout=timeout, progress=progress)
         return self
 
     def sentences(self) -> Passages:
