@@ -171,9 +171,9 @@ def test_a_proxy_from_the_environment_is_not_used_for_this_machine(peer, key, mo
     assert Transport(peer.url, Secret(key)).request("GET", "/x", attempts=1).data == {"ok": 1}
 
 
-def test_no_more_requests_at_once_than_allowed(peer, key, reply):
-    """Twelve threads, three slots: never more than three requests are under way."""
-    transport = Transport(peer.url, Secret(key), concurrency=3)
+def test_no_more_requests_at_once_to_a_host_than_allowed(peer, key, reply):
+    """Twelve threads, two clients of one host, three slots: never more than three requests are under way."""
+    transports = [Transport(peer.url, Secret(key), concurrency=3) for _ in range(2)]
     busy, most, lock = 0, 0, threading.Lock()
 
     def answer(request):
@@ -187,7 +187,7 @@ def test_no_more_requests_at_once_than_allowed(peer, key, reply):
         return reply({"ok": 1})
 
     peer.on("GET", "/x", answer)
-    threads = [threading.Thread(target=transport.request, args=("GET", "/x")) for _ in range(12)]
+    threads = [threading.Thread(target=transports[n % 2].request, args=("GET", "/x")) for n in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:

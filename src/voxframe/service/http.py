@@ -21,6 +21,7 @@ from voxframe.errors import APIError, OptionError, ServiceError
 from voxframe.service import faults
 from voxframe.service.answer import Answer
 from voxframe.service.retry import Budget, pause
+from voxframe.service.slots import Slots
 from voxframe.service.threads import Workers, check_wanted, stop_event
 from voxframe.settings import Secret, is_loopback
 
@@ -38,7 +39,7 @@ class Transport:
         connect_timeout_s: Seconds to make a connection.
         read_timeout_s: Seconds without a byte of an answer.
         attempts: Tries of a request that is safe to repeat.
-        concurrency: Requests under way at once.
+        concurrency: Requests under way at once, together with other clients of the same host.
 
     Attributes:
         base_url: Address of the service.
@@ -63,7 +64,7 @@ class Transport:
         self._timeouts = (connect_timeout_s, read_timeout_s)
         self.concurrency = concurrency
         self.workers = Workers(concurrency)
-        self._slots = threading.BoundedSemaphore(concurrency)
+        self._slots = Slots(urlsplit(base_url).netloc, concurrency)
         self._budget = Budget()
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -141,7 +142,7 @@ class Transport:
         path = urlsplit(url).path
         try:
             with (
-                self._slots,
+                self._slots.turn(),
                 self._session(keep=True) as session,
                 session.get(
                     url,
@@ -195,7 +196,7 @@ class Transport:
         url, stream = self.base_url + path, body() if body else None
         headers = {"Content-Type": "application/json" if stream is None else "application/octet-stream"}
         try:
-            with self._slots, self._session(keep=repeatable) as session:
+            with self._slots.turn(), self._session(keep=repeatable) as session:
                 for _ in range(_REDIRECTS + 1):
                     with session.request(
                         method,
