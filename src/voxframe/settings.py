@@ -6,6 +6,7 @@ import hmac
 import ipaddress
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
@@ -46,7 +47,7 @@ class Secret:
             raise SettingsError(
                 "the API key is empty or holds characters no key has (it is not shown here); give it as it was issued"
             )
-        self._reveal = lambda: value  # a closure keeps it out of everything that walks attributes
+        self._reveal: Callable[[], str] = lambda: value  # a closure keeps it out of everything that walks attributes
 
     def reveal(self) -> str:
         """The key itself."""
