@@ -1,10 +1,13 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 import wave
 from pathlib import Path
 
+import av
 import pandas as pd
 import pytest
 
@@ -16,6 +19,18 @@ def _voxframe(*arguments: str, encoding: str = "utf-8", **environment: str) -> s
     """The command as a person runs it."""
     command = [sys.executable, "-m", "voxframe", *arguments]
     return subprocess.run(command, capture_output=True, encoding=encoding, check=False, env=os.environ | environment)
+
+
+def _beginning(path: Path, seconds: int) -> Path:
+    """The first seconds of the sample, as a WAV file."""
+    with av.open(str(voxframe.sample())) as sample, wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        for frame in sample.decode(audio=0):
+            if frame.time < seconds:
+                file.writeframes(frame.to_ndarray().astype("<i2").tobytes())
+    return path
 
 
 @pytest.fixture
@@ -53,6 +68,7 @@ def test_every_command_explains_itself(command: str) -> None:
         (["dance"], "invalid choice: 'dance'"),
         (["demo", "--speakers", "two"], "invalid int value: 'two'"),
         (["demo", "--speakers", "11"], "speakers_expected must be a whole number from 1 to 10, not 11"),
+        (["demo", "--out", "text.wav"], "--out takes a directory, and 'text.wav' is a file"),
         (["demo", "nowhere.wav"], "there is no file 'nowhere.wav'; check its path"),
         (["demo", "."], "'.' is a directory"),
         (["demo", "text.wav"], "'text.wav' is no recording"),
@@ -175,6 +191,32 @@ def test_demo_from_nothing_to_tables_and_a_picture(tmp_path: Path) -> None:
     second = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
     assert "it was transcribed before" in second.stdout
     assert second.stdout.split("rows per table:")[1] == first.stdout.split("rows per table:")[1]
+
+
+@pytest.mark.speech
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_ctrl_c_stops_and_the_next_run_goes_on(tmp_path: Path) -> None:
+    """Interrupted while it waits, the demo ends with 130 and no traceback; the next run goes on with the same job."""
+    environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "voxframe", "demo", str(_beginning(tmp_path / "beginning.wav", seconds=12))]
+    corpus = voxframe.Corpus(tmp_path / "voxframe-demo")
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as demo:
+        try:
+            until = time.monotonic() + 60
+            while "submitted" not in corpus.jobs()["state"].to_list() and time.monotonic() < until:
+                time.sleep(0.1)
+            demo.send_signal(signal.SIGINT)
+            _, said = demo.communicate(timeout=20)
+        finally:
+            demo.kill()
+    assert demo.returncode == 130
+    assert said.strip().splitlines() == ["voxframe demo: stopped; run it again to go on"]
+    (submitted,) = corpus.jobs()["transcript_id"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert submitted in done.stdout
+    assert corpus.ids() == [submitted]
 
 
 @pytest.mark.speech

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"voxframe {given.command}: {e}\n")
         return 2 if isinstance(e, _ASKED_WRONGLY) else 1
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nvoxframe {given.command}: stopped\n")
+        sys.stderr.write(f"\nvoxframe {given.command}: stopped; run it again to go on\n")
         return 130
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ from voxframe import analysis
 from voxframe.cli.media import check_audio
 from voxframe.cli.terminal import columns, plain, shorten
 from voxframe.corpus import Corpus
-from voxframe.errors import TranscriptError
+from voxframe.errors import OptionError, TranscriptError
 from voxframe.loaders import load_paragraphs, load_sentences
 from voxframe.options import TranscriptOptions
 from voxframe.plots.style import clock
@@ -28,7 +28,15 @@ def demo(audio: str | None, out: Path, speakers: int | None) -> int:
 
     Returns:
         Exit status.
+
+    Raises:
+        OptionError: `out` is a file, or `speakers` is out of range.
+        AudioError: The recording cannot be used.
+        TranscriptError: Nothing came of it.
+        ServiceError: The embedded service failed.
     """
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--out takes a directory, and {str(out)!r} is a file")
     recording = sample("interview") if audio is None else Path(audio)
     if audio is None and speakers is None:
         speakers = 2
