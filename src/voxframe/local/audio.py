@@ -1,4 +1,4 @@
-"""Media files as blocks of 16 kHz samples, one row a channel, in memory that does not grow with the recording."""
+"""Media files as blocks of samples, one row a channel, in memory that does not grow with the recording."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ class Audio:
         apart: Keep the channels apart; otherwise they are mixed to one.
         start_ms: Where to begin, in milliseconds of the file.
         end_ms: Where to stop, or None for the end of the file.
+        as_recorded: Keep the sample rate of the file, which otherwise becomes 16 kHz, and of two channels both.
 
     Attributes:
+        rate: Samples a second of each block.
         channels: Channels of each block.
         start: First sample of the first block, counted from the beginning of the file.
         seconds: Length of the whole file; known once all blocks are read.
@@ -46,11 +48,16 @@ class Audio:
         JobFailed: The file holds no audio that can be read, or has too many channels to keep apart.
     """
 
-    def __init__(self, path: Path, *, apart: bool = False, start_ms: int = 0, end_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        apart: bool = False,
+        start_ms: int = 0,
+        end_ms: int | None = None,
+        as_recorded: bool = False,
+    ) -> None:
         self._path = path
-        self._start = start_ms * RATE // 1000
-        self._end = None if end_ms is None else end_ms * RATE // 1000
-        self.start = self._start
         self.seconds = 0.0
         try:
             self._container = av.open(str(path), options={"format_whitelist": FORMATS, "protocol_whitelist": "file"})
@@ -60,9 +67,13 @@ class Audio:
             self._container.close()
             raise JobFailed(_no_audio(path))
         self._stream = self._container.streams.audio[0]
+        self.rate = self._stream.rate if as_recorded else RATE
+        self._start = start_ms * self.rate // 1000
+        self._end = None if end_ms is None else end_ms * self.rate // 1000
+        self.start = self._start
         self._seconds_said = (self._container.duration or 0) / av.time_base
         self._stream.codec_context.thread_type = "NONE"  # the workers have the cores
-        self.channels = self._stream.channels if apart else 1
+        self.channels = self._stream.channels if apart or (as_recorded and self._stream.channels == 2) else 1
         if self.channels > MAX_CHANNELS:
             self._container.close()
             raise JobFailed(
@@ -80,7 +91,7 @@ class Audio:
             position, held, wanted = 0, 0, []
             for piece in self._pieces():
                 position += piece.shape[1]
-                if position > MAX_SECONDS * RATE:
+                if position > MAX_SECONDS * self.rate:
                     raise JobFailed(
                         f"Audio duration is too long: at most {MAX_SECONDS // 3600} hours can be transcribed."
                     )
@@ -93,26 +104,26 @@ class Audio:
                 if held >= _BLOCK:
                     yield np.concatenate(wanted, axis=1)
                     held, wanted = 0, []
-            self.seconds = position / RATE
+            self.seconds = position / self.rate
             if position == 0:
                 raise JobFailed(_no_audio(self._path))
-            if position * 1000 < MIN_AUDIO_MS * RATE:
+            if position * 1000 < MIN_AUDIO_MS * self.rate:
                 raise JobFailed("Audio duration is too short.")
             if self._start >= position:
                 raise JobFailed(
-                    f"audio_start_from is {self._start * 1000 // RATE} ms, but the audio ends at "
-                    f"{position * 1000 // RATE} ms; choose a place before that."
+                    f"audio_start_from is {self._start * 1000 // self.rate} ms, but the audio ends at "
+                    f"{position * 1000 // self.rate} ms; choose a place before that."
                 )
             if wanted:
                 yield np.concatenate(wanted, axis=1)
 
     def share_before(self, sample: int) -> float:
         """How much of what was asked for lies before a sample counted from `start`, as far as the file says."""
-        seconds = min(self._seconds_said, self._end / RATE if self._end else np.inf) - self._start / RATE
-        return min(0.99, sample / RATE / seconds) if seconds > 0 else 0.0
+        seconds = min(self._seconds_said, self._end / self.rate if self._end else np.inf) - self._start / self.rate
+        return min(0.99, sample / self.rate / seconds) if seconds > 0 else 0.0
 
     def _pieces(self) -> Iterator[Samples]:
-        """Everything in the file, frame by frame, at 16 kHz; what is damaged is left out."""
+        """Everything in the file, frame by frame, at one rate; what is damaged is left out."""
         resampler: av.AudioResampler | None = None
         kind: object = None
         for frame in self._frames():
@@ -125,7 +136,7 @@ class Audio:
                     yield from map(self._rows, resampler.resample(None))
                 kind = (frame.format.name, frame.layout.name, frame.sample_rate)
                 # Interleaved: with a plane for each of more than 7 channels the library crashes.
-                resampler = av.AudioResampler(format="s16", layout=frame.layout.name, rate=RATE)
+                resampler = av.AudioResampler(format="s16", layout=frame.layout.name, rate=self.rate)
             assert resampler is not None
             frame.pts = None  # gaps in the time stamps are not gaps in the sound
             yield from map(self._rows, resampler.resample(frame))
@@ -162,7 +173,7 @@ class Audio:
         if frame.time is None or self._container.start_time is None:
             return 0
         seconds = frame.time - self._container.start_time / av.time_base
-        return int(seconds * RATE) if 0.02 < seconds < MAX_SECONDS else 0
+        return int(seconds * self.rate) if 0.02 < seconds < MAX_SECONDS else 0
 
 
 _MAGIC = (
