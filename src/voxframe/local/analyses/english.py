@@ -1,0 +1,118 @@
+"""What is known about English words without a language model of our own: how rare they are, and whether they are nouns.
+
+Both come from the trigram model that pocketsphinx brings for its recogniser: how often a word stands after "the" and
+"a", and how often after "to" and "they", tells nouns from verbs. Words that the model does not know count as rare
+nouns.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from snowballstemmer import stemmer
+
+#: Words without a subject of their own, and the small talk of conversation.
+STOPWORDS = frozenset(
+    """
+    a about above actually after afterwards again against ago all almost alone along already also although always am
+    among an and another any anybody anyone anything anyway are around as aside ask asked at away back be became
+    because become been before behind being below beside besides best better between beyond big bit both but by bye
+    call called came can cannot could couple day days definitely did didn't different do does doesn't doing don't
+    done dot down during each either else enough etc even ever every everybody everyone everything exactly example
+    far few fewer fine first for former from further gave get gets getting give given gives go goes going gone gonna
+    good goodbye got great guess guy guys had half happen happened happens has have having he hear heard hello her
+    here hers herself hey hi him himself his hour hours how however huge i idea if important in indeed inside
+    instead into is isn't it its itself just keep kept kind knew know known last lately later latter least left less
+    let lets like likely little long longer look looked looking lot lots made mainly make makes making many matter
+    may maybe me mean means might mine minute minutes moment month months more morning most mostly mr mrs much must
+    my myself name near nearly need needs neither never new next nice no nobody none nor not nothing now nowhere
+    number of off often oh ok okay old on once one ones only onto open or other others our ours ourselves out
+    outside over own part particular past people per perhaps person place plenty point pretty probably put question
+    quite rather really right said same saw say saying says second see seem seemed seems seen several shall she
+    should show since small so some somebody someone something sometimes somewhere soon sorry sort still stuff such
+    sure take taken takes taking talk talked talking tell tells than thank thanks that the their theirs them
+    themselves then there therefore these they thing things think thinking this those though thought through
+    throughout time times to today together told tomorrow tonight too took toward towards true try trying turn
+    turned two twice under until up upon us use used using usually very via wanna want wanted wants was way ways we
+    week weeks welcome well went were what whatever when whenever where whether which while who whoever whole whom
+    whose why will wish with within without wonderful word words would wow wrong yeah year years yes yesterday yet
+    you your yours yourself yourselves one two three four five six seven eight nine ten eleven twelve thirteen
+    fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety
+    hundred thousand million billion i'm i've i'll i'd you're you've you'll you'd he's she's it's we're we've we'll
+    we'd they're they've they'll that's there's what's let's can't won't wouldn't couldn't shouldn't wasn't weren't
+    haven't hasn't isn't aren't
+    """.split()
+)
+_UNKNOWN = 6.3  # rarity of a word that the model does not have, as of the rarest that it has
+_NEVER = -100.0  # less than any probability in the model
+_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+_stem = stemmer("english")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in lower case and without punctuation.
+
+    Example:
+        >>> words_of("Well-known: it's 42!")
+        ['well-known', "it's", '42']
+    """
+    return [word.replace("\u2019", "'") for word in _WORD.findall(text.lower())]
+
+
+@cache
+def stem(word: str) -> str:
+    """What a word's forms have in common.
+
+    Example:
+        >>> stem("fires") == stem("fire"), stem("fires")
+        (True, 'fire')
+    """
+    return str(_stem.stemWord(word.removesuffix("'s")))
+
+
+def content(text: str) -> list[str]:
+    """Stems of the words of a text that carry its subject."""
+    return [stem(word) for word in words_of(text) if word not in STOPWORDS and len(word) > 2]
+
+
+@cache
+def rarity(word: str) -> float:
+    """Minus the logarithm to base 10 of a word's share of English: 1.4 for "the", 5.3 for "telescope"."""
+    share = _log_share(word)
+    return _UNKNOWN if share is None else -share
+
+
+@cache
+def nounness(word: str) -> float:
+    """Above 0 for words that are mostly nouns or stand before nouns, below for verbs and adverbs.
+
+    Example:
+        >>> nounness("garden") > 0.5, nounness("walked") < -0.5, nounness("quickly") < -0.5
+        (True, True, True)
+    """
+    alone = _log_share(word)
+    if alone is None:
+        return -1.0 if word.endswith("ly") else 1.0
+    as_noun = max(_log_share(word, before) or alone for before in ("the", "a", "of", "my"))
+    as_verb = max(_log_share(word, before) or alone for before in ("to", "he", "she", "they"))
+    return as_noun - max(as_verb, (_log_share(word, "very") or alone) - 0.6)
+
+
+def _log_share(word: str, before: str | None = None) -> float | None:
+    """Logarithm to base 10 of a word's probability, after another if given; None for a word the model does not have."""
+    model, ten = _model()
+    chance = model.prob([word, before] if before else [word])
+    return None if chance < _NEVER * ten else float(chance / ten)
+
+
+@cache
+def _model() -> tuple[Any, int]:
+    """The trigram model, and 10 on its scale of logarithms."""
+    from pocketsphinx import Config, LogMath, NGramModel, get_model_path
+
+    scale = LogMath()
+    model = NGramModel(Config(), scale, str(Path(get_model_path()) / "en-us" / "en-us.lm.bin"))
+    return model, scale.log10_to_log(1.0)
