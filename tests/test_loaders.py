@@ -8,7 +8,6 @@ import pytest
 import zstandard
 
 import voxframe
-from voxframe import loaders
 from voxframe.errors import PayloadError
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
@@ -126,12 +125,3 @@ def test_numbers_past_64_bits_lose_nothing_else() -> None:
     with pytest.warns(UserWarning, match="start"):
         words = voxframe.load_words({"id": "x", "words": [{"text": "a\ud800", "start": 2**70, "end": 5}]})
     assert words["end_ms"].to_list() == [5]
-
-
-def test_every_public_loader_documents_its_columns() -> None:
-    """The docstring of a loader names every column it gives, or its table's first and last."""
-    for name, load in _LOADERS.items():
-        named = [column for column in TABLES[name].names if column in load.__doc__]
-        assert len(named) >= min(5, len(TABLES[name].names)) or name == "transcripts", name
-        assert ">>>" in load.__doc__
-    assert ">>>" in loaders.tables.__doc__

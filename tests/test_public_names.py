@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 import typing
 from pathlib import Path
 
@@ -65,3 +66,13 @@ def test_the_sample_is_found() -> None:
     for wrong in ("nope", "../data/interview", f"..{os.sep}x"):
         with pytest.raises(ValueError, match="there is call, interview, panel"):
             voxframe.sample(wrong)
+
+
+def test_the_wheel_carries_the_sample() -> None:
+    """What is packed into a wheel is the recording that `sample` looks for first."""
+    project = Path(__file__).parents[1]
+    packed = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in packed["force-include"].items():
+        assert (project / source).read_bytes() == voxframe.sample(Path(target).stem).read_bytes()
+        assert Path(target).parent == Path("voxframe/data")
+    assert "data/interview.flac" in packed["force-include"]

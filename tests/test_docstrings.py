@@ -1,0 +1,32 @@
+import doctest
+import importlib
+import pkgutil
+
+import matplotlib as mpl
+import pytest
+
+import voxframe
+
+mpl.use("agg")
+
+_MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(voxframe.__path__, "voxframe.")
+    if not module.name.endswith("__main__")  # importing these runs them
+)
+
+
+@pytest.mark.parametrize("name", _MODULES)
+def test_examples_do_what_they_say(name: str) -> None:
+    """Every example in a docstring gives what stands below it."""
+    failed, _ = doctest.testmod(importlib.import_module(name), verbose=False)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", [name for name in voxframe.__all__ if name.startswith("load_")])
+def test_every_loader_has_an_example_and_its_dtypes(name: str) -> None:
+    """A loader's docstring shows it at work and says what comes back."""
+    text = getattr(voxframe, name).__doc__
+    assert ">>>" in text
+    assert "Returns:" in text
+    assert "int64" in text or "float64" in text
