@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from voxframe.errors import ServiceError
+from voxframe.service.heartbeat import beating
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,7 +76,8 @@ class Workers:
 
         self._put(run)
         try:
-            return await asyncio.wrap_future(future)
+            with beating():
+                return await asyncio.wrap_future(future)
         finally:
             stop.set()
 

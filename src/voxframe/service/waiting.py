@@ -19,6 +19,7 @@ from voxframe.errors import (
     ServiceUnreachableError,
     UnreadableAnswerError,
 )
+from voxframe.service.heartbeat import beating
 from voxframe.service.progress import Progress
 from voxframe.service.retry import LONGEST_WAIT_S
 from voxframe.service.threads import Workers
@@ -50,8 +51,9 @@ def run(steps: Steps, sleep: Callable[[float], None]) -> None:
 async def run_async(steps: Steps, workers: Workers) -> None:
     """Take the steps of a wait, with requests made in a thread."""
     try:
-        for step in steps:
-            await (workers.call(step) if callable(step) else asyncio.sleep(step))
+        with beating():
+            for step in steps:
+                await (workers.call(step) if callable(step) else asyncio.sleep(step))
     finally:
         steps.close()
 

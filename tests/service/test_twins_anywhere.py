@@ -1,0 +1,106 @@
+"""The twins in a real kernel and on another kind of loop."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from voxframe.service.client import Client
+
+QUEUED, DONE = {"id": "t1", "status": "queued"}, {"id": "t1", "status": "completed", "text": "Hi."}
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    manager, client = start_new_kernel(kernel_name="python3")
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def run(kernel: BlockingKernelClient, code: str) -> list[str]:
+    """What a cell writes, shows or raises."""
+    said: list[str] = []
+
+    def hear(message: dict[str, Any]) -> None:
+        content = message["content"]
+        said.append(content.get("text") or content.get("data", {}).get("text/plain") or content.get("evalue") or "")
+
+    kernel.execute_interactive(code, output_hook=hear, timeout=60)
+    return [text for text in said if text]
+
+
+def script(peer: Any, *states: Any) -> None:
+    peer.on("POST", "/v2/upload", {"upload_url": "https://cdn.example/1"})
+    peer.on("POST", "/v2/transcript", QUEUED)
+    peer.on("GET", "/v2/transcript/t1", *states)
+
+
+def connect(kernel: BlockingKernelClient, peer: Any) -> None:
+    code = f"import voxframe, time\nclient = voxframe.connect({peer.url!r}, api_key='k')"
+    assert run(kernel, code) == []
+
+
+def test_awaited_in_a_cell(started: tuple[KernelManager, BlockingKernelClient], peer: Any) -> None:
+    """A cell awaits a job while its kernel's loop runs, and shows progress as a widget."""
+    script(peer, QUEUED, QUEUED, QUEUED, DONE)
+    connect(started[1], peer)
+    said = run(started[1], "transcript = await client.transcribe_async(b'audio' * 1000)\nprint(transcript.text)")
+    assert said[-1] == "Hi.\n"
+    assert not any("Traceback" in text or "Error" in text for text in said)
+
+
+def test_called_in_a_cell(started: tuple[KernelManager, BlockingKernelClient], peer: Any) -> None:
+    """The synchronous call works in a cell too; the kernel's own loop is not touched."""
+    script(peer, QUEUED, DONE)
+    connect(started[1], peer)
+    assert run(started[1], "print(client.transcribe(b'audio').text)")[-1] == "Hi.\n"
+
+
+@pytest.mark.parametrize("call", ["client.wait('t1')", "await client.wait_async('t1')"])
+@pytest.mark.parametrize("moment", ["pause", "answer"])
+def test_an_interrupted_cell_ends_at_once(
+    started: tuple[KernelManager, BlockingKernelClient], peer: Any, reply: Any, call: str, moment: str
+) -> None:
+    """Interrupting the kernel ends the wait within a fifth of a second, and the next cell runs.
+
+    Between two questions, and while an answer does not come.
+    """
+    script(peer, QUEUED if moment == "pause" else reply(fault="stall"))
+    connect(started[1], peer)
+    interrupted = []
+
+    def interrupt() -> None:
+        started[0].interrupt_kernel()
+        interrupted.append(time.time())
+
+    threading.Timer(1.5, interrupt).start()
+    code = f"""
+try:
+    {call}
+except BaseException as error:
+    print(type(error).__name__, time.time())
+"""
+    kind, ended = run(started[1], code)[-1].split()
+    assert kind in ("KeyboardInterrupt", "CancelledError")
+    assert float(ended) - interrupted[0] < 0.2
+    assert run(started[1], "print(1)") == ["1\n"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop on Windows")
+def test_on_a_loop_of_another_kind(client: Client, peer: Any) -> None:
+    """Under uvloop it is the same."""
+    import uvloop
+
+    script(peer, QUEUED, DONE)
+
+    async def main() -> list[str | None]:
+        return [t.text for t in await asyncio.gather(*(client.transcribe_async(b"audio") for _ in range(5)))]
+
+    assert uvloop.run(main()) == ["Hi."] * 5
