@@ -30,6 +30,20 @@ def _is_public(ip: IPv4Address | IPv6Address) -> bool:
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
 
 
+def is_known_private(url: str) -> bool:
+    """Whether an address is seen not to be public, without a look-up: an IP address, or this machine's own name.
+
+    Example:
+        >>> is_known_private("http://[::1]:9000/hook"), is_known_private("https://hooks.example/")
+        (True, False)
+    """
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    try:
+        return not is_public(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def origin(url: str) -> str:
     """Scheme, host and port of an address, in one spelling.
 
@@ -73,7 +87,7 @@ def resolve(url: str, allowed_origins: frozenset[str]) -> list[tuple[str, int]]:
     # All of them, not one of them: a name that is half public is somebody's trick.
     if not addresses or not all(is_public(address) for address in addresses):
         raise NotAllowedError(
-            f"{name} is not on the public internet; the service fetches from there only when started with "
+            f"{name} is not on the public internet; the service connects there only when started with "
             f"--allow-origin {name}"
         )
     return [(address, int(port)) for address in addresses]

@@ -15,10 +15,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxframe.local import routes
+from voxframe.local import redacted, routes, webhooks
+from voxframe.local.deliveries import Deliveries
 from voxframe.local.gate import LOOPBACK, Gate, failure
 from voxframe.local.jobs import Jobs
 from voxframe.local.places import Places
+from voxframe.local.redacted import RedactedAudio
 from voxframe.local.runner import Runner
 
 _log = logging.getLogger("voxframe.local")
@@ -31,6 +33,8 @@ def make_app(
     llm_prefix: str = "llm",
     allowed_origins: frozenset[str] = frozenset(),
     hosts: frozenset[str] | None = LOOPBACK,
+    base_url: str = "http://127.0.0.1",
+    webhook_interval: float = webhooks.INTERVAL,
 ) -> Starlette:
     """Make the application. Work on jobs begins and ends with its lifespan.
 
@@ -38,20 +42,29 @@ def make_app(
         places: The data directory.
         key: The key every request must carry.
         llm_prefix: First path segment of the language-model endpoints.
-        allowed_origins: Origins, as `addresses.origin` spells them, to fetch media from wherever they resolve to.
+        allowed_origins: Origins, as `addresses.origin` spells them, to fetch media from and to notify wherever they
+            resolve to.
         hosts: Host names the service answers under; None for any.
+        base_url: Address of the service, for notifications.
+        webhook_interval: Seconds between two tries of a notification.
     """
     places.make()
     jobs = Jobs(places.database)
-    runner = Runner(jobs, places, allowed_origins)
+    redacted_audio = RedactedAudio(places, key)
+    courier = webhooks.Courier(
+        Deliveries(jobs.database), lambda job_id: redacted_audio.url(job_id, base_url), webhook_interval
+    )
+    runner = Runner(jobs, places, allowed_origins, courier.wake)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         runner.start()
+        courier.start()
         try:
             yield
         finally:
             await run_in_threadpool(runner.stop)
+            await run_in_threadpool(courier.stop)
             jobs.close()
 
     app = Starlette(
@@ -62,15 +75,16 @@ def make_app(
             Route("/v2/transcript/{transcript_id}", routes.show, methods=["GET"]),
             Route("/v2/transcript/{transcript_id}", routes.delete, methods=["DELETE"]),
             Route("/v2/transcript/{transcript_id}/{view}", routes.view, methods=["GET"]),
+            Route(redacted.PREFIX + "{name}", routes.redacted_file, methods=["GET"]),
             Route(f"/{llm_prefix}/v3/{{rest:path}}", routes.no_language_model, methods=["GET", "POST", "DELETE"]),
             Route("/v2/realtime/{rest:path}", routes.no_streaming, methods=["GET", "POST"]),
         ],
-        middleware=[Middleware(_Faults), Middleware(Gate, key=key, hosts=hosts)],
+        middleware=[Middleware(_Faults), Middleware(Gate, key=key, hosts=hosts, signed=redacted.PREFIX)],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.service = routes.Service(places, jobs, runner, key, hosts)
+    app.state.service = routes.Service(places, jobs, runner, key, hosts, redacted_audio, set(allowed_origins))
     return app
 
 

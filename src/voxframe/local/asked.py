@@ -20,8 +20,12 @@ NOT_YET = (
     "redact_pii_audio",
     "sentiment_analysis",
     "summarization",
-    "webhook_url",
     "word_boost",
+)
+#: Headers that say where a request goes and where it ends; nobody's to choose.
+_FRAMING = frozenset(
+    "connection content-encoding content-length content-type expect host keep-alive te trailer transfer-encoding "
+    "upgrade".split()
 )
 _LATEST_MS = 2**53  # the largest integer every JSON reader keeps
 
@@ -47,6 +51,10 @@ def read(body: object) -> dict[str, Any]:
     wrongs += [
         f"{name} is too large" for name in ("audio_start_from", "audio_end_at") if asked.get(name, 0) > _LATEST_MS
     ]
+    if asked.get("webhook_auth_header_name", "").lower() in _FRAMING:
+        wrongs.append(
+            f"webhook_auth_header_name may not be {asked['webhook_auth_header_name']}, which frames a request"
+        )
     wanted = [name for name in NOT_YET if asked.get(name)]
     if wanted:
         wrongs.append(

@@ -51,12 +51,16 @@ class Gate:
         app: What lies behind.
         key: The key that every request must carry as its `Authorization` header.
         hosts: Host names the service answers under; None for any.
+        signed: Paths with this beginning need no key: what lies behind checks a signature.
     """
 
-    def __init__(self, app: ASGIApp, key: str, hosts: frozenset[str] | None = LOOPBACK) -> None:
+    def __init__(
+        self, app: ASGIApp, key: str, hosts: frozenset[str] | None = LOOPBACK, signed: str | None = None
+    ) -> None:
         self._app = app
         self._key = key.encode()
         self._hosts = hosts
+        self._signed = signed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -80,6 +84,8 @@ class Gate:
         origin = headers.get(b"origin")
         if origin is not None and origin.decode("latin-1") != f"{scope['scheme']}://{host}":
             return failure(403, "a web page of another origin may not use this service")
+        if self._signed is not None and scope["path"].startswith(self._signed):
+            return None
         if not hmac.compare_digest(headers.get(b"authorization", b""), self._key):
             return failure(401, "Authentication error, API token missing/invalid")
         return None

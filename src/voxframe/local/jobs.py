@@ -1,5 +1,7 @@
 """Jobs and uploads in SQLite: what was asked for, where it stands, and which service process works on it.
 
+With the end of a job, and as surely, the notification that its user wanted becomes due (see `deliveries`).
+
 A job is `queued`, `processing`, `completed` or `error`. The service process that works on it is its holder; work on a
 queued job is the download of its media. When a holder dies, whoever notices releases its jobs; they are queued again.
 """
@@ -7,9 +9,10 @@ queued job is the download of its media. When a holder dies, whoever notices rel
 from __future__ import annotations
 
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -37,6 +40,18 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 CREATE INDEX IF NOT EXISTS jobs_status ON jobs (status);
 CREATE TABLE IF NOT EXISTS uploads (id TEXT PRIMARY KEY, owner TEXT NOT NULL, created TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS webhooks (
+    seq INTEGER PRIMARY KEY,
+    job TEXT NOT NULL,
+    event TEXT NOT NULL CHECK (event IN ('transcript', 'redacted_audio')),
+    allowed INTEGER NOT NULL,
+    header_value TEXT,
+    tries INTEGER NOT NULL DEFAULT 0,
+    due REAL,
+    status_code INTEGER,
+    UNIQUE (job, event)
+);
+CREATE INDEX IF NOT EXISTS webhooks_due ON webhooks (due);
 """
 
 _VERSION = 1  # of the tables above
@@ -44,6 +59,10 @@ _VERSION = 1  # of the tables above
 #: What a job waits for: its media, or a core.
 Stage = Literal["fetch", "speech"]
 _WAITING = {"fetch": "media IS NULL", "speech": "media IS NOT NULL"}
+
+#: A row of jobs, and what its webhook was answered.
+_JOBS = """(SELECT jobs.*, webhooks.status_code AS webhook_status_code
+    FROM jobs LEFT JOIN webhooks ON webhooks.job = jobs.id AND webhooks.event = 'transcript')"""
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,7 @@ class Job:
         crashes: How many of its worker processes have crashed.
         throttled: True while it waits for others, False when it no longer does, None if it never did.
         deleted: Whether its user deleted it.
+        webhook_status_code: What its user's server answered last when it was notified.
     """
 
     seq: int
@@ -77,6 +97,22 @@ class Job:
     crashes: int
     throttled: bool | None
     deleted: bool
+    webhook_status_code: int | None = None
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """How the end of a job is to be told to its user. The address is in the request.
+
+    Attributes:
+        events: What is to be told: "transcript", "redacted_audio".
+        allowed: Whether the address was allowed by name, wherever it resolves to.
+        header_value: Value of the header that the user wants to see. It is forgotten when it is no longer needed.
+    """
+
+    events: tuple[str, ...]
+    allowed: bool
+    header_value: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -127,7 +163,14 @@ class Jobs:
         with self._transaction() as run:
             run("INSERT INTO uploads VALUES (?, ?, ?)", (upload_id, owner, now()))
 
-    def add(self, asked: dict[str, Any], upload: str | None, owner: str, folder: Callable[[str], Path]) -> Job:
+    def add(
+        self,
+        asked: dict[str, Any],
+        upload: str | None,
+        owner: str,
+        folder: Callable[[str], Path],
+        webhook: Webhook | None = None,
+    ) -> Job:
         """Queue a job and make its folder. Its media is `upload` if `owner` made that, else it is to be fetched."""
         job_id = str(uuid.uuid4())
         folder(job_id).mkdir(mode=0o700)
@@ -138,11 +181,17 @@ class Jobs:
                 "INSERT INTO jobs (id, status, created, asked, media) VALUES (?, 'queued', ?, ?, ?) RETURNING *",
                 (job_id, now(), orjson.dumps(asked).decode(), media),
             ).fetchone()
+            if webhook is not None:
+                for event in webhook.events:
+                    run(
+                        "INSERT INTO webhooks (job, event, allowed, header_value) VALUES (?, ?, ?, ?)",
+                        (job_id, event, webhook.allowed, webhook.header_value),
+                    )
         return _job(row)
 
     def get(self, job_id: str) -> Job | None:
         """The job of that id, if there is one."""
-        rows = self._rows("SELECT * FROM jobs WHERE id = ?", job_id)
+        rows = self._rows(f"SELECT * FROM {_JOBS} WHERE id = ?", job_id)  # noqa: S608 - a fixed piece
         return _job(rows[0]) if rows else None
 
     def page(
@@ -170,7 +219,7 @@ class Jobs:
             bounds, edges = f"{bounds} AND seq > ?", [*edges, after]
         upward = after is not None and before is None
         rows = self._rows(
-            f"SELECT * FROM jobs WHERE {filters} AND {bounds} ORDER BY seq {'ASC' if upward else 'DESC'} LIMIT ?",  # noqa: S608 - fixed pieces
+            f"SELECT * FROM {_JOBS} WHERE {filters} AND {bounds} ORDER BY seq {'ASC' if upward else 'DESC'} LIMIT ?",  # noqa: S608 - fixed pieces
             *values,
             *edges,
             limit,
@@ -204,6 +253,7 @@ class Jobs:
                 WHERE id = ? AND NOT deleted""",
                 (orjson.dumps(kept).decode(), job_id),
             )
+            run("DELETE FROM webhooks WHERE job = ?", (job_id,))
             unused = []
             if media and media[0] and not run("SELECT 1 FROM jobs WHERE media = ?", (media[0],)).fetchone():
                 unused = [media[0]]
@@ -237,10 +287,15 @@ class Jobs:
             ).fetchone()
         return _job(row) if row else None
 
-    def _if_held(self, job_id: str, holder: str, change: str, *values: object) -> bool:
+    def _if_held(self, job_id: str, holder: str, change: str, *values: object, ended: bool = False) -> bool:
         with self._transaction() as run:
-            query = f"UPDATE jobs SET {change} WHERE id = ? AND holder = ? RETURNING seq"  # noqa: S608 - fixed pieces
-            return run(query, (*values, job_id, holder)).fetchone() is not None
+            query = f"UPDATE jobs SET {change} WHERE id = ? AND holder = ? RETURNING status"  # noqa: S608 - fixed pieces
+            row = run(query, (*values, job_id, holder)).fetchone()
+            if row and ended:
+                if row["status"] == "error":
+                    run("DELETE FROM webhooks WHERE job = ? AND event = 'redacted_audio'", (job_id,))
+                run("UPDATE webhooks SET due = ? WHERE job = ?", (time.time(), job_id))
+            return row is not None
 
     def fetched(self, job_id: str, holder: str, media: str) -> bool:
         """Note that the media is there. False where the job is no longer held (it was deleted)."""
@@ -248,11 +303,11 @@ class Jobs:
 
     def complete(self, job_id: str, holder: str) -> bool:
         """Note that the result is on disk. False where the job is no longer held."""
-        return self._if_held(job_id, holder, "status = 'completed', completed = ?, holder = NULL", now())
+        return self._if_held(job_id, holder, "status = 'completed', completed = ?, holder = NULL", now(), ended=True)
 
     def fail(self, job_id: str, holder: str, reason: str) -> bool:
         """Note why the job failed. False where the job is no longer held."""
-        return self._if_held(job_id, holder, "status = 'error', error = ?, holder = NULL", reason)
+        return self._if_held(job_id, holder, "status = 'error', error = ?, holder = NULL", reason, ended=True)
 
     def crashed(self, job_id: str, holder: str) -> bool:
         """Queue a job again whose worker process crashed."""

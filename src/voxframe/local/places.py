@@ -50,6 +50,10 @@ class Places:
         """File of one job's result fields."""
         return self.job(job_id) / "result.json"
 
+    def redacted(self, job_id: str, kind: str) -> Path:
+        """File of one job's redacted audio, `kind` being mp3 or wav; there only when it is whole."""
+        return self.job(job_id) / f"redacted.{kind}"
+
     def make(self) -> None:
         """Make the folders, closed to other users."""
         for folder in (self.root, self.instances, self.uploads, self.root / "jobs"):

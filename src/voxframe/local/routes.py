@@ -16,13 +16,15 @@ import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 
-from voxframe.local import asked, captions, views, wire, word_search
+from voxframe.local import asked, captions, redacted, views, wire, word_search
+from voxframe.local.addresses import is_known_private, origin
 from voxframe.local.bodies import read_json, save_upload
 from voxframe.local.gate import host_name
-from voxframe.local.jobs import STATUSES, Job, Jobs
+from voxframe.local.jobs import STATUSES, Job, Jobs, Webhook
 from voxframe.local.places import Places
+from voxframe.local.redacted import RedactedAudio
 from voxframe.local.runner import Runner
 from voxframe.options import LIST_LIMIT
 
@@ -41,6 +43,9 @@ class Service:
     runner: Runner
     key: str = field(repr=False)
     hosts: frozenset[str] | None
+    redacted: RedactedAudio
+    #: Origins that may be notified wherever they resolve to. Whoever started the service may add to them.
+    webhook_origins: set[str]
 
     @property
     def owner(self) -> str:
@@ -108,10 +113,33 @@ def _create(service: Service, body: object) -> dict[str, Any]:
         fields = asked.read(body)
     except asked.Refused as refused:
         raise HTTPException(400, str(refused)) from None
-    job = service.jobs.add(fields, service.upload_of(fields["audio_url"]), service.owner, service.places.job)
+    webhook = _webhook(service, fields)
+    job = service.jobs.add(fields, service.upload_of(fields["audio_url"]), service.owner, service.places.job, webhook)
     service.runner.wake()
     _log.info("job %s: queued", job.id)
     return wire.transcript(job, None)
+
+
+def _webhook(service: Service, fields: dict[str, Any]) -> Webhook | None:
+    """Whom to notify. The value of the header leaves the request here: it is kept apart, and not for long."""
+    header_value = fields.pop("webhook_auth_header_value", None)
+    url = fields.get("webhook_url")
+    if url is None:
+        return None
+    try:
+        name = origin(url)
+        private = is_known_private(url)
+    except ValueError as error:
+        raise HTTPException(400, f"webhook_url is not an address to connect to: {error}") from None
+    allowed = name in service.webhook_origins
+    if private and not allowed:
+        raise HTTPException(
+            400,
+            f"webhook_url leads to {name}, which is not on the public internet; this service notifies it only when "
+            f"started with --allow-origin {name}",
+        )
+    events = ("transcript", "redacted_audio") if fields.get("redact_pii_audio") else ("transcript",)
+    return Webhook(events, allowed, header_value)
 
 
 def show(request: Request) -> Response:
@@ -207,9 +235,11 @@ def view(request: Request) -> Response:
     """GET /v2/transcript/{id}/{view}: what is derived from a finished transcript."""
     service, name = _service(request), request.path_params["view"]
     job = service.job(request.path_params["transcript_id"])
+    if name == "redacted-audio":
+        return _redacted_audio(service, job, request)
     make = _VIEWS.get(name)
     if make is None:
-        raise HTTPException(404, f"a transcript has no {name!r}; it has {', '.join(_VIEWS)}")
+        raise HTTPException(404, f"a transcript has no {name!r}; it has {', '.join(_VIEWS)}, redacted-audio")
     if job.deleted or job.status != "completed":
         state = "deleted" if job.deleted else job.status
         why = "; see its error" if state == "error" else ""
@@ -238,8 +268,26 @@ def _word_search(transcript: dict[str, Any], request: Request) -> dict[str, Any]
     return {"id": transcript["id"], "total_count": sum(match["count"] for match in matches), "matches": matches}
 
 
-def _redacted_audio(*_: object) -> Response:
-    raise ValueError("redacted audio was not asked for with this transcript")
+def _redacted_audio(service: Service, job: Job, request: Request) -> Response:
+    try:
+        ready = service.redacted.view(job, _base_url(request))
+    except redacted.NotToBeHad as error:
+        raise HTTPException(400, str(error)) from None
+    return _json(ready, 200 if ready else 202)
+
+
+def redacted_file(request: Request) -> Response:
+    """GET of a signed address: the redacted audio, whole or in ranges."""
+    query = request.query_params
+    try:
+        path, kind = _service(request).redacted.at(
+            request.path_params["name"], query.get("Expires", ""), query.get("Signature", "")
+        )
+        return FileResponse(path, media_type=kind, headers={"X-Content-Type-Options": "nosniff"})
+    except PermissionError as error:
+        raise HTTPException(403, str(error)) from None
+    except FileNotFoundError as error:
+        raise HTTPException(404, str(error)) from None
 
 
 _VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]] = {
@@ -248,7 +296,6 @@ _VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]
     "paragraphs": lambda transcript, _: views.paragraphs(transcript),
     "sentences": lambda transcript, _: views.sentences(transcript),
     "word-search": _word_search,
-    "redacted-audio": _redacted_audio,
 }
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -45,12 +45,20 @@ class Runner:
         jobs: The database.
         places: The data directory.
         allowed_origins: Origins that media may be fetched from wherever they resolve to.
+        ended: Called when a job has ended.
     """
 
-    def __init__(self, jobs: Jobs, places: Places, allowed_origins: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        jobs: Jobs,
+        places: Places,
+        allowed_origins: frozenset[str] = frozenset(),
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
         self._jobs = jobs
         self._places = places
         self._allowed_origins = sorted(allowed_origins)
+        self._ended = ended
         self._instance = Instance(places.instances)
         self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": cores()}
         self._children: dict[str, subprocess.Popen[str] | None] = {}
@@ -125,6 +133,7 @@ class Runner:
                 if not self._stopping:
                     _log.exception("job %s: its outcome could not be noted; trying again", job.id)
                     time.sleep(_TICK)
+        self._ended()
         self.wake()
 
     def _settle(self, job: Job, outcome: dict[str, Any], seconds: float) -> None:

@@ -13,7 +13,7 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from voxframe import settings
@@ -34,6 +34,7 @@ def serve(
     api_key: str | None = None,
     llm_prefix: str | None = None,
     allow_origin: Sequence[str] = (),
+    webhook_interval: float | None = None,
     parent_pipe: bool = False,
 ) -> None:
     """Run the embedded service until it is stopped (Ctrl-C, SIGTERM).
@@ -46,9 +47,11 @@ def serve(
         api_key: Key that requests must carry; default: the environment's VOXFRAME_API_KEY, else one made once and kept
             in the file `key` of `data_dir`.
         llm_prefix: First path segment of the language-model endpoints; default: VOXFRAME_LLM_PREFIX, else "llm".
-        allow_origin: Origins such as "http://127.0.0.1:9000" to fetch media from although they are not on the public
-            internet.
-        parent_pipe: Write one JSON line with the address to standard output once ready, and end with standard input.
+        allow_origin: Origins such as "http://127.0.0.1:9000" to fetch media from, and to notify, although they are not
+            on the public internet.
+        webhook_interval: Seconds between two tries of a notification; default: 10.
+        parent_pipe: Write one JSON line with the address to standard output once ready, and end with standard input. A
+            line `{"allow_webhooks": origin}` there lets one more origin be notified; `{"allowed": origin}` answers it.
 
     Raises:
         SettingsError: A setting cannot be used.
@@ -57,6 +60,7 @@ def serve(
     try:
         import uvicorn
 
+        from voxframe.local import webhooks
         from voxframe.local.app import make_app
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
@@ -76,7 +80,15 @@ def serve(
     address = _address(listener)
     allowed_origins = frozenset(_origin(text) for text in allow_origin)
     try:
-        app = make_app(places, key, llm_prefix=found.llm_prefix, allowed_origins=allowed_origins, hosts=_hosts(host))
+        app = make_app(
+            places,
+            key,
+            llm_prefix=found.llm_prefix,
+            allowed_origins=allowed_origins,
+            hosts=_hosts(host),
+            base_url=address,
+            webhook_interval=webhooks.INTERVAL if webhook_interval is None else webhook_interval,
+        )
     except sqlite3.Error as error:
         raise SettingsError(
             f"{places.database} cannot be used ({error}); move it away to begin anew, or name another --data-dir"
@@ -106,18 +118,20 @@ def serve(
     )
     server = Server(config)
     if parent_pipe:
-        threading.Thread(target=_end_with_parent, args=(server,), daemon=True).start()
+        allow = app.state.service.webhook_origins.add
+        threading.Thread(target=_end_with_parent, args=(server, allow), daemon=True).start()
     server.run(sockets=[listener])
 
 
-def _end_with_parent(server: object) -> None:
+def _end_with_parent(server: object, allow_webhooks: Callable[[str], None]) -> None:
     """Stop when standard input ends, or when the parent is gone but someone else holds its end of the pipe open."""
     parent = os.getppid()
     ended = threading.Event()
 
     def read() -> None:
-        while os.read(0, 4096):
-            pass
+        with os.fdopen(os.dup(0), "rb") as lines:
+            for line in lines:
+                _obey(line, allow_webhooks)
         ended.set()
 
     threading.Thread(target=read, daemon=True).start()
@@ -126,6 +140,18 @@ def _end_with_parent(server: object) -> None:
     server.should_exit = True  # type: ignore[attr-defined]
     time.sleep(10)
     os._exit(1)  # a request or a job would not let go
+
+
+def _obey(line: bytes, allow_webhooks: Callable[[str], None]) -> None:
+    """Do what the parent wants: only it, who started the service, may say where that may connect."""
+    try:
+        name = origin(json.loads(line)["allow_webhooks"])
+        allow_webhooks(name)
+        answer = {"allowed": name}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        answer = {"error": f"no such request: {type(error).__name__}"}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
 
 
 def _kept_key(places: Places) -> tuple[str, Path]:
@@ -208,6 +234,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `voxframe serve`; their names are those of the arguments of `serve`."""
     parser.add_argument("--host", default="127.0.0.1", help="address to bind (default: this machine only)")
@@ -222,5 +255,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="fetch media from this origin too, like http://127.0.0.1:9000, though it is not public; may be repeated",
+        help="fetch media from this origin and notify it, like http://127.0.0.1:9000, though it is not public; may be "
+        "repeated",
+    )
+    parser.add_argument(
+        "--webhook-interval", type=_seconds, metavar="SECONDS", help="between two tries of a notification (default: 10)"
     )

@@ -62,7 +62,7 @@ def transcript(job: Job, result: dict[str, Any] | None) -> dict[str, Any]:
     if job.deleted:
         return _deleted(job)
     fields = {"id": job.id, "status": job.status, **_echo(job.asked), **RESULTS, **(result or {})}
-    fields |= {"throttled": job.throttled, "speed_boost": False}
+    fields |= {"throttled": job.throttled, "speed_boost": False, "webhook_status_code": job.webhook_status_code}
     if job.status == "error":
         fields["error"] = job.error
     return fields
