@@ -169,3 +169,35 @@ def test_missing_extra_is_named(found, monkeypatch):
     monkeypatch.setattr(embedded, "find_spec", lambda name: None if name == "pocketsphinx" else object())
     with pytest.raises(MissingExtraError, match=r"voxframe\[local\]"):
         embedded.launch(found)
+
+
+def test_inbox_of_this_process_is_notified_by_the_embedded_service(running, found):
+    """A notebook's own receiver is on loopback: the service tells it because who started the service said so."""
+    import io
+    import wave
+
+    from voxframe import webhooks
+    from voxframe.service.client import Client
+
+    sound = io.BytesIO()
+    with wave.open(sound, "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(bytes(32_000))
+    service = settings.resolve(running.base_url, api_key=running.api_key, data_dir=found.data_dir)
+    with Client(service) as client, webhooks.listen(client=client) as inbox:
+        job = client.submit(sound.getvalue(), **inbox.options(job="17"))
+        told = inbox.get(timeout=60)
+        assert (told.transcript_id, told.status, told.params) == (job.id, "completed", {"job": "17"})
+        assert told.transcript().status == "completed"
+
+
+def test_only_who_started_the_service_may_name_a_receiver(running):
+    """Another address of this machine stays out of reach."""
+    headers = {"Authorization": running.api_key.reveal()}
+    running.allow_webhooks("http://127.0.0.1:9001/hook")
+    asked = {"audio_url": "http://192.0.2.1/a", "webhook_url": "http://127.0.0.1:9002/hook"}
+    refused = requests.post(f"{running.base_url}/v2/transcript", json=asked, headers=headers, timeout=10)
+    assert refused.status_code == 400
+    running.stop()
+    with pytest.raises(ServiceUnreachableError, match="log"):
+        running.allow_webhooks("http://127.0.0.1:9003/hook")

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from voxframe.errors import MissingExtraError, ServiceTimeoutError, ServiceUnreachableError
 from voxframe.settings import Secret, Settings
@@ -40,6 +41,8 @@ class Embedded:
     pid: int
     _child: subprocess.Popen[str] = field(repr=False)
     _starter: int = field(default_factory=os.getpid, repr=False)
+    _receivers: set[str] = field(default_factory=set, repr=False)
+    _pipe: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def api_key(self) -> Secret:
@@ -50,6 +53,29 @@ class Embedded:
     def running(self) -> bool:
         """Whether it still runs."""
         return self._child.poll() is None
+
+    def allow_webhooks(self, url: str) -> None:
+        """Let it notify the origin of an address although that is not on the public internet.
+
+        Only who started the service can do so: it is said through the pipe between the two.
+
+        Raises:
+            ServiceUnreachableError: It has ended, or does not understand.
+        """
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        with self._pipe:
+            if origin in self._receivers or self._starter != os.getpid():
+                return
+            answer = None
+            with suppress(OSError, ValueError):  # ValueError: it was stopped, and the pipe closed
+                assert self._child.stdin is not None
+                self._child.stdin.write(json.dumps({"allow_webhooks": origin}) + "\n")
+                self._child.stdin.flush()
+                answer = _line(self._child)
+            if answer is None or "allowed" not in answer:
+                raise ServiceUnreachableError(f"the embedded service does not notify {origin}; its log is {self.log}")
+            self._receivers.add(origin)
 
     def stop(self) -> None:
         """End it. Work under way is queued again for the next start."""
@@ -94,6 +120,20 @@ def launch(settings: Settings) -> Embedded:
         return started
 
 
+def allow_webhooks(url: str) -> None:
+    """Let every embedded service that this process started notify an address of this machine, such as an inbox's.
+
+    Args:
+        url: The address; its origin is what counts.
+
+    Raises:
+        ServiceUnreachableError: One of them does not understand.
+    """
+    for service in list(_running.values()):
+        if service.running:
+            service.allow_webhooks(url)
+
+
 def is_embedded(base_url: str) -> bool:
     """Whether an address is that of an embedded service which this process started."""
     return any(service.base_url == base_url for service in list(_running.values()))
@@ -126,7 +166,7 @@ def _start(folder: Path, llm_prefix: str) -> Embedded:
             start_new_session=True,
         )
     try:
-        ready = _ready(child)
+        ready = _line(child)
     except BaseException:
         child.kill()
         child.wait()
@@ -148,8 +188,8 @@ def _start(folder: Path, llm_prefix: str) -> Embedded:
 _NOT_PASSED = {"VOXFRAME_API_KEY", "VOXFRAME_BASE_URL", "VOXFRAME_STREAM_URL"}
 
 
-def _ready(child: subprocess.Popen[str]) -> dict[str, str] | None:
-    """The line a service writes when it is up, or None where it ended or took too long."""
+def _line(child: subprocess.Popen[str]) -> dict[str, str] | None:
+    """The next line a service writes, such as the one when it is up, or None where it ended or took too long."""
     assert child.stdout is not None
     lines: list[str] = []
     reader = threading.Thread(target=lambda: lines.append(child.stdout.readline()), daemon=True)  # type: ignore[union-attr]
@@ -160,8 +200,8 @@ def _ready(child: subprocess.Popen[str]) -> dict[str, str] | None:
             child.wait(5)
     if not lines or not lines[0]:
         return None
-    ready: dict[str, str] = json.loads(lines[0])
-    return ready
+    answer: dict[str, str] = json.loads(lines[0])
+    return answer
 
 
 def _tail(log: Path, begin: int) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from voxframe.errors import OptionError, PayloadError, ServiceError, ServiceTimeoutError, SettingsError
+from voxframe.service import embedded
 from voxframe.service.client import Client
 from voxframe.service.webhook import Notification, carries, parse, verify
 from voxframe.settings import Secret
@@ -69,6 +70,9 @@ class Inbox:
         Example:
             >>> job = client.submit(audio, **inbox.options(job="17"))       # doctest: +SKIP
         """
+        embedded.allow_webhooks(
+            self.url
+        )  # the service connects to no loopback address unless told so by who started it
         name, value = self._header
         return {
             "webhook_url": self.url + (f"?{urlencode(params)}" if params else ""),
