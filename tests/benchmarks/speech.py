@@ -2,9 +2,9 @@
 
 Word error rate: edits / words of the reference, lower case, without punctuation. Real-time factor: processor seconds of
 a whole job on one core (decoding the file, finding speech, loading the models, recognition, speakers) / seconds of
-audio, of each channel where they are apart. Memory: the most a worker process ever held. Speaker confusion: share of the
-time in which both the truth and the transcript have a speaker, and it is the wrong one, labels matched as well as they
-can be.
+audio, of each channel where they are apart. Memory: the most a worker process ever held. Speaker confusion: share of
+the time in which both the truth and the transcript have a speaker, and it is the wrong one, labels matched as well as
+they can be.
 """
 
 from __future__ import annotations
