@@ -1,10 +1,11 @@
 """Payloads to tables: pure functions from the service's bytes to Arrow tables and DataFrames of the data dictionary."""
 
-from voxframe.frames.dataframes import concat_tables, empty_table, to_pandas
+from voxframe.frames.dataframes import all_to_pandas, concat_tables, empty_table, to_pandas
 from voxframe.frames.exports import paragraph_table, sentence_table, word_match_table
 from voxframe.frames.tables import transcript_tables
 
 __all__ = [
+    "all_to_pandas",
     "concat_tables",
     "empty_table",
     "paragraph_table",

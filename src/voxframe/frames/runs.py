@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.frames.words import Ints, WordList
+from voxframe.frames.lists import RawList
+from voxframe.frames.shape import WORD_LIST
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Columns: TypeAlias = "Mapping[str, pa.Array | pa.ChunkedArray]"
+
+#: Everything a word has.
+FIELDS = tuple(column.name for column in WORD_LIST["[]"].values())
 
 
 def spread(counts: Ints) -> tuple[Ints, Ints]:
@@ -18,7 +26,7 @@ def spread(counts: Ints) -> tuple[Ints, Ints]:
     return of, np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
 
 
-def repeated(whole: WordList, rows: int, parts: Sequence[WordList]) -> Ints | None:
+def repeated(whole: RawList, rows: int, parts: Sequence[RawList]) -> Ints | None:
     """How many words each part has, where the parts, one after another, are byte for byte the whole; else None.
 
     It costs a small part of decoding the copies, and bytes that are equal are equal in every field.
@@ -33,7 +41,8 @@ def repeated(whole: WordList, rows: int, parts: Sequence[WordList]) -> Ints | No
         return None
     text, inner = bytes(whole), [memoryview(parts[i])[1:-1] for i in filled]  # type: ignore[arg-type]
     between = (len(text) - len(b"[]") - sum(map(len, inner))) // max(len(inner) - 1, 1)
-    if b"[%b]" % (b"," if between == 1 else b", ").join(inner) != text:
+    joined = (b"," if between == 1 else b", ").join(inner)
+    if len(joined) != len(text) - len(b"[]") or not text.startswith(joined, len(b"[")):
         return None
     # Every word is an object, so with as many braces as words each brace is the beginning of a word.
     braces = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("{"))
@@ -45,12 +54,12 @@ def repeated(whole: WordList, rows: int, parts: Sequence[WordList]) -> Ints | No
     return counts
 
 
-def runs(words: pa.Table, copies: pa.Table, counts: Ints, by: Sequence[str]) -> Ints:
+def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:
     """Where each part of a text, given as its own copy of the words, stands in the words.
 
     Args:
-        words: All words.
-        copies: The words of all parts, one part after another.
+        words: Columns of all words.
+        copies: Columns of the words of all parts, one part after another.
         counts: How many of them each part has.
         by: Columns in which copy and word must be equal.
 
@@ -60,40 +69,40 @@ def runs(words: pa.Table, copies: pa.Table, counts: Ints, by: Sequence[str]) -> 
     """
     part, within = spread(counts)
     found = np.full(len(counts), -1, np.int64)
+    total = len(words["start_ms"])
     for guess in _guesses(words, copies, counts):
-        looked = (found < 0) & (counts > 0) & (guess >= 0) & (guess + counts <= words.num_rows)
+        looked = (found < 0) & (counts > 0) & (guess >= 0) & (guess + counts <= total)
         if looked.any():
             rows = looked[part]
-            unequal = ~_equal(words.take((guess[part] + within)[rows]), copies.filter(pa.array(rows)), by)
+            at, of = pa.array((guess[part] + within)[rows]), pa.array(rows)
+            unequal = ~np.logical_and.reduce([_equal(words[key].take(at), copies[key].filter(of)) for key in by])
             found = np.where(looked & (np.bincount(part[rows], unequal, len(counts)) == 0), guess, found)
         if (found[counts > 0] >= 0).all():
             break
-    return _apart(found, counts, words.num_rows)
+    return _apart(found, counts, total)
 
 
-def _guesses(words: pa.Table, copies: pa.Table, counts: Ints) -> Iterator[Ints]:
+def _guesses(words: Columns, copies: Columns, counts: Ints) -> Iterator[Ints]:
     """Where each part may begin: after the one before; else at the first, or the last, word with the same start."""
     firsts = np.cumsum(counts) - counts
     yield firsts
-    if words.num_rows and copies.num_rows:
-        starts = _starts(words)
+    starts, copied = _numbers(words["start_ms"]), _numbers(copies["start_ms"])
+    if len(starts) and len(copied):
         order = np.argsort(starts, kind="stable")
-        wanted = _starts(copies)[np.minimum(firsts, copies.num_rows - 1)]
+        wanted = copied[np.minimum(firsts, len(copied) - 1)]
         left = np.searchsorted(starts, wanted, "left", order)
         yield order[np.minimum(left, len(order) - 1)]
         yield order[np.searchsorted(starts, wanted, "right", order) - 1]
 
 
-def _starts(words: pa.Table) -> Ints:
-    return words["start_ms"].fill_null(-1).to_numpy()  # type: ignore[no-any-return]
+def _numbers(values: pa.Array | pa.ChunkedArray) -> Ints:
+    return np.asarray(values.fill_null(-1))
 
 
-def _equal(some: pa.Table, others: pa.Table, by: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Whether rows are equal in the columns named; null equals null."""
-    equal = np.ones(some.num_rows, bool)
-    for name in by:
-        a, b = some[name], others[name]
-        equal &= pc.equal(a, b).fill_null(False).to_numpy() | (a.is_null().to_numpy() & b.is_null().to_numpy())
+def _equal(some: pa.Array | pa.ChunkedArray, others: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Whether values are equal; null equals null."""
+    both_null = np.asarray(some.is_null()) & np.asarray(others.is_null())
+    equal: npt.NDArray[np.bool_] = both_null | np.asarray(pc.equal(some, others).fill_null(False))
     return equal
 
 

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import msgspec
 import pyarrow as pa
 
-from voxframe.frames.analyses import ROWS
-from voxframe.frames.arrays import from_rows
-from voxframe.frames.shape import chosen, decoder, shape
+from voxframe.frames.analyses import ROWS, follow, levels
+from voxframe.frames.arrays import from_columns, from_rows
+from voxframe.frames.lists import Refused, columns, read_lists
+from voxframe.frames.shape import chosen, decoder, raw_lists, shape
 from voxframe.frames.tolerant import put_right
-from voxframe.frames.turns import word_tables
-from voxframe.frames.words import Refused
+from voxframe.frames.words import word_tables
 from voxframe.schema import TRANSCRIPT_TABLES
 
 T = TypeVar("T")
@@ -56,10 +56,14 @@ def transcript_tables(
     needed = names | _WORDY if names & _WORDY else names
 
     def make(doc: Any, clean: bool) -> dict[str, pa.Table]:
+        lists = read_lists([[follow(doc, way) for way in raw_lists(needed)]], needed, clean=clean)
         key = doc.id if transcript_id is None else transcript_id
-        tables = {name: from_rows(name, key, ROWS[name](doc)) for name in names - _WORDY}
-        if names & _WORDY:
-            tables |= word_tables(key, doc.words, doc.utterances or (), clean=clean)
+        tables = {name: from_rows(name, key, ROWS[name](doc)) for name in needed & ROWS.keys()}
+        for name in needed - ROWS.keys() - _WORDY:
+            found = columns(name, lists)
+            tables[name] = from_columns(name, key, found | levels(found["label"]) if name == "topics" else found)
+        if needed & _WORDY:
+            tables |= word_tables(key, doc.words, columns("words", lists), doc.utterances or (), clean=clean)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}
 
     return read(raw, needed, make)
@@ -79,4 +83,4 @@ def read(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T
     try:
         return make(decoder(names).decode(raw), False)
     except _REFUSALS:
-        return make(decoder(names).decode(put_right(bytes(raw), shape(names))), True)
+        return make(decoder(names).decode(put_right(raw, shape(names))), True)

@@ -44,7 +44,7 @@ def put_right(raw: bytes, shape: Shape) -> bytes:
         PayloadError: It is no JSON object: empty, cut short, a web page, ...
     """
     repair = _Repair()
-    document = _parse(_text(raw, repair))
+    document = _parse(_text(bytes(raw), repair))
     if not isinstance(document, dict):
         raise PayloadError(
             f"a payload is the JSON object that the service answers, not {_kind(document)}; pass one transcript, or "
