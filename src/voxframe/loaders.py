@@ -52,12 +52,9 @@ def tables(
         ['Hello']
     """
     found = [_arrow(s, TRANSCRIPT_TABLES, client, corpus, refresh) for s in each(source)]
-    return {
-        name: frames.to_pandas(
-            found[0][name] if len(found) == 1 else frames.concat_tables([f[name] for f in found], name), name
-        )
-        for name in TRANSCRIPT_TABLES
-    }
+    return frames.all_to_pandas(
+        {name: frames.concat_tables([tables[name] for tables in found], name) for name in TRANSCRIPT_TABLES}
+    )
 
 
 def load_transcripts(

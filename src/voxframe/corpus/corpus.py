@@ -193,7 +193,7 @@ class Corpus:
             CorpusError: The transcript is not here.
         """
         names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self.has_export(transcript_id, view))]
-        return {name: frames.to_pandas(self.arrow(name, transcript_id), name) for name in names}
+        return frames.all_to_pandas({name: self.arrow(name, transcript_id) for name in names})
 
     def table(self, name: str, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
         """One table over many transcripts.

@@ -63,6 +63,8 @@ def empty_table(name: str) -> pa.Table:
 
 def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
     """Tables of one kind, one after another; a table without rows where there are none."""
+    if len(tables) == 1:
+        return tables[0]
     return pa.concat_tables(tables) if tables else empty_table(name)
 
 
