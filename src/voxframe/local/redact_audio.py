@@ -7,8 +7,9 @@ from pathlib import Path
 
 import av
 import numpy as np
+from numpy.typing import NDArray
 
-from voxframe.local.audio import Audio, Samples
+from voxframe.local.audio import Audio
 from voxframe.local.failed import JobFailed
 
 #: Frequency of the tone, in Hz.
@@ -50,7 +51,7 @@ def redact_audio(media: Path, spans: Sequence[Sequence[int]], out: Path, quality
         raise JobFailed(f"The redacted audio could not be written: {error}") from error
 
 
-def _covered(audio: Audio, spans: Sequence[Sequence[int]]) -> Iterator[Samples]:
+def _covered(audio: Audio, spans: Sequence[Sequence[int]]) -> Iterator[NDArray[np.int16]]:
     """The blocks of the recording, with the tone over the stretches."""
     bounds = [(start * audio.rate // 1000, -(-end * audio.rate // 1000)) for start, end in spans]
     position = 0

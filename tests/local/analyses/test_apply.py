@@ -1,0 +1,88 @@
+"""All analyses behind one function, in the shapes of the wire."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.benchmarks import analyses as scores
+from tests.benchmarks import labelled
+
+from voxframe.local.analyses import OPTIONS, apply
+
+ASKED = dict.fromkeys(OPTIONS, True) | {"topics": ["wildfires"]}
+FIELDS = {
+    "auto_highlights": "auto_highlights_result",
+    "content_safety": "content_safety_labels",
+    "iab_categories": "iab_categories_result",
+    "custom_topics": "custom_topics_results",
+    "sentiment_analysis": "sentiment_analysis_results",
+    "auto_chapters": "chapters",
+    "entity_detection": "entities",
+    "summarization": "summary",
+}
+
+
+BY_LABEL = ("summary", "severity_score_summary")  # objects whose names are labels
+
+
+def shape(value, name=""):
+    """Names and types; of a list its first entry, of an object by label any value."""
+    if isinstance(value, dict):
+        named = {"any label": next(iter(value.values()))} if name in BY_LABEL else value
+        return {key: shape(entry, key) for key, entry in named.items()}
+    if isinstance(value, list):
+        return [shape(value[0])]
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+@pytest.mark.parametrize(("option", "name"), FIELDS.items())
+def test_only_what_is_asked_for_is_added(option, name):
+    """One option, one field; what was there stays."""
+    given = {"words": labelled.words("I love the big storm in Boston."), "confidence": 0.9}
+    done = apply(given, {option: True})
+    assert set(done) == {"words", "confidence", name}
+    assert given == {"words": labelled.words("I love the big storm in Boston."), "confidence": 0.9}
+
+
+def test_nothing_asked_for_changes_nothing():
+    """Not even the text."""
+    given = {"words": labelled.words("Hello there."), "text": "other"}
+    assert apply(given, {}) == given
+    assert apply(given, dict.fromkeys(OPTIONS, False)) == given
+
+
+def test_a_transcript_without_words_is_answered_in_full():
+    """No speech, no failure: words may be an empty list or null."""
+    for empty in ([], None):
+        done = apply({"words": empty, "text": ""}, {**ASKED, "redact_pii": False})
+        assert set(FIELDS.values()) <= set(done)
+        json.dumps(done)
+
+
+def test_shapes_are_those_of_the_example_answers(payload_folder: Path):
+    """The same fields and types as a hosted service gave for the same recording."""
+    words = json.loads((payload_folder / "transcripts" / "completed.json").read_text("utf-8"))["words"]
+    done = apply({"words": words}, {**ASKED, "redact_pii": False})
+    for name, file in (
+        ("auto_highlights_result", "key-phrases"),
+        ("content_safety_labels", "content-moderation"),
+        ("iab_categories_result", "topic-detection"),
+        ("chapters", "auto-chapters"),
+        ("entities", "entity-detection"),
+        ("summary", "summarization"),
+        ("sentiment_analysis_results", "sentiment-analysis"),
+    ):
+        answer = json.loads((payload_folder / "analyses" / f"{file}-response.json").read_text("utf-8"))[name]
+        ours, theirs = shape(done[name]), shape(answer)
+        if name == "sentiment_analysis_results":  # a speaker is a label or null
+            ours, theirs = ([{key: kind for key, kind in one[0].items() if key != "speaker"}] for one in (ours, theirs))
+        assert ours == theirs, name
+
+
+def test_a_hosted_services_answers_are_mostly_agreed_with(payload_folder: Path):
+    """On one real recording that nobody here labelled: sentiment, entities, topics, content safety."""
+    figures = dict(line.split(": ", 1) for line in scores.compare(payload_folder))
+    assert float(figures["sentiment"].split()[3]) >= 0.65
+    assert int(figures["entities"].split()[0]) >= 22
+    assert int(figures["content safety"].split("for ")[1].split()[0]) >= 5
+    assert int(figures["topics"].split("for ")[1].split()[0]) >= 5
