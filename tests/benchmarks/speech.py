@@ -133,16 +133,13 @@ def speakers(recording: Recording, result: dict[str, Any]) -> str:
     )
 
 
-def _peak_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024**2 if sys.platform == "darwin" else 1024)
-
-
 def measure_memory(path: Path) -> None:
     """Print the most memory a worker process holds while it decodes."""
     with new_pool(1) as pool:
         run_job(path, {"speaker_labels": True}, pool=pool)
-        print(f"\nmost memory of a worker: {pool.submit(_peak_mb).result():.0f} MB")
+        # A function of the standard library: one of this module would bring all that it imports to the worker.
+        peak = pool.submit(resource.getrusage, resource.RUSAGE_SELF).result().ru_maxrss
+    print(f"\nmost memory of a worker: {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,8 +6,9 @@ import av
 import numpy as np
 import pytest
 
-from voxframe.local.audio import RATE, Audio
+from voxframe.local.audio import Audio
 from voxframe.local.failed import JobFailed
+from voxframe.local.samples import RATE
 
 SECONDS = 2.0
 

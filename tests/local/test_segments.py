@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voxframe.local.audio import RATE, Audio
+from voxframe.local.audio import Audio
+from voxframe.local.samples import RATE
 from voxframe.local.segments import Segmenter, Stretch
 
 DATA = Path(__file__).parents[2] / "data"

@@ -11,7 +11,8 @@ import jiwer
 import numpy as np
 import pytest
 
-from voxframe.local.audio import RATE, Audio
+from voxframe.local.audio import Audio
+from voxframe.local.samples import RATE
 from voxframe.local.worker import JobCancelled, JobFailed, new_pool, run_job
 
 DATA = Path(__file__).parents[2] / "data"

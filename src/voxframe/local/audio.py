@@ -7,15 +7,11 @@ from pathlib import Path
 
 import av
 import numpy as np
-from numpy.typing import NDArray
 
 from voxframe.local.failed import JobFailed
+from voxframe.local.samples import RATE, Samples
 from voxframe.options import MIN_AUDIO_MS
 
-Samples = NDArray[np.int16]
-
-#: Samples a second of everything below the decoder.
-RATE = 16_000
 #: Longest recording that is taken, in seconds.
 MAX_SECONDS = 10 * 3600
 #: Most channels that are transcribed apart.

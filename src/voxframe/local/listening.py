@@ -11,34 +11,27 @@ from concurrent.futures import TimeoutError as StillRunning
 from typing import NamedTuple
 from uuid import uuid4
 
-import numpy as np
-from numpy.typing import NDArray
-
-from voxframe.local import engines
-from voxframe.local.audio import Audio, Samples
-from voxframe.local.engines import Engine, Heard
+from voxframe.local.audio import Audio
+from voxframe.local.decoding import Decoded, decode
 from voxframe.local.failed import JobCancelled
 from voxframe.local.segments import Segmenter, Stretch
-from voxframe.local.voice import voice_features
 
 _AHEAD = 2 * (os.cpu_count() or 1)  # stretches under way at most: memory stays bounded, cores stay busy
 _LOOK_UP_S = 0.2  # how often a wait looks whether it was cancelled
 
 
 class Listened(NamedTuple):
-    """What was heard in a stretch of speech.
+    """A stretch of speech and what was heard in it.
 
     Attributes:
         channel: Channel, from 0.
         stretch: Where it was.
-        words: The words, with times from the beginning of the stretch.
-        voice: Voice features, where they were wanted.
+        heard: Its words and voice.
     """
 
     channel: int
     stretch: Stretch
-    words: list[Heard]
-    voice: NDArray[np.float16] | None
+    heard: Decoded
 
 
 def new_pool(workers: int | None = None) -> Executor:
@@ -65,13 +58,13 @@ def listen(
         JobCancelled: `cancelled` said True.
     """
     job = uuid4().hex
-    under_way: deque[tuple[int, Stretch, Future[tuple[list[Heard], NDArray[np.float16] | None]]]] = deque()
+    under_way: deque[tuple[int, Stretch, Future[Decoded]]] = deque()
 
     def oldest() -> Listened:
         channel, stretch, future = under_way.popleft()
         while True:
             try:
-                return Listened(channel, stretch, *future.result(_LOOK_UP_S))
+                return Listened(channel, stretch, future.result(_LOOK_UP_S))
             except StillRunning:
                 if cancelled():
                     raise JobCancelled("the job was stopped") from None
@@ -81,9 +74,9 @@ def listen(
             if cancelled():
                 raise JobCancelled("the job was stopped")
             if pool is None:
-                yield Listened(channel, stretch, *_decode(job, engine, stretch.samples, voices))
+                yield Listened(channel, stretch, decode(job, engine, stretch.samples, voices))
                 continue
-            under_way.append((channel, stretch, pool.submit(_decode, job, engine, stretch.samples, voices)))
+            under_way.append((channel, stretch, pool.submit(decode, job, engine, stretch.samples, voices)))
             if len(under_way) > _AHEAD:
                 yield oldest()
         while under_way:
@@ -110,14 +103,3 @@ def _stretches(audio: Audio) -> Iterator[tuple[int, Stretch]]:
             yield from ((channel, stretch) for stretch in segmenters[channel].feed(samples))
     for channel, segmenter in enumerate(segmenters):
         yield from ((channel, stretch) for stretch in segmenter.finish())
-
-
-_engines: dict[str, Engine] = {}  # of this process: the one of the job at hand
-
-
-def _decode(job: str, engine: str, samples: Samples, voices: bool) -> tuple[list[Heard], NDArray[np.float16] | None]:
-    """The words of a stretch, and its voice features. A job that is new to the process gets a new engine."""
-    if job not in _engines:
-        _engines.clear()  # before the new one is made: two would not fit the memory of a worker
-        _engines[job] = engines.find(engine)()
-    return _engines[job].transcribe(samples), voice_features(samples) if voices else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from voxframe.local.audio import RATE, Samples
+from voxframe.local.samples import RATE, Samples
 
 
 def _detector() -> type[Any]:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from voxframe.local.audio import RATE, Samples
+from voxframe.local.samples import RATE, Samples
 
 FRAME_MS = 10
 #: Numbers in a row.

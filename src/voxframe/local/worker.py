@@ -10,7 +10,7 @@ from typing import Any
 
 from voxframe.local import engines
 from voxframe.local.analyses.speakers import Voices, label_speakers
-from voxframe.local.audio import RATE, Audio
+from voxframe.local.audio import Audio
 from voxframe.local.capitals import add_capitals
 from voxframe.local.custom_spelling import respell
 from voxframe.local.disfluencies import without_filled_pauses
@@ -18,6 +18,7 @@ from voxframe.local.failed import JobCancelled, JobFailed
 from voxframe.local.listening import listen, new_pool, speech_fraction
 from voxframe.local.profanity import masked
 from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
+from voxframe.local.samples import RATE
 from voxframe.local.turns import turns, utterance
 from voxframe.local.words import Word
 
@@ -72,10 +73,10 @@ def run_job(
     for part in listen(audio, engine, voices=bool(options.get("speaker_labels")), pool=pool, cancelled=cancelled):
         at = (audio.start + part.stretch.start) * 1000 // RATE
         channels[part.channel] += [
-            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in part.words
+            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in part.heard.words
         ]
-        if part.voice is not None:
-            voices[part.channel].append(Voices(at, part.voice))
+        if part.heard.voice is not None:
+            voices[part.channel].append(Voices(at, part.heard.voice))
         progress(audio.share_before(part.stretch.start + len(part.stretch.samples)))
 
     _name_speakers(channels, voices, options, apart=apart)
