@@ -1,6 +1,7 @@
 """What all tests share: folders of real material, and the rule that a skipped test can be made to fail the run."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,12 @@ def audio_folder() -> Path:
 def payload_folder() -> Path:
     """Folder of example payloads of the interface."""
     return _folder("VOXFRAME_TEST_PAYLOADS")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A shell starts what it runs in the background with Ctrl-C ignored; tests of Ctrl-C need it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
