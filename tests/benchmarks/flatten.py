@@ -1,0 +1,106 @@
+"""How long it takes from a payload's bytes to DataFrames, as a ratio to `orjson.loads` alone.
+
+A payload of one hour with every analysis, on one core, in processor time. Each way is measured beside `orjson.loads`
+again and again, several calls in a row as when many transcripts are loaded, results let go; the figure is the median of
+the ratios. Before that, values are checked to be equal to what the other ways give.
+"""
+
+import argparse
+import gc
+import math
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+
+import voxframe
+from tests.benchmarks import imports
+from tests.benchmarks.payloads import payload
+from tests.benchmarks.peers import Frames, peers
+
+LIMITS = {"all tables, pandas": 1.5, "load_words": 1.0}
+_IN_A_ROW = 5
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print.
+
+    Returns:
+        1 where a figure is above its limit, else 0.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks flatten", description=__doc__.partition("\n")[0])
+    parser.add_argument("--words", type=int, default=9000, help="words of a payload (default 9000, about an hour)")
+    parser.add_argument("--rounds", type=int, default=25, help="measurements of each way (default 25)")
+    parser.add_argument("--seed", type=int, default=1, help="of the payload (default 1)")
+    asked = parser.parse_args(arguments)
+    _one_core()
+    raw = payload(asked.words, seed=asked.seed)
+    others = peers(raw)
+    ours = voxframe.tables(raw)
+    for name, way in others.items():
+        _check_equal(ours, way(raw), name)
+    _check_equal(ours, {"words": voxframe.load_words(raw)}, "load_words")
+    ways: dict[str, Callable[[bytes], Any]] = {
+        "load_words": voxframe.load_words,
+        "all tables, Arrow": voxframe.frames.transcript_tables,
+        "all tables, pandas": voxframe.tables,
+        **others,
+    }
+    print(
+        f"{len(raw) / 1e6:.2f} MB, {asked.words} words; Python {platform.python_version()}, pandas {pd.__version__}, "
+        f"orjson {orjson.__version__}"
+    )
+    print(f"orjson.loads takes {_per_call(orjson.loads, raw, 20) * 1e3:.1f} ms of processor time; values are equal\n")
+    print(f"{'way':28}{'ratio':>7}{'limit':>7}")
+    over = False
+    for name, way in ways.items():
+        ratio = _ratio(way, raw, asked.rounds)
+        limit = LIMITS.get(name, math.inf)
+        over = over or ratio > limit
+        print(f"{name:28}{ratio:7.2f}{limit if name in LIMITS else '':>7}{'  above' if ratio > limit else ''}")
+    print()
+    return imports.main([]) or int(over)
+
+
+def _one_core() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pa.set_cpu_count(1)
+
+
+def _ratio(way: Callable[[bytes], Any], raw: bytes, rounds: int) -> float:
+    calls = _IN_A_ROW if _per_call(way, raw, 1) < 3 * _per_call(orjson.loads, raw, 1) else 1
+    if calls == 1:
+        rounds = min(rounds, 9)
+    gc.collect()
+    return statistics.median(
+        _per_call(way, raw, calls) / _per_call(orjson.loads, raw, _IN_A_ROW) for _ in range(rounds)
+    )
+
+
+def _per_call(way: Callable[[bytes], Any], raw: bytes, calls: int) -> float:
+    begin = time.process_time()
+    for _ in range(calls):
+        way(raw)
+    return (time.process_time() - begin) / calls
+
+
+def _check_equal(ours: Frames, theirs: Frames, name: str) -> None:
+    """Every column that they made is in ours, with the same values in the same order."""
+    for table, frame in theirs.items():
+        for column in frame.columns:
+            if _values(ours[table][column]) != _values(frame[column]):
+                sys.exit(f"{name}: {table}.{column} differs")
+
+
+def _values(column: Any) -> list[Any]:
+    return [None if value is pd.NA or value != value else value for value in column.tolist()]
