@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voxframe import analysis, errors, options, plots, webhooks
+    from voxframe.answers import load_responses, load_stream, load_stream_words, load_word_matches
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
     from voxframe.loaders import (
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
         load_paragraphs,
         load_sentences,
         load_sentiments,
-        load_stream,
-        load_stream_words,
         load_topics,
         load_topics_summary,
         load_transcripts,
@@ -59,6 +58,7 @@ __all__ = [
     "load_highlight_times",
     "load_highlights",
     "load_paragraphs",
+    "load_responses",
     "load_sentences",
     "load_sentiments",
     "load_stream",
@@ -67,6 +67,7 @@ __all__ = [
     "load_topics_summary",
     "load_transcripts",
     "load_utterances",
+    "load_word_matches",
     "load_words",
     "options",
     "plots",
@@ -77,6 +78,10 @@ __all__ = [
 
 #: Module of each public name that is no module itself.
 _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "loaders") | {
+    "load_responses": "answers",
+    "load_stream": "answers",
+    "load_stream_words": "answers",
+    "load_word_matches": "answers",
     "Client": "service",
     "Corpus": "corpus",
     "Transcript": "service",

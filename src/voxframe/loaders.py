@@ -28,7 +28,6 @@ from voxframe.corpus.fetch import cached_export, cached_tables
 from voxframe.corpus.sources import Fetcher, Source, Sources, each, resolve
 from voxframe.corpus.store import View
 from voxframe.errors import PayloadError
-from voxframe.frames.stream import Messages, stream_table, stream_word_table
 from voxframe.schema import TRANSCRIPT_TABLES
 
 
@@ -403,51 +402,6 @@ def load_sentiments(
         ['POSITIVE']
     """
     return _load("sentiments", source, client, corpus, refresh)
-
-
-def load_stream(source: Messages) -> pd.DataFrame:
-    """One row per message of a streaming session: partials, finals, and what begins and ends it.
-
-    Args:
-        source: A session, also while it runs, or messages of sessions (as objects, dicts or JSON).
-
-    Returns:
-        `session_id`, `message_type`, `text` str; `message_idx` int64; `start_ms`, `end_ms` (ms of the session) Int64;
-        `confidence` (0-1), `audio_duration_s` (s) float64; `punctuated`, `text_formatted` boolean; `created`
-        datetime64[us].
-
-    Raises:
-        PayloadError: The source holds no messages.
-
-    Example:
-        >>> df = load_stream([{"message_type": "FinalTranscript", "text": "Hello.", "audio_end": 480}])
-        >>> df["text"].to_list()
-        ['Hello.']
-    """
-    return frames.to_pandas(stream_table(source), "stream")
-
-
-def load_stream_words(source: Messages, *, finals_only: bool = False) -> pd.DataFrame:
-    """One row per word of each message of a streaming session; `message_idx` is the message's row in `load_stream`.
-
-    Args:
-        source: A session, also while it runs, or messages of sessions (as objects, dicts or JSON).
-        finals_only: Leave out the words of partials, which come again in the finals.
-
-    Returns:
-        `session_id`, `text` str; `message_idx`, `word_idx` int64; `start_ms`, `end_ms` (ms of the session) Int64;
-        `confidence` (0-1) float64.
-
-    Raises:
-        PayloadError: The source holds no messages.
-
-    Example:
-        >>> final = {"message_type": "FinalTranscript", "words": [{"text": "Hello.", "start": 120}]}
-        >>> df = load_stream_words([final])
-        >>> df["start_ms"].to_list()
-        [120]
-    """
-    return frames.to_pandas(stream_word_table(source, finals_only=finals_only), "stream_words")
 
 
 def _load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
