@@ -64,9 +64,16 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
-        refusal = self._refusal(scope) if scope["type"] == "http" else None
+        refusal = None
+        if scope["type"] == "http":
+            refusal = self._refusal(scope)
+        elif scope["type"] == "websocket":  # it takes the key or a temporary token, and looks at that itself
+            refusal = self._foreign(scope)
         if refusal is None:
             await self._app(scope, receive, send)
+            return
+        if scope["type"] == "websocket":
+            await refusal(scope, receive, send)
             return
         request = Request(scope, receive)
         if "expect" not in request.headers:  # who asks before sending waits for the answer
@@ -74,6 +81,15 @@ class Gate:
         await refusal(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
+        foreign = self._foreign(scope)
+        if foreign is not None or (self._signed is not None and scope["path"].startswith(self._signed)):
+            return foreign
+        if not hmac.compare_digest(dict(scope["headers"]).get(b"authorization", b""), self._key):
+            return failure(401, "Authentication error, API token missing/invalid")
+        return None
+
+    def _foreign(self, scope: Scope) -> JSONResponse | None:
+        """The answer to a request under a foreign name, or from a foreign page."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         if self._hosts is not None and host_name(host) not in self._hosts:
@@ -82,10 +98,7 @@ class Gate:
                 400, f"this service answers under the host names {allowed} only, not under the one in the Host header"
             )
         origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1") != f"{scope['scheme']}://{host}":
+        scheme = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
+        if origin is not None and origin.decode("latin-1") != f"{scheme}://{host}":
             return failure(403, "a web page of another origin may not use this service")
-        if self._signed is not None and scope["path"].startswith(self._signed):
-            return None
-        if not hmac.compare_digest(headers.get(b"authorization", b""), self._key):
-            return failure(401, "Authentication error, API token missing/invalid")
         return None

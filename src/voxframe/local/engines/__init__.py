@@ -37,8 +37,22 @@ class Heard(NamedTuple):
     confidence: float
 
 
+class Live(Protocol):
+    """Follows speech while it is spoken, utterance by utterance. One instance serves one session."""
+
+    def hear(self, samples: NDArray[np.int16]) -> list[Heard]:
+        """Take more of the utterance under way: mono samples at 16 kHz. The words so far, timed from its beginning."""
+        ...
+
+    def end(self) -> None:
+        """The utterance is over."""
+        ...
+
+
 class Engine(Protocol):
     """What an engine class offers. One instance serves one job, in one process, and is then thrown away.
+
+    It may have a method `live() -> Live` too; streaming gives partials only with an engine that has one.
 
     Attributes:
         name: Its name, as in `engines.find`.

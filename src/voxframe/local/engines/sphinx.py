@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pocketsphinx import Decoder
 
-from voxframe.local.engines import Heard
+from voxframe.local.engines import Heard, Live
 
 _FRAME_MS = 10
 _VARIANT = re.compile(r"\(\d+\)$")  # the dictionary numbers the ways a word is said
@@ -47,24 +47,40 @@ class Sphinx:
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[Heard]:
         """Words of the samples."""
-        decoder = self._decoder
-        with warnings.catch_warnings():
-            # Deprecated as unnecessary, yet without it the noise estimate of one stretch changes the words of the next.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            decoder.start_stream()
-        decoder.start_utt()
-        decoder.process_raw(samples.tobytes(), full_utt=True)
-        decoder.end_utt()
-        return [
-            Heard(
-                _spoken(part.word),
-                part.start_frame * _FRAME_MS,
-                (part.end_frame + 1) * _FRAME_MS,
-                min(1.0, max(0.0, part.prob)),
-            )
-            for part in decoder.seg() or ()
-            if not part.word.startswith(_NOT_A_WORD)
-        ]
+        new_stream(self._decoder)
+        self._decoder.start_utt()
+        self._decoder.process_raw(samples.tobytes(), full_utt=True)
+        self._decoder.end_utt()
+        return heard(self._decoder)
+
+    @staticmethod
+    def live() -> Live:
+        """Follows speech while it is spoken."""
+        from voxframe.local.engines.sphinx_live import SphinxLive
+
+        return SphinxLive()
+
+
+def new_stream(decoder: Decoder) -> None:
+    """Forget the noise of what was heard before."""
+    with warnings.catch_warnings():
+        # Deprecated as unnecessary, yet without it the noise estimate of one stretch changes the words of the next.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        decoder.start_stream()
+
+
+def heard(decoder: Decoder) -> list[Heard]:
+    """The words a decoder has heard in its utterance so far."""
+    return [
+        Heard(
+            _spoken(part.word),
+            part.start_frame * _FRAME_MS,
+            (part.end_frame + 1) * _FRAME_MS,
+            min(1.0, max(0.0, part.prob)),
+        )
+        for part in decoder.seg() or ()
+        if not part.word.startswith(_NOT_A_WORD)
+    ]
 
 
 def _spoken(entry: str) -> str:

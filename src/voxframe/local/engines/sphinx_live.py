@@ -1,0 +1,66 @@
+"""What pocketsphinx has heard so far of an utterance that is still spoken: quick, and less sure than the final."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from pocketsphinx import Decoder
+
+from voxframe.local.engines import Heard
+from voxframe.local.engines.sphinx import heard, new_stream
+from voxframe.local.samples import RATE
+
+# The decoder levels the sound by a mean that it updates as it goes, and begins with one that fits nobody: on six short
+# recordings of real speech 51 % of words were wrong with that, 42 % with the mean of the first second.
+_FIRST = RATE
+# One pass; later ones would only make words that nobody sees before the final has come. Fewer paths at a time halve the
+# work, for 1.5 % more wrong words.
+_SETTINGS = {"fwdflat": False, "bestpath": False, "maxhmmpf": 2000}
+
+
+class SphinxLive:
+    """Follows one utterance after another. Its first words come once a second of speech has been heard."""
+
+    def __init__(self) -> None:
+        self._decoder = Decoder(loglevel="FATAL", **_SETTINGS)
+        self._levelled = False
+        self._samples: list[NDArray[np.int16]] = []
+        self._open = False
+
+    def hear(self, samples: NDArray[np.int16]) -> list[Heard]:
+        """Take more of the utterance; give the words so far."""
+        self._samples.append(samples)
+        if not self._open:
+            if not self._levelled and sum(map(len, self._samples)) < _FIRST:
+                return []
+            self._begin()
+            samples = np.concatenate(self._samples)
+        self._decoder.process_raw(samples.tobytes(), full_utt=False)
+        # How sure the decoder is, it can tell of a whole utterance only.
+        return [word._replace(confidence=0.0) for word in heard(self._decoder)]
+
+    def end(self) -> None:
+        """The utterance is over: the next samples are of another."""
+        if self._open:
+            self._decoder.end_utt()
+            self._open = False
+        if self._samples:
+            self._level()
+        self._samples.clear()
+
+    def _begin(self) -> None:
+        if not self._levelled:
+            self._level()
+        new_stream(self._decoder)
+        self._decoder.set_cmn(self._mean)
+        self._decoder.start_utt()
+        self._open = True
+
+    def _level(self) -> None:
+        """Note the mean of what has been heard of the utterance, for the next one."""
+        new_stream(self._decoder)
+        self._decoder.start_utt()
+        self._decoder.process_raw(np.concatenate(self._samples).tobytes(), no_search=True, full_utt=True)
+        self._decoder.end_utt()
+        self._mean: str = self._decoder.get_cmn(False)
+        self._levelled = True

@@ -1,0 +1,169 @@
+"""The process that listens to one streaming session: `python -P -m voxframe.local.live RATE ENCODING ENGINE PARTIALS`.
+
+It reads records from standard input (a kind, a length, that many bytes: `pack`) and writes messages of the interface to
+standard output, one JSON object a line: partials and finals, and last `{"done": true}`. Speech recognition holds
+Python's lock, so it has no place in the process that serves the socket; and what cannot keep up stops reading, which
+holds back whoever sends. When the service is gone, standard input ends, and this process with it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
+
+import numpy as np
+import orjson
+
+from voxframe.local import engines
+from voxframe.local.capitals import add_capitals
+from voxframe.local.disfluencies import without_filled_pauses
+from voxframe.local.engines import Heard
+from voxframe.local.incoming import Incoming
+from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
+from voxframe.local.samples import RATE
+from voxframe.local.segments import Stretch
+from voxframe.local.utterances import Utterances
+from voxframe.local.words import Word
+
+#: Kinds of record: audio; end the utterance under way; silence (ms, as digits) that ends one; end the session.
+AUDIO, END_UTTERANCE, SILENCE, TERMINATE = b"A", b"E", b"S", b"T"
+#: Silence that ends an utterance where the client names none, in ms.
+SILENCE_MS = 700
+_HEADER = struct.Struct("<cI")
+_PARTIAL_MS = 200  # audio between two partials, at least
+
+
+def pack(kind: bytes, data: bytes = b"") -> bytes:
+    """A record for this process."""
+    return _HEADER.pack(kind, len(data)) + data
+
+
+class Listener:
+    """Turns the audio of one session into messages.
+
+    Args:
+        rate: Samples a second of the audio.
+        encoding: Its encoding.
+        engine: Name of the speech engine.
+        partials: Whether partials are wanted.
+    """
+
+    def __init__(self, rate: int, encoding: str, engine: str, *, partials: bool) -> None:
+        self._incoming = Incoming(rate, encoding)
+        self._engine = engines.find(engine)()
+        live = getattr(self._engine, "live", None) if partials else None
+        self._live = live() if live is not None else None
+        self._utterances = Utterances(SILENCE_MS)
+        self._following: int | None = None  # first sample of the utterance that `_live` follows
+        self._followed = 0  # its samples that `_live` has heard
+        self._shown: list[str] = []  # words of its last partial
+        self._shown_at = 0  # samples of it that had been heard then
+
+    def take(self, kind: bytes, data: bytes) -> Iterator[dict[str, Any]]:
+        """Messages that a record leads to."""
+        if kind == AUDIO:
+            yield from self._finals(self._utterances.feed(self._incoming.samples(data)))
+            yield from self._partial()
+        elif kind == SILENCE:
+            self._utterances.silence_ms = int(data)
+        elif kind == END_UTTERANCE:
+            yield from self._finals(self._utterances.end(), asked_for=True)
+        elif kind == TERMINATE:
+            yield from self._finals(self._utterances.feed(self._incoming.rest()))
+            yield from self._finals(self._utterances.finish())
+
+    def _finals(self, stretches: Iterator[Stretch], *, asked_for: bool = False) -> Iterator[dict[str, Any]]:
+        for stretch in stretches:
+            words = _words(stretch, self._engine.transcribe(stretch.samples))
+            find_sentence_ends(words)
+            words = without_filled_pauses(words)
+            for sentence in sentences_of(words):
+                add_capitals(sentence)
+                add_mark(sentence)
+            # Noise that no word was found in is not worth a message, unless somebody waits for one.
+            if words or asked_for or self._shown:
+                yield _message("FinalTranscript", stretch, words) | {"punctuated": True, "text_formatted": True}
+            self._leave()
+
+    def _partial(self) -> Iterator[dict[str, Any]]:
+        utterance = self._utterances.under_way if self._live is not None else None
+        if utterance is None:
+            return
+        assert self._live is not None
+        if self._following != utterance.start:
+            self._leave()
+            self._following = utterance.start
+        words = _words(utterance, self._live.hear(utterance.samples[self._followed :]))
+        self._followed = len(utterance.samples)
+        texts = [word.text for word in words]
+        if texts and texts != self._shown and self._followed - self._shown_at >= _PARTIAL_MS * RATE // 1000:
+            self._shown, self._shown_at = texts, self._followed
+            yield _message("PartialTranscript", utterance, words)
+
+    def _leave(self) -> None:
+        """The utterance that partials were about is over."""
+        if self._live is not None and self._following is not None:
+            self._live.end()
+        self._following, self._followed, self._shown, self._shown_at = None, 0, [], 0
+
+
+def _words(stretch: Stretch, heard: Sequence[Heard]) -> list[Word]:
+    at = stretch.start * 1000 // RATE
+    return [Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in heard]
+
+
+def _message(kind: str, stretch: Stretch, words: Sequence[Word]) -> dict[str, Any]:
+    confidences = [word.confidence for word in words]
+    return {
+        "message_type": kind,
+        "audio_start": stretch.start * 1000 // RATE,
+        "audio_end": (stretch.start + len(stretch.samples)) * 1000 // RATE,
+        "confidence": round(float(np.mean(confidences)), 5) if confidences else 0.0,
+        "text": " ".join(word.text for word in words),
+        "words": [
+            {"start": word.start, "end": word.end, "confidence": round(word.confidence, 5), "text": word.text}
+            for word in words
+        ],
+        "created": datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds"),
+    }
+
+
+def _records(source: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+    while len(header := source.read(_HEADER.size)) == _HEADER.size:
+        kind, length = _HEADER.unpack(header)
+        data = source.read(length)
+        if len(data) < length:
+            return
+        yield kind, data
+
+
+def main(argv: Sequence[str]) -> int:
+    """Listen to the session on standard input.
+
+    Args:
+        argv: Sample rate, encoding, engine, and "1" where partials are wanted.
+
+    Returns:
+        Exit status: 0 where the session was heard to its end.
+    """
+    rate, encoding, engine, partials = argv
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not be taken for a message
+    listener = Listener(int(rate), encoding, engine, partials=partials == "1")
+    for kind, data in _records(sys.stdin.buffer):
+        for message in listener.take(kind, data):
+            out.write(orjson.dumps(message) + b"\n")
+            out.flush()
+        if kind == TERMINATE:
+            out.write(b'{"done":true}\n')
+            out.flush()
+            return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
