@@ -89,7 +89,7 @@ def score_custom_topics(half: str) -> labelled.Score:
     rows = [line.split(" | ") for line in labelled.lines("custom_topics.txt")]
     for talk in labelled.talks(half):
         own = {topic: int(section) for title, topic, section in rows if title == talk.title}
-        known = topics._own_clues(own)
+        known = topics.own_clues(own)
         for number, section in enumerate(talk.sections, 1):
             found = topics.relevances(" ".join(section.sentences), known)
             _count(

@@ -8,6 +8,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
 from voxframe.local.analyses import OPTIONS, apply
+from voxframe.local.failed import JobFailed
 
 ASKED = dict.fromkeys(OPTIONS, True) | {"topics": ["wildfires"]}
 FIELDS = {
@@ -57,6 +58,21 @@ def test_a_transcript_without_words_is_answered_in_full():
         done = apply({"words": empty, "text": ""}, {**ASKED, "redact_pii": False})
         assert set(FIELDS.values()) <= set(done)
         json.dumps(done)
+
+
+def test_another_language_has_no_analyses():
+    """Fields say that there is nothing, in the interface's own spellings; words stay as they are."""
+    given = {"words": labelled.words("je suis content"), "language_code": "fr"}
+    done = apply(given, {**ASKED, "redact_pii": False})
+    assert done["words"] == given["words"]
+    assert done["iab_categories_result"] == {"status": "unavailable", "results": [], "summary": {}}
+    assert [done[name] for name in ("chapters", "entities", "summary", "sentiment_analysis_results")] == [None] * 4
+
+
+def test_redaction_in_another_language_fails_rather_than_show_everything():
+    """The reason says what to do."""
+    with pytest.raises(JobFailed, match="English only"):
+        apply({"words": labelled.words("je suis Anne"), "language_code": "fr"}, {"redact_pii": True})
 
 
 def test_shapes_are_those_of_the_example_answers(payload_folder: Path):

@@ -32,6 +32,19 @@ OPTIONS = (
     "entity_detection",
     "summarization",
 )
+#: Language codes of transcripts that can be analysed.
+LANGUAGES = frozenset(("en", "en_us", "en_uk", "en_au"))
+#: What the fields hold where the transcript turns out to be in another language: the interface's "not there".
+_UNAVAILABLE: dict[str, tuple[str, Any]] = {
+    "auto_highlights": ("auto_highlights_result", {"status": "unavailable", "results": []}),
+    "content_safety": ("content_safety_labels", {"status": "unavailable", "results": [], "summary": {}}),
+    "iab_categories": ("iab_categories_result", {"status": "unavailable", "results": [], "summary": {}}),
+    "custom_topics": ("custom_topics_results", {"status": "unavailable", "results": [], "summary": {}}),
+    "sentiment_analysis": ("sentiment_analysis_results", None),
+    "auto_chapters": ("chapters", None),
+    "entity_detection": ("entities", None),
+    "summarization": ("summary", None),
+}
 #: Field of the result that is not of the wire: stretches of the recording to cover, as [start, end] in milliseconds.
 REDACTED_SPANS = "redacted_spans"
 
@@ -42,13 +55,18 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
     Where PII is redacted, it is redacted first, so that no other analysis can quote it.
 
     Args:
-        result: Result fields of the wire with at least `words`; `text`, `utterances` and `sentences` where there are
-        any.
+        result: Result fields of the wire with at least `words`; `utterances`, `sentences` and `language_code` are
+            read where they are there.
         options: The request's options. `content_safety_confidence`, `redact_pii_policies`, `redact_pii_sub`,
             `summary_type`, `summary_model`, `topics` and `language_code` are read.
 
-    Returns: The result with the fields of the analyses, and with redacted words, text, utterances and sentences.
-        Where audio is to be redacted too, `REDACTED_SPANS` says where.
+    Returns:
+        The result with the fields of the analyses, and with redacted words, text, utterances and sentences. Where
+        audio is to be redacted too, `REDACTED_SPANS` says where. Where the result says that it is in a language that
+        is not among `LANGUAGES`, the fields say that there is no analysis.
+
+    Raises:
+        JobFailed: PII was to be redacted in a language in which that cannot be done: it would be shown otherwise.
 
     Example:
         >>> words = [{"text": text, "start": n, "end": n} for n, text in enumerate("I love Boston.".split())]
@@ -61,6 +79,9 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
     done = dict(result)
     if not any(options.get(name) for name in OPTIONS):
         return done
+    language = result.get("language_code") or "en"
+    if language not in LANGUAGES:
+        return done | _not_there(language, options)
     done |= _redacted(result, options)
     sentences = sentences_of(done["words"] or [])
     if options.get("auto_highlights"):
@@ -95,6 +116,18 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
     return done
 
 
+def _not_there(language: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a transcript in a language that cannot be analysed."""
+    if options.get("redact_pii"):
+        from voxframe.local.failed import JobFailed
+
+        raise JobFailed(
+            f"PII can be redacted in English only, and the language is {language!r}. Leave redact_pii off to have the "
+            "transcript with everything in it."
+        )
+    return {name: value for option, (name, value) in _UNAVAILABLE.items() if options.get(option)}
+
+
 def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Entities, and whatever redaction changes. Entities are sought in what was said, and quoted as it is redacted."""
     wants_entities, wants_redaction = bool(options.get("entity_detection")), bool(options.get("redact_pii"))
@@ -104,7 +137,7 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     from voxframe.local.analyses.redaction import Redaction
 
     words = result["words"] or []
-    found = entities.find(words, options.get("language_code"))
+    found = entities.find(words, result.get("language_code") or options.get("language_code"))
     cover = Redaction(
         words,
         found if wants_redaction else (),

@@ -1,8 +1,8 @@
 """Sentence embeddings, where the `semantic` extra is installed and a model was named, in place of lists of words.
 
 The environment variable VOXFRAME_SEMANTIC_MODEL names the model: a directory, or an id of the Hugging Face hub.
-Without it, or without the extra, the analyses go by words alone. `all-MiniLM-L6-v2` is what the scale below was made
-for.
+Without it the analyses go by words alone. The scale below is a guess at the cosines of `all-MiniLM-L6-v2`; neither it
+nor the topics that come of it were measured.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def topics(sentences: Sequence[Sentence], encode: Encode | None = None) -> dict[
 
 def custom_topics(sentences: Sequence[Sentence], wanted: Iterable[str], encode: Encode | None = None) -> dict[str, Any]:
     """The same for topics of one's own."""
-    return _result(sentences, _own_clues(wanted), encode)
+    return _result(sentences, own_clues(wanted), encode)
 
 
 def relevances(text: str, known: Clues) -> dict[str, float]:
@@ -103,7 +103,7 @@ def _described(known: Clues) -> dict[str, str]:
     }
 
 
-def _own_clues(wanted: Iterable[str]) -> Clues:
+def own_clues(wanted: Iterable[str]) -> Clues:
     """What speaks for topics of one's own: the topic, its words, and all words of the labels that it comes near to."""
     own: defaultdict[tuple[str, ...], list[Clue]] = defaultdict(list)
     taxonomy = clues(_FILE)

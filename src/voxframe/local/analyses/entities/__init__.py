@@ -5,7 +5,7 @@ telephone numbers), and lists: common terms by kind, places, peoples, names of p
 
 Quality, on 125 held-out lines of the project's own (`tests.benchmarks analyses`): precision 0.97, recall 0.96; of
 written lines alone 0.95 and 0.95, of lines as the default engine writes them 0.99 and 0.98. On three recordings heard
-by that engine, whose mishearings count, 78 to 88 percent of the personal time was found. Of 33 entities that a hosted
+by that engine, whose mishearings count, 79 to 91 percent of the personal time was found. Of 33 entities that a hosted
 service saw in a real recording it found 25, with 7 of its own. The lines were written by the hand that wrote the
 detectors: real talk is harder.
 
