@@ -21,11 +21,12 @@ KEY = "a-key-for-tests"
 class Service:
     """One service process and a client session for it."""
 
-    def __init__(self, data_dir: Path, *arguments: str, key: str | None = KEY) -> None:
+    def __init__(
+        self, data_dir: Path, *arguments: str, key: str | None = KEY, environment: dict[str, str] | None = None
+    ) -> None:
         self.data_dir = data_dir
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("VOXFRAME_")}
-        if key:
-            environment["VOXFRAME_API_KEY"] = key
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("VOXFRAME_")}
+        environment = inherited | ({"VOXFRAME_API_KEY": key} if key else {}) | (environment or {})
         self.log = data_dir.parent / f"{data_dir.name}-{time.monotonic_ns()}.log"
         command = [sys.executable, "-P", "-m", "voxframe.local", "--parent-pipe", "--port", "0"]
         with self.log.open("wb") as log:
@@ -90,8 +91,13 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
     """Starts services, on one data directory unless told otherwise; all are ended with the test."""
     started: list[Service] = []
 
-    def begin(*arguments: str, data_dir: Path | None = None, key: str | None = KEY) -> Service:
-        started.append(Service(data_dir or tmp_path / "data", *arguments, key=key))
+    def begin(
+        *arguments: str,
+        data_dir: Path | None = None,
+        key: str | None = KEY,
+        environment: dict[str, str] | None = None,
+    ) -> Service:
+        started.append(Service(data_dir or tmp_path / "data", *arguments, key=key, environment=environment))
         return started[-1]
 
     yield begin
@@ -100,9 +106,10 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One service for the tests of a module."""
-    running = Service(tmp_path_factory.mktemp("service") / "data")
+def service(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Service]:
+    """One service for the tests of a module, started with its SERVICE_ARGUMENTS where it has some."""
+    arguments = getattr(request.module, "SERVICE_ARGUMENTS", ())
+    running = Service(tmp_path_factory.mktemp("service") / "data", *arguments)
     yield running
     running.stop()
 

@@ -12,14 +12,19 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxframe.local import redacted, routes, webhooks
+from voxframe.local import redacted, routes, tokens, webhooks
 from voxframe.local.deliveries import Deliveries
 from voxframe.local.gate import LOOPBACK, Gate, failure
 from voxframe.local.jobs import Jobs
+from voxframe.local.llm import routes as llm_routes
+from voxframe.local.llm.extractive import Extractive
+from voxframe.local.llm.store import Responses
 from voxframe.local.places import Places
+from voxframe.local.ratelimit import RateLimit
+from voxframe.local.realtime import Limits, Streaming
 from voxframe.local.redacted import RedactedAudio
 from voxframe.local.runner import Runner
 
@@ -35,6 +40,9 @@ def make_app(
     hosts: frozenset[str] | None = LOOPBACK,
     base_url: str = "http://127.0.0.1",
     webhook_interval: float = webhooks.INTERVAL,
+    answerer: llm_routes.Answerer | None = None,
+    llm_requests: int = 30,
+    stream_limits: Limits | None = None,
 ) -> Starlette:
     """Make the application. Work on jobs begins and ends with its lifespan.
 
@@ -47,9 +55,13 @@ def make_app(
         hosts: Host names the service answers under; None for any.
         base_url: Address of the service, for notifications.
         webhook_interval: Seconds between two tries of a notification.
+        answerer: What answers language-model requests; None quotes, without a model.
+        llm_requests: Language-model requests a minute; 0 for no limit.
+        stream_limits: Limits of streaming; None: the usual ones.
     """
     places.make()
     jobs = Jobs(places.database)
+    responses = Responses(places.responses)
     redacted_audio = RedactedAudio(places, key)
     courier = webhooks.Courier(
         Deliveries(jobs.database), lambda job_id: redacted_audio.url(job_id, base_url), webhook_interval
@@ -66,6 +78,10 @@ def make_app(
             await run_in_threadpool(runner.stop)
             await run_in_threadpool(courier.stop)
             jobs.close()
+            responses.close()
+
+    open_tokens = tokens.Tokens()
+    streaming = Streaming(key, open_tokens, stream_limits)
 
     app = Starlette(
         routes=[
@@ -76,15 +92,18 @@ def make_app(
             Route("/v2/transcript/{transcript_id}", routes.delete, methods=["DELETE"]),
             Route("/v2/transcript/{transcript_id}/{view}", routes.view, methods=["GET"]),
             Route(redacted.PREFIX + "{name}", routes.redacted_file, methods=["GET"]),
-            Route(f"/{llm_prefix}/v3/{{rest:path}}", routes.no_language_model, methods=["GET", "POST", "DELETE"]),
-            Route("/v2/realtime/{rest:path}", routes.no_streaming, methods=["GET", "POST"]),
+            Mount(f"/{llm_prefix}/v3", RateLimit(Router(llm_routes.ROUTES, redirect_slashes=False), llm_requests)),
+            Route("/v2/realtime/token", tokens.create, methods=["POST"]),
+            WebSocketRoute("/v2/realtime/ws", streaming.endpoint),
         ],
         middleware=[Middleware(_Faults), Middleware(Gate, key=key, hosts=hosts, signed=redacted.PREFIX)],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
+    app.state.tokens = open_tokens
     app.state.service = routes.Service(places, jobs, runner, key, hosts, redacted_audio, set(allowed_origins))
+    app.state.language_model = llm_routes.LanguageModel(answerer or Extractive(), responses)
     return app
 
 

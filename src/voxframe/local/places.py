@@ -29,6 +29,11 @@ class Places:
         return self.root / "jobs.sqlite"
 
     @property
+    def responses(self) -> Path:
+        """SQLite database of the language model's answers."""
+        return self.root / "llm.sqlite"
+
+    @property
     def instances(self) -> Path:
         """Folder of one lock file per running service process."""
         return self.root / "instances"

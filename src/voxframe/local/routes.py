@@ -297,19 +297,3 @@ _VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]
     "sentences": lambda transcript, _: views.sentences(transcript),
     "word-search": _word_search,
 }
-
-
-def no_language_model(_: Request) -> Response:
-    """The language-model endpoints, which this version has not."""
-    raise HTTPException(
-        400,
-        "this version of the embedded service cannot do language-model operations; "
-        "point base_url at a service that can",
-    )
-
-
-def no_streaming(_: Request) -> Response:
-    """The streaming endpoints, which this version has not."""
-    raise HTTPException(
-        400, "this version of the embedded service cannot do streaming; point base_url at a service that can"
-    )

@@ -35,6 +35,11 @@ def serve(
     llm_prefix: str | None = None,
     allow_origin: Sequence[str] = (),
     webhook_interval: float | None = None,
+    llm_url: str | None = None,
+    llm_model: str | None = None,
+    llm_key: str | None = None,
+    llm_window: int | None = None,
+    llm_requests: int | None = None,
     parent_pipe: bool = False,
 ) -> None:
     """Run the embedded service until it is stopped (Ctrl-C, SIGTERM).
@@ -50,6 +55,12 @@ def serve(
         allow_origin: Origins such as "http://127.0.0.1:9000" to fetch media from, and to notify, although they are not
             on the public internet.
         webhook_interval: Seconds between two tries of a notification; default: 10.
+        llm_url: Address of a language model that speaks the OpenAI-compatible protocol, without `/chat/completions`;
+            default: VOXFRAME_LLM_URL, else none: language-model requests are answered by quoting.
+        llm_model: Its name there; default: VOXFRAME_LLM_MODEL.
+        llm_key: Its key; default: VOXFRAME_LLM_KEY, else none.
+        llm_window: Tokens it takes at once, material and answer together; default: VOXFRAME_LLM_WINDOW, else 16000.
+        llm_requests: Language-model requests a minute, 0 for no limit; default: 30.
         parent_pipe: Write one JSON line with the address to standard output once ready, and end with standard input. A
             line `{"allow_webhooks": origin}` there lets one more origin be notified; `{"allowed": origin}` answers it.
 
@@ -62,11 +73,13 @@ def serve(
 
         from voxframe.local import webhooks
         from voxframe.local.app import make_app
+        from voxframe.local.llm.configured import configured
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
             raise
         raise MissingExtraError("local", "The embedded service") from error
 
+    answerer = configured(llm_url, llm_model, llm_key, llm_window)
     found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
     places = Places(Path(data_dir).expanduser().absolute() if data_dir is not None else found.data_dir / "service")
     try:
@@ -88,6 +101,8 @@ def serve(
             hosts=_hosts(host),
             base_url=address,
             webhook_interval=webhooks.INTERVAL if webhook_interval is None else webhook_interval,
+            answerer=answerer,
+            llm_requests=30 if llm_requests is None else llm_requests,
         )
     except sqlite3.Error as error:
         raise SettingsError(
@@ -110,7 +125,9 @@ def serve(
         app,
         loop="asyncio",
         http="h11",
-        ws="none",
+        ws="websockets-sansio",  # it reads no more than the session takes
+        ws_max_size=1 << 20,  # two seconds of audio at the highest rate, in base64, are 256 kB
+        ws_per_message_deflate=False,  # audio does not get smaller
         log_config=None,
         access_log=False,
         server_header=False,
@@ -234,6 +251,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise ValueError
+    return count
+
+
 def _seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < float("inf"):
@@ -250,6 +274,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--api-key", help="key that requests must carry; better in VOXFRAME_API_KEY, where no other process sees it"
     )
     parser.add_argument("--llm-prefix", help="first path segment of the language-model endpoints (default: llm)")
+    parser.add_argument(
+        "--llm-url",
+        metavar="URL",
+        help="address of an OpenAI-compatible language model such as http://127.0.0.1:11434/v1; its key in "
+        "VOXFRAME_LLM_KEY (default: VOXFRAME_LLM_URL, else requests are answered by quoting)",
+    )
+    parser.add_argument("--llm-model", metavar="NAME", help="its name there (default: VOXFRAME_LLM_MODEL)")
+    parser.add_argument(
+        "--llm-window",
+        type=_count,
+        metavar="TOKENS",
+        help="tokens it takes (default: VOXFRAME_LLM_WINDOW, 16000)",
+    )
+    parser.add_argument(
+        "--llm-requests",
+        type=_count,
+        metavar="N",
+        help="language-model requests a minute, 0: any (default: 30)",
+    )
     parser.add_argument(
         "--allow-origin",
         action="append",
