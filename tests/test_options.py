@@ -74,6 +74,7 @@ def test_none_means_the_services_default():
         ({"webhook_auth_header_name": "x-secret"}, "give webhook_auth_header_value too, or neither"),
         ({"audio_start_from": 1000, "audio_end_at": 1100}, "leave 100 ms; audio shorter than 160 ms fails"),
         ({"audio_end_at": 100}, "audio_end_at must be a whole number of at least 160 ms, not 100"),
+        ({"audio_end_at": 2**53 + 1}, "audio_end_at must be at most 9007199254740992 ms, not 9007199254740993"),
     ],
 )
 def test_a_wrong_option_says_what_is_allowed(given, message):

@@ -18,6 +18,7 @@ from voxframe.errors import OptionError
 
 # Limits of the interface, each in the unit of its name.
 MIN_AUDIO_MS = 160
+LARGEST_INTEGER = 2**53  # what every JSON reader keeps
 MAX_SPEAKERS = 10
 WORD_SEARCH_WORDS = 5
 LIST_LIMIT = 200
@@ -144,6 +145,8 @@ def _whole(low: int, high: int | None = None, unit: str = "") -> Callable[[objec
             value = int(value)  # a whole column with one gap is float in pandas
         if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
             raise _WrongError(f"must be a whole number {allowed}{unit}")
+        if value > LARGEST_INTEGER:
+            raise _WrongError(f"must be at most {LARGEST_INTEGER}{unit}")
         return value
 
     return convert

@@ -80,6 +80,7 @@ def test_every_command_explains_itself(command: str) -> None:
         (["transcribe", "https://a.example/x.mp3", "-o", "speed"], "--option takes NAME=VALUE, not 'speed'"),
         (["tables", "nowhere.json"], "cannot read the payload file 'nowhere.json': no such file"),
         (["tables", "text.wav"], ""),
+        (["tables", "--rows", "-3"], "'-3' is not a whole number of at least 0"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str], said: str) -> None:

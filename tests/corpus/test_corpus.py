@@ -226,3 +226,12 @@ def test_two_processes_write_and_read_one_corpus(corpus: voxframe.Corpus) -> Non
     for transcript_id in corpus.ids():
         words = {word["text"] for word in json.loads(corpus.raw(transcript_id))["words"]}
         assert set(corpus.table("words", transcript_id)["text"]) == words
+
+
+def test_an_identifier_that_is_no_text_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+    """Half of a surrogate pair as an id is an error of its own, and no file stays that every later read would meet."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    with pytest.raises(CorpusError, match="surrogate"):
+        corpus.put("\ud800", b'{"status": "completed"}')
+    assert corpus.ids() == []
+    assert corpus.table("words").empty

@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument(
         "--format", choices=("text", "csv", "json"), default="text", help="json is one object a line (default: text)"
     )
-    tables.add_argument("--rows", type=int, metavar="N", help="only the first N rows (default for text: 20)")
+    tables.add_argument("--rows", type=_count, metavar="N", help="only the first N rows (default for text: 20)")
     tables.set_defaults(run=_tables)
 
     doctor = commands.add_parser(
@@ -144,6 +144,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.set_defaults(run=_doctor)
     return parser
+
+
+def _count(text: str) -> int:
+    count = int(text) if text.isdecimal() else -1
+    if count < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return count
 
 
 def _add_speakers(parser: argparse.ArgumentParser) -> None:

@@ -82,6 +82,8 @@ class Corpus:
         self._check_view(view)
         if not isinstance(transcript_id, str) or not transcript_id:
             raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
+        if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # Parquet could not hold it, nor could any table then
+            raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
         with clear_errors(self.path):
             self._store.put_raw(transcript_id, view, raw)
             tables, content = self._make(transcript_id, view, raw)
