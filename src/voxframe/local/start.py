@@ -247,8 +247,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"voxframe serve: {error}\n")
         return 2
     except KeyboardInterrupt:
-        return 0
+        pass
+    _end_at_once()
     return 0
+
+
+def _end_at_once() -> None:
+    """End this process where a thread still waits for something outside, such as a language model's answer.
+
+    All that has to be kept is kept by now; the interpreter itself would wait for the thread.
+    """
+    if any(thread is not threading.current_thread() and not thread.daemon for thread in threading.enumerate()):
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _count(text: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from voxframe.local import sentences as boundaries
 
 _SPEAKER = re.compile(r"\s*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?((?:Speaker )?[^\W\d_][\w .'-]{0,39}):\s+(?=\S)")
+_PIECE = 20  # sentences
 _LONGEST = 60  # words of a sentence, after which one without marks is cut
 
 
@@ -73,10 +74,10 @@ def _sentences(row: str) -> Iterator[str]:
 
 
 def written(lines: Sequence[Line]) -> Iterator[str]:
-    """The lines as people write conversations: who speaks, then all that he or she says in a row."""
+    """The lines as people write conversations: who speaks, then what is said in a row, in pieces not too long."""
     turn: list[Line] = []
     for line in lines:
-        if turn and line.speaker != turn[-1].speaker:
+        if turn and (line.speaker != turn[-1].speaker or len(turn) == _PIECE):
             yield _turn(turn)
             turn = []
         turn.append(line)

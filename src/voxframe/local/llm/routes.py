@@ -73,7 +73,9 @@ async def generate(request: Request) -> HTTPResponse:
         raise HTTPException(404, f"there is no task {task!r}; there are {', '.join(asking.TASKS)}")
     body = await read_json(request)
     model, service = _model(request), cast("Service", request.app.state.service)
-    return _json(await to_thread.run_sync(_generate, service, model, task, body, limiter=model.turns))
+    # Abandoned when the service stops: a model may take minutes.
+    work = to_thread.run_sync(_generate, service, model, task, body, abandon_on_cancel=True, limiter=model.turns)
+    return _json(await work)
 
 
 def _generate(service: Service, model: LanguageModel, task: asking.Task, body: object) -> dict[str, Any]:
