@@ -19,6 +19,8 @@ Columns: TypeAlias = "Mapping[str, pa.Array | pa.ChunkedArray]"
 #: Everything a word has.
 FIELDS = tuple(column.name for column in WORD_LIST["[]"].values())
 
+_EMPTY = (b"[]", b"null")
+
 
 def spread(counts: Ints) -> tuple[Ints, Ints]:
     """For lists of so many elements, one after another: the list of each element, and its position there."""
@@ -36,7 +38,7 @@ def repeated(whole: RawList, rows: int, parts: Sequence[RawList]) -> Ints | None
         rows: How many words were read from it.
         parts: Raw lists that may repeat it.
     """
-    filled = [i for i, part in enumerate(parts) if part is not None and len(memoryview(part)) > len(b"null")]
+    filled = [i for i, part in enumerate(parts) if part is not None and bytes(memoryview(part)[:5]) not in _EMPTY]
     if whole is None or not filled:
         return None
     text, inner = bytes(whole), [memoryview(parts[i])[1:-1] for i in filled]  # type: ignore[arg-type]

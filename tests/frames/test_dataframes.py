@@ -1,0 +1,167 @@
+import gc
+import json
+import weakref
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.benchmarks.payloads import payload, transcript
+from tests.benchmarks.peers import with_json
+
+from voxframe import frames
+from voxframe.schema import JOBS, RESPONSES, STREAM, TABLES, TRANSCRIPT_TABLES, Table
+
+RAW = payload(300, seed=2)
+
+
+def as_pandas() -> dict[str, pd.DataFrame]:
+    """DataFrames of a payload with every analysis."""
+    return frames.all_to_pandas(frames.transcript_tables(RAW))
+
+
+def sample(table: Table, rows: int) -> pa.Table:
+    """Rows of any table, every second value null where it may be."""
+    values: dict[pa.DataType, Any] = {
+        pa.string(): "é", pa.int64(): 2**53 + 1, pa.float64(): 0.1, pa.bool_(): True,
+        pa.list_(pa.string()): ["a", None], pa.timestamp("us"): pd.Timestamp("2026-01-02T03:04:05.678901"),
+    }  # fmt: skip
+    columns = [
+        pa.array([None if c.nullable and (i + n) % 2 else values[c.type] for i in range(rows)], c.type)
+        for n, c in enumerate(table.columns)
+    ]
+    return pa.Table.from_arrays(columns, schema=table.arrow)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7])
+@pytest.mark.parametrize("name", TABLES)
+def test_dtypes_are_those_of_the_dictionary(name: str, rows: int) -> None:
+    """Exactly, in order, with and without rows, nulls kept."""
+    table = sample(TABLES[name], rows)
+    df = frames.to_pandas(table, name)
+    assert {c: str(dtype) for c, dtype in df.dtypes.items()} == {c.name: c.dtype for c in TABLES[name].columns}
+    assert list(df.columns) == list(TABLES[name].names)
+    assert df.index.equals(pd.RangeIndex(rows))
+    for column in TABLES[name].columns:
+        back = [None if v is pd.NA or (not isinstance(v, list) and v != v) else v for v in df[column.name].tolist()]
+        assert [list(v) if isinstance(v, (np.ndarray, list)) else v for v in back] == table[column.name].to_pylist()
+
+
+def test_strings_are_the_str_of_pandas_3() -> None:
+    """NaN-backed Arrow strings, on pandas 2.3 too; equal to what pandas 3 makes of a list of texts."""
+    text = as_pandas()["words"]["text"]
+    assert text.dtype == pd.StringDtype("pyarrow", na_value=np.nan)
+    assert str(text.dtype) == "str"
+    assert frames.to_pandas(sample(TABLES["words"], 4), "words")["text"].isna().sum() == 2
+
+
+@pytest.mark.parametrize("name", TRANSCRIPT_TABLES)
+def test_the_short_way_into_pandas_gives_what_the_public_one_gives(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pandas may take its inner constructor away; the frames stay the same."""
+    table = frames.transcript_tables(RAW)[name]
+    short = frames.to_pandas(table, name)
+    monkeypatch.setattr(pd.DataFrame, "_from_arrays", None)
+    public = frames.to_pandas(table, name)
+    pd.testing.assert_frame_equal(short, public, check_exact=True, check_column_type="equiv")
+    assert short._mgr.nblocks == public._mgr.nblocks
+    assert short.memory_usage(deep=True).equals(public.memory_usage(deep=True))
+
+
+def test_writing_to_a_frame_changes_nothing_else() -> None:
+    """Every cell can be set; neither the other columns, nor the tables, nor other frames of the payload notice."""
+    tables = frames.transcript_tables(RAW)
+    before = {name: table.to_pylist() for name, table in tables.items()}
+    first, second = frames.all_to_pandas(tables), frames.all_to_pandas(tables)
+    new = {"str": "zz", "int64": 5, "Int64": 5, "float64": 5.0, "boolean": True}
+    for df in first.values():
+        for column in df.columns if len(df) else ():
+            others = df.drop(columns=column).copy()
+            if str(df[column].dtype) in new:
+                df.loc[0, column] = new[str(df[column].dtype)]
+                assert df.loc[0, column] == new[str(df[column].dtype)]
+            pd.testing.assert_frame_equal(df.drop(columns=column), others)
+    assert {name: table.to_pylist() for name, table in tables.items()} == before
+    for name, df in frames.all_to_pandas(tables).items():
+        pd.testing.assert_frame_equal(df, second[name])
+
+
+def test_renaming_the_columns_of_one_frame_leaves_others() -> None:
+    """Frames of a table do not share their column labels."""
+    one, two = as_pandas()["words"], as_pandas()["words"]
+    one.columns.name = "mine"
+    assert two.columns.name is None
+    assert as_pandas()["words"].columns.name is None
+
+
+def test_a_frame_that_is_kept_does_not_keep_the_others() -> None:
+    """The numbers of one table are not a view of an array of all tables."""
+    tables = as_pandas()
+    chapters = tables["chapters"]
+    words = weakref.ref(tables["words"]._mgr.blocks[0])
+    base = chapters["start_ms"].array._data
+    while base.base is not None:
+        base = base.base
+    assert base.nbytes <= 8 * len(chapters)
+    del tables
+    gc.collect()
+    assert words() is None
+
+
+def test_values_are_those_of_json_and_pandas() -> None:
+    """Every column that the plain way makes from the same bytes has the same values."""
+    for seed in range(3):
+        raw = payload(200, seed=seed)
+        ours = frames.all_to_pandas(frames.transcript_tables(raw))
+        for name, theirs in with_json(raw).items():
+            for column in theirs.columns:
+                assert ours[name][column].tolist() == theirs[column].tolist(), (name, column)
+
+
+def test_tables_in_many_pieces() -> None:
+    """Tables of several payloads, one after another."""
+    raws = [payload(n, seed=n) for n in (0, 1, 50)]
+    for name in TRANSCRIPT_TABLES:
+        tables = [frames.transcript_tables(raw)[name] for raw in raws]
+        whole = frames.concat_tables(tables, name)
+        assert whole.schema.equals(TABLES[name].arrow, check_metadata=True)
+        parts = [frames.to_pandas(t, name) for t in tables if t.num_rows]
+        expected = pd.concat(parts, ignore_index=True) if parts else frames.to_pandas(tables[0], name)
+        pd.testing.assert_frame_equal(frames.to_pandas(whole, name), expected)
+
+
+def test_no_tables_are_an_empty_table() -> None:
+    """`concat_tables` of nothing has the columns of the table."""
+    assert frames.concat_tables([], "words").equals(frames.empty_table("words"))
+
+
+def test_files_that_other_tools_wrote(tmp_path: Any) -> None:
+    """Other widths, encodings and column orders are brought to the dictionary's."""
+    table = frames.transcript_tables(RAW)["words"]
+    other = table.select(table.column_names[::-1])
+    other = other.set_column(0, "channel", other["channel"].cast(pa.large_string()))
+    other = other.set_column(1, "speaker", other["speaker"].dictionary_encode())
+    other = other.set_column(4, "start_ms", other["start_ms"].cast(pa.int32()))
+    pq.write_table(other, tmp_path / "words.parquet")
+    read = pq.read_table(tmp_path / "words.parquet")
+    assert not read.schema.equals(table.schema)
+    pd.testing.assert_frame_equal(frames.to_pandas(read, "words"), frames.to_pandas(table, "words"))
+
+
+@pytest.mark.parametrize("table", [RESPONSES, STREAM, JOBS])
+def test_times_of_day_in_microseconds(table: Table) -> None:
+    """They stay exact, null is NaT."""
+    created = frames.to_pandas(sample(table, 4), table.name)["created"]
+    assert created.dtype == "datetime64[us]"
+    assert {str(t) for t in created.dropna()} == {"2026-01-02 03:04:05.678901"}
+    assert created.isna().sum() == 2
+
+
+def test_an_hour_has_an_hour() -> None:
+    """The payloads of the benchmark are what it says: an hour, about 1.8 MB, every word once in a turn."""
+    made = transcript()
+    assert 1.75e6 < len(json.dumps(made, separators=(",", ":"), ensure_ascii=False).encode()) < 1.9e6
+    assert 3500 < made["audio_duration"] < 3700
+    assert [w for t in made["utterances"] for w in t["words"]] == made["words"]
+    assert payload(50, seed=4) == payload(50, seed=4) != payload(50, seed=5)

@@ -1,0 +1,372 @@
+"""Reading is lenient: each oddity that real payloads have, in a payload of real shape."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.benchmarks.payloads import transcript
+
+from voxframe.errors import OptionError, PayloadError, PayloadWarning
+from voxframe.frames import to_pandas, transcript_tables
+from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+
+ANALYSES = ("auto_highlights_result", "content_safety_labels", "iab_categories_result")
+LISTS = ("words", "utterances", "chapters", "entities", "sentiment_analysis_results")
+
+
+def base() -> dict[str, Any]:
+    """A finished transcript with every analysis; turns repeat its words: a change to one changes both."""
+    return transcript(60, seed=5)
+
+
+def load(payload: Any) -> dict[str, pa.Table]:
+    """Its tables, where a warning is a failure."""
+    raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return transcript_tables(raw)
+
+
+def load_warned(payload: Any) -> tuple[dict[str, pa.Table], str]:
+    """Its tables, and the one warning it gives."""
+    raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    with pytest.warns(PayloadWarning) as caught:
+        tables = transcript_tables(raw)
+    assert len(caught) == 1
+    assert Path(caught[0].filename) == Path(__file__)
+    return tables, str(caught[0].message)
+
+
+def row(tables: dict[str, pa.Table], name: str = "transcripts", i: int = 0) -> dict[str, Any]:
+    """One row of a table."""
+    return tables[name].slice(i, 1).to_pylist()[0]
+
+
+def test_nothing_odd() -> None:
+    """A payload as it should be gives rows in every table but the one for words that only turns have."""
+    tables = load(base())
+    assert [name for name, table in tables.items() if table.num_rows == 0] == ["utterance_words"]
+    assert list(tables) == list(TRANSCRIPT_TABLES)
+
+
+@pytest.mark.parametrize("absent", ["missing", "null", "empty"])
+def test_arrays_and_analyses_that_are_not_there(absent: str) -> None:
+    """Missing, null and empty lists and analyses give tables without rows, with all their columns."""
+    payload = base()
+    for key in (*LISTS, *ANALYSES):
+        if absent == "missing":
+            del payload[key]
+        else:
+            payload[key] = None if absent == "null" else [] if key in LISTS else {}
+    tables = load(payload)
+    for name, table in tables.items():
+        assert table.num_rows == (1 if name == "transcripts" else 0), name
+        assert table.schema.equals(TABLES[name].arrow, check_metadata=True)
+        assert list(to_pandas(table, name).columns) == list(TABLES[name].names)
+
+
+@pytest.mark.parametrize("off", [None, {}, {"status": "unavailable", "results": [], "summary": {}}])
+def test_an_analysis_that_is_off_in_its_three_spellings(off: Any) -> None:
+    """No rows; of the third spelling the status stays."""
+    tables = load(base() | dict.fromkeys(ANALYSES, off))
+    for name in (
+        "highlights",
+        "highlight_times",
+        "content_safety",
+        "content_safety_summary",
+        "topics",
+        "topics_summary",
+    ):
+        assert tables[name].num_rows == 0
+    statuses = {row(tables)[f"{name}_status"] for name in ("auto_highlights", "content_safety", "iab_categories")}
+    assert statuses == {off["status"] if off else None}
+
+
+@pytest.mark.parametrize("empty", ["[]", '""'])
+def test_other_spellings_of_nothing(empty: str) -> None:
+    """An empty list or text where an object belongs, and an empty object where a list belongs, are nothing too."""
+    raw = f'{{"id": "a", "iab_categories_result": {empty}, "words": {{}}, "topics": {{}}, "text": "Hi."}}'.encode()
+    tables = load(raw)
+    assert tables["words"].num_rows == tables["topics"].num_rows == 0
+    assert (row(tables)["text"], row(tables)["topics"]) == ("Hi.", None)
+
+
+@pytest.mark.parametrize("number", ["42.0", '"42"', '"42.0"', "4.2e1", '" 42 "', '"+42"'])
+def test_integers_in_other_spellings(number: str) -> None:
+    """42.0, "42" and the like are 42, in a list, in the transcript and in an analysis."""
+    payload = base()
+    payload["words"][3]["start"] = payload["speakers_expected"] = "@"
+    payload["content_safety_labels"]["results"][0]["sentences_idx_start"] = "@"
+    tables = load(json.dumps(payload).replace('"@"', number).encode())
+    assert row(tables, "words", 3)["start_ms"] == 42
+    assert row(tables)["speakers_expected"] == 42
+    assert row(tables, "content_safety")["sentence_start"] == 42
+    assert tables["words"].drop_columns("start_ms").equals(load(base())["words"].drop_columns("start_ms"))
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        ("42.5", "42.5 is not an integer"),
+        ('"42.5"', "'42.5' is not an integer"),
+        ("9223372036854775808", "9223372036854775808 is not an integer of 64 bits"),
+        ("1e300", "1e+300 is not an integer of 64 bits"),
+        ("true", "true is not an integer"),
+        ('"soon"', "'soon' is not an integer"),
+        ("[42]", "a list of 1 is not an integer"),
+        ("9" * 5000, "is not an integer"),
+    ],
+)
+def test_what_is_no_integer_is_null(number: str, reason: str) -> None:
+    """The value becomes null, everything else stays, and one warning names the place and the value."""
+    payload = base()
+    payload["words"][3]["start"] = "@"
+    tables, warning = load_warned(json.dumps(payload).replace('"@"', number).encode())
+    assert "; words[3].start: " in f"; {warning.partition(': ')[2]}"
+    assert f"{reason}, read as null" in warning
+    assert len(warning) < 400
+    plain = load(base())
+    assert row(tables, "words", 3) == row(plain, "words", 3) | {"start_ms": None}
+    assert tables["sentiments"].equals(plain["sentiments"])
+
+
+def test_integers_of_64_bits_are_exact() -> None:
+    """No float comes between: 2**53 + 1 and the largest integer stay what they are."""
+    payload = base()
+    payload["words"][0]["start"] = 2**53 + 1
+    payload["words"][1]["start"] = payload["webhook_status_code"] = 2**63 - 1
+    tables = load(payload)
+    assert tables["words"]["start_ms"].to_pylist()[:2] == [2**53 + 1, 2**63 - 1]
+    assert row(tables)["webhook_status_code"] == 2**63 - 1
+
+
+def test_one_warning_for_many_places() -> None:
+    """The first places are named, the others counted."""
+    payload = base()
+    for word in payload["words"]:
+        word["end"] = 0.5
+    _, warning = load_warned(payload | {"utterances": []})
+    assert "words[0].end" in warning
+    assert warning.endswith("and 55 more")
+
+
+@pytest.mark.parametrize("bad", ["NaN", "Infinity", "-Infinity", "1e400", '"inf"', '"nan"'])
+def test_numbers_that_are_none(bad: str) -> None:
+    """NaN is null; infinity is null with a warning; the rest of the payload is as without them."""
+    payload = base()
+    payload["words"][3]["confidence"] = payload["confidence"] = "@"
+    raw = json.dumps(payload).replace('"@"', bad).encode()
+    tables = load(raw) if bad == "NaN" else load_warned(raw)[0]
+    assert row(tables, "words", 3)["confidence"] is None
+    assert row(tables)["confidence"] is None
+    assert tables["entities"].equals(load(base())["entities"])
+
+
+def test_numbers_as_text_where_a_confidence_belongs() -> None:
+    """The text "0.5" is 0.5."""
+    payload = base()
+    payload["words"][0]["confidence"] = payload["language_confidence"] = "0.5"
+    tables = load(payload)
+    assert (row(tables, "words")["confidence"], row(tables)["language_confidence"]) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(("speaker", "label"), [(1, "1"), (0, "0"), (2.5, "2.5"), (True, "true")])
+def test_a_number_as_speaker_is_its_text(speaker: Any, label: str) -> None:
+    """Speakers and channels are labels, whatever they look like."""
+    payload = base()
+    for item in (*payload["words"], *payload["utterances"], *payload["sentiment_analysis_results"]):
+        item["speaker"] = item["channel"] = speaker
+    tables = load(payload)
+    for name in ("words", "utterances", "sentiments"):
+        assert set(tables[name]["speaker"].to_pylist()) == set(tables[name]["channel"].to_pylist()) == {label}
+
+
+def test_settings_as_text() -> None:
+    """The texts "true" and "False" and 1 and 0 are what they say; anything else becomes null and is named."""
+    payload = base() | {"punctuate": "true", "format_text": "False", "disfluencies": 0, "multichannel": 1}
+    found = row(load(payload))
+    assert [found[k] for k in ("punctuate", "format_text", "disfluencies", "multichannel")] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    tables, warning = load_warned(base() | {"punctuate": "maybe"})
+    assert row(tables)["punctuate"] is None
+    assert "punctuate: 'maybe' is not true or false" in warning
+
+
+def test_what_nobody_has_heard_of() -> None:
+    """Unknown fields are ignored; unknown statuses, labels, sentiments and entity types are kept as they came."""
+    payload = base() | {"status": "dreaming", "quantum": {"words": [1]}}
+    payload["words"][0]["phonemes"] = [{"start": 1}]
+    payload["entities"][0]["entity_type"] = "starship"
+    payload["sentiment_analysis_results"][0]["sentiment"] = "MIXED"
+    payload["iab_categories_result"]["results"][0]["labels"][0]["label"] = "A>B>C>D>E"
+    payload["content_safety_labels"]["results"] = [{"labels": [{"label": "ufo"}]}]
+    tables = load(payload)
+    assert row(tables)["status"] == "dreaming"
+    assert row(tables, "entities")["entity_type"] == "starship"
+    assert row(tables, "sentiments")["sentiment"] == "MIXED"
+    assert [row(tables, "topics")[f"level_{n}"] for n in range(1, 5)] == ["A", "B", "C", "D"]
+    assert row(tables, "topics")["label"] == "A>B>C>D>E"
+    assert row(tables, "content_safety")["label"] == "ufo"
+
+
+def test_a_highlight_without_rank() -> None:
+    """The rank is null, the phrase stays."""
+    payload = base()
+    del payload["auto_highlights_result"]["results"][0]["rank"]
+    plain = load(base())["highlights"].to_pylist()
+    assert load(payload)["highlights"].to_pylist() == [plain[0] | {"rank": None}, *plain[1:]]
+
+
+def test_of_duplicate_keys_the_last_counts() -> None:
+    """As in Python's json, at every depth, also where only the last value can be read."""
+    raw = json.dumps(base()).replace('"text": "', '"text": "no", "text": "')
+    assert load(raw.encode())["words"].equals(load(base())["words"])
+    tables = load(b'{"id": 5, "id": "a", "words": 7, "words": [{"text": [], "text": "Hi", "start": 1, "start": 2}]}')
+    assert (row(tables, "words")["text"], row(tables, "words")["start_ms"]) == ("Hi", 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark(encoding: str) -> None:
+    """A mark at the beginning is not part of the payload."""
+    text = json.dumps(base(), ensure_ascii=False)
+    plain = load(text.encode())
+    marked = load(text.encode(encoding))
+    assert all(marked[name].equals(plain[name]) for name in plain)
+
+
+def test_invalid_utf8() -> None:
+    """Bytes that are no text become the replacement character, with a warning; the rest is as it was."""
+    raw = json.dumps(base() | {"summary": "caf@"}).encode().replace(b"caf@", b"caf\xe9")
+    tables, warning = load_warned(raw)
+    assert row(tables)["summary"] == "caf\ufffd"
+    assert "not UTF-8" in warning
+    assert tables["words"].equals(load(base())["words"])
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\ude00", "\\ud83d\\u0041"])
+def test_half_a_surrogate_pair(half: str) -> None:
+    """It becomes the replacement character, with a warning; whole pairs stay."""
+    payload = base()
+    payload["words"][0]["text"] = "@ \U0001f600"
+    tables, warning = load_warned(json.dumps(payload | {"utterances": []}).replace("@", half).encode())
+    assert row(tables, "words")["text"] == "\ufffd" + ("A" if half.endswith("41") else "") + " \U0001f600"
+    assert "words[0].text" in warning
+
+
+def test_objects_where_lists_belong() -> None:
+    """An object with something in it is named and read as no list."""
+    tables, warning = load_warned(base() | {"chapters": {"0": {"gist": "x"}}})
+    assert tables["chapters"].num_rows == 0
+    assert "chapters: an object of 1 is not a list" in warning
+
+
+def test_elements_that_are_no_objects() -> None:
+    """A null or a number among the words keeps its place, so that positions still count all of them."""
+    payload = base()
+    payload["words"][1] = None
+    assert row(load(payload), "words", 1)["text"] is None
+    payload["words"][1] = 7
+    tables, warning = load_warned(payload)
+    assert tables["words"].num_rows == 60
+    assert row(tables, "words", 2)["text"] == payload["words"][2]["text"]
+    assert "words[1]: 7 is not an object" in warning
+
+
+@pytest.mark.parametrize("identifier", ["TRANSCRIPT_ID", "../../etc/passwd", "", "ü 1", "6d0e5c2c-98bf-4b4e-9b3b"])
+def test_ids_that_are_no_uuid(identifier: str) -> None:
+    """An identifier is any text, in every table."""
+    tables = load(base() | {"id": identifier})
+    assert {i for table in tables.values() for i in table["transcript_id"].to_pylist()} == {identifier}
+
+
+def test_an_id_may_be_missing_or_given() -> None:
+    """Without one the column is null; one that is given takes its place in every row."""
+    payload = base()
+    assert row(load(payload))["transcript_id"] == payload["id"]
+    del payload["id"]
+    assert row(load(payload))["transcript_id"] is None
+    raw = json.dumps(payload).encode()
+    tables = transcript_tables(raw, transcript_id="mine")
+    assert {i for table in tables.values() for i in table["transcript_id"].to_pylist()} == {"mine"}
+
+
+def test_a_failed_transcript_and_an_error_object() -> None:
+    """A failure is a row with its reason, not an exception."""
+    failed = row(load({"status": "error", "audio_url": "https://foo.bar", "error": "Audio duration is too short."}))
+    assert (failed["status"], failed["error"]) == ("error", "Audio duration is too short.")
+    assert row(load({"error": "Authentication error"}))["error"] == "Authentication error"
+
+
+def test_an_analysis_alone() -> None:
+    """An object with nothing but one result loads as what it is."""
+    tables = load({"chapters": base()["chapters"]})
+    assert tables["chapters"].num_rows == len(base()["chapters"])
+    assert row(tables) == dict.fromkeys(TABLES["transcripts"].names)
+
+
+def test_custom_spelling_is_kept_as_json() -> None:
+    """Whatever is in it comes back from the column."""
+    spelling = [{"from": ["di carlo", "dé"], "to": "DiCarlo"}, {"odd": [1, 2**70, 0.5, None]}]
+    assert json.loads(row(load(base() | {"custom_spelling": spelling}))["custom_spelling"]) == spelling
+    tables, _ = load_warned(base() | {"custom_spelling": spelling, "punctuate": "maybe"})
+    assert json.loads(row(tables)["custom_spelling"]) == spelling
+    assert row(load(base() | {"custom_spelling": None}))["custom_spelling"] is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        (b"<!DOCTYPE html><p>502", "web page"),
+        (json.dumps(base()).encode()[:-5000], "cut short after"),
+        (b'{"id": "a"', "cut short after 10 characters"),
+        (json.dumps(base()).encode() + b'{"id": 1}', "goes on after its end"),
+        (b"{'id': 1}", "not JSON"),
+        (b'{"id": 1,}', "not JSON"),
+        (b"[" * 200000, "nested too deeply"),
+        (b'{"x":' + b"[" * 200000 + b"]" * 200000 + b"}", "nested too deeply"),
+        (b"[]", "not a list of 0"),
+        (b'[{"id": "a"}]', "not a list of 1"),
+        (b"null", "not null"),
+        (b"42", "not a number"),
+        (b'"text"', "not a text"),
+    ],
+)
+def test_what_cannot_be_read(raw: bytes, reason: str) -> None:
+    """The error says what is wrong and what to do."""
+    with pytest.raises(PayloadError, match=reason) as e:
+        transcript_tables(raw)
+    assert "fetch it again" in str(e.value)
+    assert isinstance(e.value, ValueError)
+    assert len(str(e.value)) < 300
+
+
+def test_only_what_is_asked_for() -> None:
+    """`only` gives the same tables as all, and those alone; an unknown name is an error that lists the known."""
+    raw = json.dumps(base()).encode()
+    everything = transcript_tables(raw)
+    for name in TRANSCRIPT_TABLES:
+        found = transcript_tables(raw, (name,))
+        assert list(found) == [name]
+        assert found[name].equals(everything[name])
+    assert list(transcript_tables(raw, {"topics", "words"})) == ["words", "topics"]
+    with pytest.raises(OptionError, match=r"no table wrods.*words"):
+        transcript_tables(raw, ("wrods",))
+
+
+def test_a_part_that_is_not_asked_for_is_not_judged() -> None:
+    """A bad value in another table gives no warning."""
+    payload = base() | {"speakers_expected": "many"}
+    raw = json.dumps(payload).encode()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert transcript_tables(raw, ("words",))["words"].num_rows == 60

@@ -1,0 +1,162 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxframe.frames import transcript_tables
+
+FIELDS = {"text": "text", "start_ms": "start", "end_ms": "end", "confidence": "confidence", "speaker": "speaker"}
+WORDS = [
+    {"text": "Good", "start": 27850, "end": 28262, "confidence": 0.99667, "speaker": "A"},
+    {"text": "morning.", "start": 28316, "end": 28840, "confidence": 0.99742, "speaker": "A"},
+    {"text": "So", "start": 29290, "end": 29582, "confidence": 0.94736, "speaker": "B"},
+    {"text": "what", "start": 29636, "end": 29774, "confidence": 0.99974, "speaker": "B"},
+    {"text": "is", "start": 29812, "end": 29998, "confidence": 0.98, "speaker": "B"},
+]
+
+
+def turn(words: list[dict[str, Any]] | None, **fields: Any) -> dict[str, Any]:
+    """An utterance of some words."""
+    return {"text": " ".join(w["text"] for w in words or []), "speaker": "A", **fields, "words": words}
+
+
+def tables_of(words: Any, turns: Any, **how: Any) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the three tables about words."""
+    raw = json.dumps({"id": "t", "words": words, "utterances": turns}, **how).encode()
+    return {
+        name: t.to_pylist() for name, t in transcript_tables(raw, ("words", "utterances", "utterance_words")).items()
+    }
+
+
+STYLES = [{"separators": (",", ":")}, {}, {"indent": 1}, {"indent": 4, "sort_keys": True}]
+
+
+@pytest.mark.parametrize("style", STYLES, ids=["compact", "spaced", "indented", "sorted"])
+def test_turns_that_repeat_the_words_are_slices_of_them(style: dict[str, Any]) -> None:
+    """However the JSON is written, repeated words are kept once and both tables point at each other."""
+    found = tables_of(WORDS, [turn(WORDS[:2]), turn(WORDS[2:])], **style)
+    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 2), (2, 3)]
+    assert [w["utterance_idx"] for w in found["words"]] == [0, 0, 1, 1, 1]
+    assert found["utterance_words"] == []
+
+
+@pytest.mark.parametrize("field", ["text", "start", "end", "confidence", "speaker", "channel"])
+def test_a_turn_that_differs_in_any_field_keeps_its_words(field: str) -> None:
+    """One other value in one word: the words of that turn are in utterance_words, and nothing points at `words`."""
+    other = {**WORDS[3], field: 29700 if field in {"start", "end"} else 0.5 if field == "confidence" else "C"}
+    found = tables_of(WORDS, [turn(WORDS[:2]), turn([WORDS[2], other, WORDS[4]])])
+    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 2), (None, 3)]
+    assert [w["utterance_idx"] for w in found["words"]] == [0, 0, None, None, None]
+    own = found["utterance_words"]
+    assert [(w["utterance_idx"], w["word_idx"], w["text"]) for w in own] == [
+        (1, 0, "So"),
+        (1, 1, other["text"]),
+        (1, 2, "is"),
+    ]
+    assert own[1][{"start": "start_ms", "end": "end_ms"}.get(field, field)] == other[field]
+
+
+def test_words_without_speakers_do_not_stand_for_turns_with_them() -> None:
+    """A null is not the label: the labelled copies are kept."""
+    found = tables_of([{**w, "speaker": None} for w in WORDS], [turn(WORDS[:2]), turn(WORDS[2:])])
+    assert [u["word_start"] for u in found["utterances"]] == [None, None]
+    assert [w["speaker"] for w in found["utterance_words"]] == ["A", "A", "B", "B", "B"]
+    assert [w["speaker"] for w in found["words"]] == [None] * 5
+
+
+def test_channels_transcribed_apart() -> None:
+    """Words of two channels alternate in `words`, so turns are no slices of it and keep their own."""
+    words = [{**w, "channel": "12121"[i], "speaker": "12121"[i]} for i, w in enumerate(WORDS)]
+    found = tables_of(words, [turn(words[0::2], channel="1"), turn(words[1::2], channel="2")])
+    assert [u["word_start"] for u in found["utterances"]] == [None, None]
+    assert [(w["channel"], w["text"]) for w in found["utterance_words"]] == [
+        ("1", "Good"),
+        ("1", "So"),
+        ("1", "is"),
+        ("2", "morning."),
+        ("2", "what"),
+    ]
+    assert [u["channel"] for u in found["utterances"]] == ["1", "2"]
+
+
+def test_turns_may_leave_words_out_and_come_in_any_order() -> None:
+    """A turn is found wherever its words stand; a word in no turn has none."""
+    found = tables_of(WORDS, [turn(WORDS[3:]), turn(WORDS[:2])])
+    assert [u["word_start"] for u in found["utterances"]] == [3, 0]
+    assert [w["utterance_idx"] for w in found["words"]] == [1, 1, None, 0, 0]
+
+
+def test_a_word_is_in_one_turn_only() -> None:
+    """Of two turns with the same words the second keeps its own copy."""
+    found = tables_of(WORDS, [turn(WORDS[:2]), turn(WORDS[:2]), turn(WORDS[1:3])])
+    assert [u["word_start"] for u in found["utterances"]] == [0, None, None]
+    assert [(w["utterance_idx"], w["text"]) for w in found["utterance_words"]] == [
+        (1, "Good"),
+        (1, "morning."),
+        (2, "morning."),
+        (2, "So"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "count"), [(None, None), ([], 0), ({}, None)], ids=["null", "empty list", "empty object"]
+)
+def test_a_turn_without_words(words: Any, count: int | None) -> None:
+    """It has no slice, and a number of words only where it has a list."""
+    found = tables_of(WORDS, [turn(WORDS), {**turn([]), "words": words}])
+    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 5), (None, count)]
+
+
+def test_text_that_looks_like_json() -> None:
+    """Braces and quotes inside words do not confuse where one word ends and the next begins."""
+    words = [{**w, "text": text} for w, text in zip(WORDS, ['},{"', "{", '"start":', "\\", "]"], strict=True)]
+    found = tables_of(words, [turn(words[:3]), turn(words[3:])], separators=(",", ":"))
+    assert [w["text"] for w in found["words"]] == ['},{"', "{", '"start":', "\\", "]"]
+    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 3), (3, 2)]
+
+
+word = st.fixed_dictionaries(
+    {"start": st.integers(0, 3), "end": st.integers(0, 3)},
+    optional={
+        "text": st.sampled_from(["a", "b", "{", None]),
+        "speaker": st.sampled_from(["A", None]),
+        "confidence": st.sampled_from([0, 0.5, None]),
+    },
+)
+
+
+@st.composite
+def spoken(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
+    """Words, many of them alike, and turns that are mostly runs of them."""
+    words = draw(st.lists(word, max_size=10))
+    cuts = sorted(draw(st.lists(st.integers(0, len(words)), max_size=4)))
+    parts = [words[a:b] for a, b in zip([0, *cuts], [*cuts, len(words)], strict=True)]
+    parts = draw(st.permutations(parts)) if draw(st.booleans()) else parts
+    return words, [*parts, *draw(st.lists(st.lists(word, max_size=3), max_size=1))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(spoken(), st.sampled_from(STYLES))
+def test_no_word_is_lost(said: tuple[list[Any], list[Any]], style: dict[str, Any]) -> None:
+    """From the three tables, the words of every turn come back as they were, whichever table holds them."""
+    words, parts = said
+    found = tables_of(words, [{"words": part} for part in parts], **style)
+
+    def plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{wire: row[name] for name, wire in FIELDS.items()} for row in rows]
+
+    assert plain(found["words"]) == [{wire: w.get(wire) for wire in FIELDS.values()} for w in words]
+    for i, (part, row) in enumerate(zip(parts, found["utterances"], strict=True)):
+        expected = [{wire: w.get(wire) for wire in FIELDS.values()} for w in part]
+        own = [w for w in found["utterance_words"] if w["utterance_idx"] == i]
+        assert row["word_count"] == len(part)
+        if row["word_start"] is None:
+            assert plain(own) == expected
+            assert [w["word_idx"] for w in own] == list(range(len(part)))
+        else:
+            run = found["words"][row["word_start"] : row["word_start"] + row["word_count"]]
+            assert plain(run) == expected
+            assert own == []
+            assert {w["utterance_idx"] for w in run} == {i}

@@ -1,0 +1,177 @@
+"""The fast way and the tolerant way give the same tables for everything that both accept."""
+
+import contextlib
+import json
+import warnings
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from tests.benchmarks.payloads import payload
+
+from voxframe.errors import PayloadError
+from voxframe.frames import tables, transcript_tables
+from voxframe.frames.shape import Shape, shape
+from voxframe.schema import TABLES, TRANSCRIPT_TABLES, Column
+
+SHAPE = shape(frozenset(TRANSCRIPT_TABLES))
+
+NUMBERS = """0 1 42 -7 42.0 42.5 -0 -0.0 0.1 0.97465 1e3 1E3 4.2e1 1e-7 5e-324 1.7976931348623157e308 1e400 -1e400
+    2147483648 4294967296.0 9007199254740992 9007199254740993 9007199254740993.0 9223372036854775807
+    -9223372036854775808 9223372036854775808 18446744073709551616 123456789012345678901234567890""".split()
+TEXTS = [
+    "", "a", "Smoke", "é", "\\u00e9", "\\ud83d\\ude00", "😀", "\\ud800", "\\ud800x", "{", "},{", "a\\\\",
+    '\\"start\\":', "\\u0000", "NaN", "nan", "inf", "-Infinity", "1e400", " 42", "42 ", "+42", "4_2", "0x10", "42",
+    "42.0", "42.5", ".5", "5.", "1e3", "true", "False", "null", "A", "A>B>C>D>E", "\u0661", "9007199254740993",
+    "9223372036854775808",
+]  # fmt: skip
+OTHERS = ["null", "true", "false", "[]", "{}", "[null]", "[1]", '{"a":1}', "NaN", "Infinity", "-Infinity"]
+
+numbers = st.sampled_from(NUMBERS) | st.integers().map(str) | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=8).map(lambda s: json.dumps(s, ensure_ascii=False))
+texts = st.sampled_from(TEXTS).map(lambda s: f'"{s}"') | plain
+odd = st.sampled_from(OTHERS) | numbers | texts
+
+
+def mostly(usual: st.SearchStrategy[str], rare: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """One in thirty the rare kind: a document has many values, and one that is odd sends all of it the tolerant way."""
+    return st.integers(0, 29).flatmap(lambda n: rare if n == 17 else usual)
+
+
+def fitting(column: Column) -> st.SearchStrategy[str]:
+    """JSON that fits a column."""
+    kinds = {
+        pa.int64(): st.integers(-5, 90000).map(str),
+        pa.float64(): st.floats(allow_nan=False, allow_infinity=False).map(repr)
+        | st.sampled_from(["1", "0", "-0.0", "1e3"]),
+        pa.bool_(): st.sampled_from(["true", "false"]),
+    }
+    return kinds.get(column.type, plain) | st.just("null")
+
+
+def members(names: list[str], values: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[str]:
+    """An object with some of the names, now and then twice, or spelled with an escape, or unknown."""
+    member = st.sampled_from(names).flatmap(
+        lambda name: st.tuples(st.sampled_from([name, name, name, f"\\u{ord(name[0]):04x}{name[1:]}"]), values[name])
+    )
+    unknown = st.tuples(st.sampled_from(["zz", "Text", "starts", 'x\\"start']), odd)
+    spaced = st.sampled_from(["%s:%s", "%s: %s", " %s :\n%s"])
+    each = st.tuples(spaced, st.one_of([member] * 6 + [unknown])).map(lambda m: m[0] % (f'"{m[1][0]}"', m[1][1]))
+    return st.lists(each, max_size=8).map(lambda parts: "{" + ",".join(parts) + "}")
+
+
+def document(node: Shape, depth: int = 0) -> st.SearchStrategy[str]:
+    """JSON of about a shape: mostly fitting, here and there not."""
+    if isinstance(node, Column):
+        return mostly(fitting(node), odd)
+    if "[]" in node:
+        items = st.lists(document(node["[]"], depth + 1), max_size=4)
+        return mostly(items.map(lambda i: f"[{','.join(i)}]"), st.sampled_from(OTHERS))
+    if "*" in node:
+        pairs = st.lists(st.tuples(texts, document(node["*"], depth + 1)), max_size=3)
+        return mostly(pairs.map(lambda p: "{" + ",".join(f"{k}:{v}" for k, v in p) + "}"), st.sampled_from(OTHERS))
+    values = {key: st.deferred(lambda child=child: document(child, depth + 1)) for key, child in node.items()}
+    return mostly(members(list(node), values), st.sampled_from(OTHERS) if depth else st.just("{}"))
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> str:
+    """Words, and turns that repeat them: byte for byte, differently spelled, changed, left out, out of order."""
+    words = draw(st.lists(document(SHAPE["words"]["[]"]), max_size=8))
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if draw(st.booleans()):
+            parts.append([])
+        change = draw(st.integers(0, 40))
+        parts[-1] += {0: [], 1: [word, word], 2: [word.replace("{", "{ ", 1)], 3: ['{"text":"x"}'], 4: ["{}"]}.get(
+            change, [word]
+        )
+    if draw(st.integers(0, 9)) == 0:
+        parts = draw(st.permutations(parts))
+    between = draw(st.sampled_from([",", ", ", ",\n  "]))
+    lists = [f"[{between.join(part)}]" for part in parts]
+    lists += draw(st.lists(st.sampled_from([*OTHERS, "[ ]", "1", '"a"']), max_size=1))
+    spoken = ",".join('{"words":' + part + "}" for part in lists)
+    return '{"words":[' + draw(st.sampled_from([",", between])).join(words) + '],"utterances":[' + spoken + "]}"
+
+
+class LeftToTheOtherError(Exception):
+    """The fast way refused."""
+
+
+def without(way: str, error: Exception, raw: bytes) -> dict[str, pa.Table]:
+    """Tables where one way raises instead of working."""
+
+    def refuse(*_: Any) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, way, refuse)
+        return transcript_tables(raw)
+
+
+def check(raw: bytes) -> None:
+    """Compare what the two ways make of some bytes."""
+    fast = tolerant = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(LeftToTheOtherError):
+            fast = without("_tolerant", LeftToTheOtherError(), raw)
+        with contextlib.suppress(PayloadError):
+            tolerant = without("_fast", tables.Refused(), raw)
+    assert tolerant is not None or fast is None, "only the fast way reads this"
+    for name, table in (tolerant or {}).items():
+        table.validate(full=True)
+        assert table.schema.equals(TABLES[name].arrow, check_metadata=True)
+        if fast is not None:
+            assert fast[name].equals(table), name
+
+
+LISTS = {
+    key: SHAPE[key] for key in ("words", "utterances", "entities", "content_safety_labels", "iab_categories_result")
+}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(document(SHAPE) | document(LISTS) | turns())
+@example('{"words":[{"start":42.5}]}')
+@example('{"words":[{"start":9007199254740993}]}')
+@example('{"words":[{"start":"NaN"}]}')
+@example('{"words":[{"confidence":"inf"}]}')
+@example('{"words":[{"confidence":1e400}]}')
+@example('{"words":[null]}')
+@example('{"words":[{"text":"},{"}],"utterances":[{"words":[{"text":"},{"}]}]}')
+@example(
+    '{"words":[{"text":"a"},{"text":"b"}],"utterances":[{"words":[{"text":"a"}]},{"words":[]},{"words":[{"text":"b"}]}]}'
+)
+@example('{"entities":[{"start":"42"}],"custom_spelling":[1e400]}')
+@example(
+    '{"iab_categories_result":{"results":[{"labels":[null],"timestamp":null},{"labels":null}],"summary":{"a>b":1}}}'
+)
+def test_two_ways_one_result(text: str) -> None:
+    """Any document near the shape of a transcript: same tables, or the fast way leaves it to the tolerant way."""
+    check(text.encode("utf-8", "surrogatepass"))
+
+
+REAL = payload(40, seed=3)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, len(REAL) - 1), st.integers(0, 40), st.binary(max_size=6))
+def test_a_damaged_payload(start: int, length: int, replacement: bytes) -> None:
+    """A real-shaped payload with some bytes replaced: same tables, or an error that says the payload cannot be read."""
+    check(REAL[:start] + replacement + REAL[start + length :])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.sampled_from([b"[" * 10**5, b'{"a":' * 10**5])
+)
+def test_any_bytes(raw: bytes) -> None:
+    """Bytes that are no payload give a PayloadError and nothing else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(PayloadError):
+            assert list(transcript_tables(raw)) == list(TRANSCRIPT_TABLES)
