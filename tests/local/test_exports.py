@@ -17,7 +17,9 @@ def finished(service, payload_folder):
     places = Places(service.data_dir)
     jobs = Jobs(places.database)
     job = jobs.add({"audio_url": "http://192.0.2.1/a.mp3"}, None, "nobody", places.job)
-    jobs.database.connection.execute("UPDATE jobs SET status = 'completed', completed = created WHERE id = ?", (job.id,))
+    jobs.database.connection.execute(
+        "UPDATE jobs SET status = 'completed', completed = created WHERE id = ?", (job.id,)
+    )
     jobs.close()
     fields = ("text", "words", "confidence", "audio_duration")
     places.result(job.id).write_bytes(orjson.dumps({name: example[name] for name in fields}))

@@ -80,8 +80,8 @@ def _answer(item: object) -> Mapping[str, Any]:
         answer = None
     if not isinstance(answer, Mapping) or "response" not in answer:
         raise PayloadError(
-            f"{type(item).__name__} is no answer of a language model: it has no 'response'. Pass what client.summarize, "
-            "ask, task, action_items or llm_response gave, or its JSON"
+            f"{type(item).__name__} is no answer of a language model: it has no 'response'. Pass what "
+            "client.summarize, ask, task, action_items or llm_response gave, or its JSON"
         )
     return answer
 
