@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
-import numpy as np
 import orjson
 
 from voxframe.local import engines
@@ -58,57 +57,73 @@ class Listener:
         live = getattr(self._engine, "live", None) if partials else None
         self._live = live() if live is not None else None
         self._utterances = Utterances(SILENCE_MS)
-        self._following: int | None = None  # first sample of the utterance that `_live` follows
+        self._decoded: list[tuple[Stretch, list[Word]]] = []  # of the utterance under way
+        self._following: int | None = None  # first sample of the stretch that `_live` follows
         self._followed = 0  # its samples that `_live` has heard
-        self._shown: list[str] = []  # words of its last partial
-        self._shown_at = 0  # samples of it that had been heard then
+        self._shown: list[str] = []  # words of the last partial of this utterance
+        self._shown_at = 0  # where it ended
 
     def take(self, kind: bytes, data: bytes) -> Iterator[dict[str, Any]]:
         """Messages that a record leads to."""
         if kind == AUDIO:
-            yield from self._finals(self._utterances.feed(self._incoming.samples(data)))
+            yield from self._hear(self._utterances.feed(self._incoming.samples(data)))
             yield from self._partial()
         elif kind == SILENCE:
             self._utterances.silence_ms = int(data)
         elif kind == END_UTTERANCE:
-            yield from self._finals(self._utterances.end(), asked_for=True)
+            yield from self._hear(self._utterances.end(), asked_for=True)
         elif kind == TERMINATE:
-            yield from self._finals(self._utterances.feed(self._incoming.rest()))
-            yield from self._finals(self._utterances.finish())
+            yield from self._hear(self._utterances.feed(self._incoming.rest()))
+            yield from self._hear(self._utterances.finish())
 
-    def _finals(self, stretches: Iterator[Stretch], *, asked_for: bool = False) -> Iterator[dict[str, Any]]:
+    def _hear(self, stretches: Iterator[Stretch | None], *, asked_for: bool = False) -> Iterator[dict[str, Any]]:
         for stretch in stretches:
-            words = _words(stretch, self._engine.transcribe(stretch.samples))
-            find_sentence_ends(words)
-            words = without_filled_pauses(words)
-            for sentence in sentences_of(words):
-                add_capitals(sentence)
-                add_mark(sentence)
+            if stretch is not None:
+                self._decoded.append((stretch, _words(stretch, self._engine.transcribe(stretch.samples))))
+                self._leave()
+                continue
+            words = self._shaped()
             # Noise that no word was found in is not worth a message, unless somebody waits for one.
             if words or asked_for or self._shown:
-                yield _message("FinalTranscript", stretch, words) | {"punctuated": True, "text_formatted": True}
-            self._leave()
+                first, last = self._decoded[0][0].start, _end(self._decoded[-1][0])
+                yield _message("FinalTranscript", first, last, words) | {"punctuated": True, "text_formatted": True}
+            self._decoded, self._shown, self._shown_at = [], [], 0
+
+    def _shaped(self) -> list[Word]:
+        """The words of the utterance, written as people do."""
+        words = [word for _, heard in self._decoded for word in heard]
+        if not words:
+            return []
+        find_sentence_ends(words)
+        words = without_filled_pauses(words)
+        for sentence in sentences_of(words):
+            add_capitals(sentence)
+            add_mark(sentence)
+        return words
 
     def _partial(self) -> Iterator[dict[str, Any]]:
-        utterance = self._utterances.under_way if self._live is not None else None
-        if utterance is None:
+        """The words of the utterance so far: of the stretches that are decoded, and what is followed of the next."""
+        stretch = self._utterances.speaking if self._live is not None else None
+        if stretch is None:
             return
         assert self._live is not None
-        if self._following != utterance.start:
+        if self._following != stretch.start:
             self._leave()
-            self._following = utterance.start
-        words = _words(utterance, self._live.hear(utterance.samples[self._followed :]))
-        self._followed = len(utterance.samples)
+            self._following = stretch.start
+        words = [word for _, heard in self._decoded for word in heard]
+        words += _words(stretch, self._live.hear(stretch.samples[self._followed :]))
+        self._followed = len(stretch.samples)
         texts = [word.text for word in words]
-        if texts and texts != self._shown and self._followed - self._shown_at >= _PARTIAL_MS * RATE // 1000:
-            self._shown, self._shown_at = texts, self._followed
-            yield _message("PartialTranscript", utterance, words)
+        if texts and texts != self._shown and _end(stretch) - self._shown_at >= _PARTIAL_MS * RATE // 1000:
+            self._shown, self._shown_at = texts, _end(stretch)
+            first = self._decoded[0][0].start if self._decoded else stretch.start
+            yield _message("PartialTranscript", first, _end(stretch), words)
 
     def _leave(self) -> None:
-        """The utterance that partials were about is over."""
+        """The stretch that is followed is over."""
         if self._live is not None and self._following is not None:
             self._live.end()
-        self._following, self._followed, self._shown, self._shown_at = None, 0, [], 0
+        self._following, self._followed = None, 0
 
 
 def _words(stretch: Stretch, heard: Sequence[Heard]) -> list[Word]:
@@ -116,13 +131,17 @@ def _words(stretch: Stretch, heard: Sequence[Heard]) -> list[Word]:
     return [Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in heard]
 
 
-def _message(kind: str, stretch: Stretch, words: Sequence[Word]) -> dict[str, Any]:
+def _end(stretch: Stretch) -> int:
+    return stretch.start + len(stretch.samples)
+
+
+def _message(kind: str, first: int, last: int, words: Sequence[Word]) -> dict[str, Any]:
     confidences = [word.confidence for word in words]
     return {
         "message_type": kind,
-        "audio_start": stretch.start * 1000 // RATE,
-        "audio_end": (stretch.start + len(stretch.samples)) * 1000 // RATE,
-        "confidence": round(float(np.mean(confidences)), 5) if confidences else 0.0,
+        "audio_start": first * 1000 // RATE,
+        "audio_end": last * 1000 // RATE,
+        "confidence": round(sum(confidences) / len(confidences), 5) if confidences else 0.0,
         "text": " ".join(word.text for word in words),
         "words": [
             {"start": word.start, "end": word.end, "confidence": round(word.confidence, 5), "text": word.text}

@@ -1,0 +1,314 @@
+import base64
+import contextlib
+import json
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import psutil
+import pytest
+import uvicorn
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from voxframe.errors import STREAM_ERRORS
+from voxframe.local.app import make_app
+from voxframe.local.places import Places
+from voxframe.local.realtime import Limits
+from voxframe.local.tokens import Tokens
+
+KEY = "a-key-for-tests"
+SECOND = bytes(32_000)
+
+
+def open_stream(
+    base_url: str, *, key: str | None = KEY, headers: dict[str, str] | None = None, **query: Any
+) -> ClientConnection:
+    query = {name: value for name, value in ({"sample_rate": 16_000} | query).items() if value is not None}
+    return connect(
+        f"{base_url.replace('http', 'ws', 1)}/v2/realtime/ws?{urlencode(query)}",
+        additional_headers=({"Authorization": key} if key else {}) | (headers or {}),
+        proxy=None,
+    )
+
+
+def rest(stream: ClientConnection) -> tuple[list[dict[str, Any]], int | None]:
+    """All messages until the connection closes, and its close code."""
+    messages = []
+    try:
+        while True:
+            messages.append(json.loads(stream.recv(60)))
+    except ConnectionClosed:
+        return messages, stream.close_code
+
+
+def kinds(messages: list[dict[str, Any]]) -> list[str | None]:
+    return [message.get("message_type") for message in messages]
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts services in this process, with limits short enough to be waited for."""
+    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
+
+    def start(**limits: float) -> str:
+        app = make_app(Places(tmp_path / f"data{len(servers)}"), KEY, stream_limits=Limits(**limits))
+        config = uvicorn.Config(app, port=0, ws="websockets-sansio", log_config=None, timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+
+    yield start
+    for server, thread in servers:
+        server.should_exit = True
+        thread.join(20)
+
+
+def test_the_messages_come_in_the_interfaces_order(service: Any) -> None:
+    """A session begins, is terminated, says how much audio came, and ends; then the connection closes."""
+    with open_stream(service.url, enable_extra_session_information="True") as stream:
+        stream.send(json.dumps({"end_utterance_silence_threshold": 300}))
+        stream.send(SECOND)
+        stream.send(json.dumps({"audio_data": base64.b64encode(SECOND[:16_000]).decode()}))
+        stream.send(json.dumps({"terminate_session": True}))
+        messages, code = rest(stream)
+    assert kinds(messages) == ["SessionBegins", "SessionInformation", "SessionTerminated"]
+    assert uuid.UUID(messages[0]["session_id"]).version == 4
+    assert datetime.fromisoformat(messages[0]["expires_at"]).tzinfo is None
+    assert messages[1]["audio_duration_seconds"] == 1.5
+    assert code == 1000
+
+
+def test_information_comes_only_where_it_was_asked_for(service: Any) -> None:
+    """Without the parameter there is none."""
+    with open_stream(service.url) as stream:
+        stream.send(json.dumps({"terminate_session": True}))
+        messages, code = rest(stream)
+    assert (kinds(messages), code) == (["SessionBegins", "SessionTerminated"], 1000)
+
+
+REFUSED = {
+    "no sample rate": ({"sample_rate": None}, 4000),
+    "no number": ({"sample_rate": "fast"}, 4000),
+    "a rate too low": ({"sample_rate": 7999}, 4000),
+    "a rate too high": ({"sample_rate": 48_001}, 4000),
+    "no key": ({"key": None}, 4001),
+    "a wrong key": ({"key": "wrong"}, 4001),
+    "a wrong token": ({"key": None, "token": "wrong"}, 4001),
+    "an unknown encoding": ({"encoding": "opus"}, 4101),
+    "a word boost that is no JSON": ({"word_boost": "Ilse"}, 4104),
+    "a word boost of numbers": ({"word_boost": "[1]"}, 4104),
+    "a word boost too long": ({"word_boost": json.dumps(["a" * 2500])}, 4104),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_parameter_ends_with_its_code(service: Any, case: str) -> None:
+    """What is wrong with the connection is said in words, then by the close code; no session begins."""
+    how, expected = REFUSED[case]
+    with open_stream(service.url, **how) as stream:
+        messages, code = rest(stream)
+    assert code == expected
+    assert list(messages[0]) == ["error"]
+    assert len(messages) == 1
+
+
+MISSENT: dict[str, tuple[Any, int]] = {
+    "too short": (bytes(3198), 4032),
+    "too long": (bytes(64_004), 4033),
+    "half a sample": (bytes(6401), 4034),
+    "no base64": (json.dumps({"audio_data": "***"}), 4034),
+    "no JSON": ("{terminate", 4100),
+    "no object": ("[1]", 4101),
+    "nothing known": ('{"pause": true}', 4101),
+    "terminate that is not true": ('{"terminate_session": "yes"}', 4101),
+    "too much silence": ('{"end_utterance_silence_threshold": 20001}', 4101),
+}
+
+
+@pytest.mark.parametrize("case", MISSENT)
+def test_a_wrong_message_ends_with_its_code(service: Any, case: str) -> None:
+    """What is wrong with a message is said in words, then by the close code."""
+    sent, expected = MISSENT[case]
+    with open_stream(service.url) as stream:
+        stream.send(sent)
+        messages, code = rest(stream)
+    assert code == expected
+    assert kinds(messages) == ["SessionBegins", None]
+    assert messages[1]["error"]
+
+
+@pytest.mark.parametrize("length", [3200, 64_000])
+def test_the_shortest_and_the_longest_message_are_taken(service: Any, length: int) -> None:
+    """100 ms and 2000 ms are inside the limits."""
+    with open_stream(service.url) as stream:
+        stream.send(bytes(length))
+        stream.send('{"terminate_session": true}')
+        assert rest(stream)[1] == 1000
+
+
+def test_a_session_that_idles_is_closed(limited: Any) -> None:
+    """Where nothing comes for too long, the session ends."""
+    with open_stream(limited(idle_s=0.5)) as stream:
+        messages, code = rest(stream)
+    assert code == 4031
+    assert kinds(messages) == ["SessionBegins", None]
+
+
+def test_a_session_lasts_only_so_long(limited: Any) -> None:
+    """A session expires although audio comes."""
+    with open_stream(limited(session_s=1.0)) as stream, contextlib.suppress(ConnectionClosed):
+        while True:
+            stream.send(SECOND[:6400])
+            time.sleep(0.2)
+    assert stream.close_code == 4008
+
+
+def test_audio_that_comes_too_fast_is_refused(limited: Any) -> None:
+    """More audio than time has passed is taken up to a limit."""
+    with open_stream(limited(ahead_s=3.0)) as stream, contextlib.suppress(ConnectionClosed):
+        for _ in range(100):
+            stream.send(SECOND)
+    assert rest(stream)[1] == 4029
+
+
+def test_sessions_are_bounded(limited: Any) -> None:
+    """One session more than there may be is refused; when one has ended, another is taken."""
+    url = limited(sessions=1)
+    with open_stream(url) as first:
+        assert json.loads(first.recv(20))["message_type"] == "SessionBegins"
+        with open_stream(url) as second:
+            assert rest(second)[1] == 4102
+        first.send('{"terminate_session": true}')
+        rest(first)
+    until = time.monotonic() + 10
+    while True:
+        with open_stream(url) as third:
+            with contextlib.suppress(ConnectionClosed):
+                third.send('{"terminate_session": true}')
+            if rest(third)[1] == 1000:
+                return
+        assert time.monotonic() < until
+
+
+def listeners(service: Any) -> list[psutil.Process]:
+    found = []
+    for child in psutil.Process(service.process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "voxframe.local.live" in child.cmdline():
+                found.append(child)
+    return found
+
+
+def gone(service: Any) -> bool:
+    until = time.monotonic() + 10
+    while listeners(service) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not listeners(service)
+
+
+def test_an_engine_that_crashes_ends_the_session_only(service: Any) -> None:
+    """Where the process that listens is lost, the client hears of a passing condition; the service goes on."""
+    with open_stream(service.url) as stream:
+        stream.recv(20)
+        listeners(service)[0].kill()
+        messages, code = rest(stream)
+    assert code == 1013
+    assert "engine stopped" in messages[0]["error"]
+    assert service.get("/v2/transcript").status_code == 200
+
+
+def test_a_client_that_vanishes_leaves_nothing_behind(service: Any) -> None:
+    """The process of a session ends with its connection, however that ends."""
+    with open_stream(service.url) as stream:
+        stream.recv(20)
+        stream.send(SECOND)
+        assert listeners(service)
+        stream.socket.shutdown(socket.SHUT_RDWR)  # no close frame
+        assert gone(service)
+
+
+def test_a_token_opens_one_session(service: Any) -> None:
+    """A token is asked for with the key, works once without it, and never again."""
+    answer = service.request("POST", "/v2/realtime/token", json={"expires_in": 60})
+    token = answer.json()["token"]
+    for expected in (1000, 4001):
+        with open_stream(service.url, key=None, token=token) as stream:
+            with contextlib.suppress(ConnectionClosed):
+                stream.send('{"terminate_session": true}')
+            assert rest(stream)[1] == expected
+
+
+@pytest.mark.parametrize("body", [{"expires_in": 59}, {"expires_in": 360_001}, {"expires_in": True}, {}, [60]])
+def test_a_tokens_time_is_bounded(service: Any, body: Any) -> None:
+    """From a minute to a hundred hours; anything else is an error object."""
+    answer = service.request("POST", "/v2/realtime/token", json=body)
+    assert answer.status_code == 400
+    assert "from 60 to 360000" in answer.json()["error"]
+
+
+def test_a_token_needs_the_key(service: Any) -> None:
+    """Nobody gets a token without the key."""
+    answer = service.request("POST", "/v2/realtime/token", json={"expires_in": 60}, headers={"Authorization": "wrong"})
+    assert answer.status_code == 401
+
+
+def test_tokens_expire_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token is good until its time is over; tokens that are over make room for others."""
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    tokens = Tokens(most=2)
+    first, second = tokens.issue(60), tokens.issue(120)
+    assert first is not None
+    assert second is not None
+    assert tokens.issue(60) is None
+    now = 1059.0
+    assert tokens.redeem(first)
+    third = tokens.issue(60)
+    assert third is not None
+    now = 1120.5
+    assert not tokens.redeem(third)
+    assert not tokens.redeem(second)
+    assert tokens.issue(60) is not None
+    assert tokens.issue(60) is not None
+
+
+def test_a_foreign_page_or_name_gets_no_connection(service: Any) -> None:
+    """A web page of another origin, and a foreign host name that leads here, are refused before anything begins."""
+    for headers, status in (
+        ({"Origin": "https://example.org"}, 403),
+        ({"Origin": service.url.replace("127.0.0.1", "localhost")}, 403),
+    ):
+        with pytest.raises(InvalidStatus) as caught:
+            open_stream(service.url, headers=headers)
+        assert caught.value.response.status_code == status
+    with open_stream(service.url, headers={"Origin": service.url}) as stream:
+        assert json.loads(stream.recv(20))["message_type"] == "SessionBegins"
+
+
+def test_every_code_the_service_sends_is_known_to_the_client() -> None:
+    """The codes used here are codes of the interface."""
+    used = {code for _, code in (*REFUSED.values(), *MISSENT.values())} | {4008, 4029, 4031, 4102, 1013}
+    assert used <= set(STREAM_ERRORS)
+
+
+def test_the_log_shows_no_token(service: Any) -> None:
+    """A token in the address of a connection does not reach the log."""
+    token = service.request("POST", "/v2/realtime/token", json={"expires_in": 60}).json()["token"]
+    with open_stream(service.url, key=None, token=token) as stream:
+        stream.send('{"terminate_session": true}')
+        rest(stream)
+    log = service.log.read_text()
+    assert "stream" in log
+    assert token not in log
+    assert KEY not in log
