@@ -42,7 +42,7 @@ def transcript_tables(
 
     Raises:
         PayloadError: It is no JSON object.
-        ValueError: `only` names a table that is not made from a transcript.
+        OptionError: `only` names a table that is not made from a transcript.
 
     Example:
         >>> tables = transcript_tables(b'{"id": "a1", "words": [{"text": "Hi", "start": 0, "end": 90}]}')
@@ -81,6 +81,14 @@ def read(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T
         PayloadError: It is no JSON object.
     """
     try:
-        return make(decoder(names).decode(raw), False)
+        return _fast(raw, names, make)
     except _REFUSALS:
-        return make(decoder(names).decode(put_right(raw, shape(names))), True)
+        return _tolerant(raw, names, make)
+
+
+def _fast(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T:
+    return make(decoder(names).decode(raw), False)
+
+
+def _tolerant(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T:
+    return make(decoder(names).decode(put_right(raw, shape(names))), True)
