@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from voxframe.errors import ServiceError, ServiceTimeoutError, VoxframeError
@@ -187,13 +188,15 @@ def allow_nested_loops() -> None:
         >>> import voxframe
         >>> voxframe.allow_nested_loops()
     """
+    with suppress(RuntimeError):  # no loop runs: there is nothing that could not be nested
+        # Asked first: nest-asyncio finds out after it has changed asyncio already.
+        if not isinstance(loop := asyncio.get_running_loop(), asyncio.BaseEventLoop):
+            raise VoxframeError(
+                f"this event loop cannot be nested ({type(loop).__module__}); await the coroutine in the cell "
+                "instead of asyncio.run"
+            )
     if sys.version_info >= (3, 12):
         import nest_asyncio2 as nest
     else:
         import nest_asyncio as nest
-    try:
-        nest.apply()
-    except ValueError as error:
-        raise VoxframeError(
-            f"this event loop cannot be nested ({error}); await the coroutine in the cell instead of asyncio.run"
-        ) from error
+    nest.apply()
