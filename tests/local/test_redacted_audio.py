@@ -1,13 +1,16 @@
 """Redacted audio at an address that is good for a while."""
 
 import time
+import wave
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import orjson
 import pytest
 import requests
 
 from voxframe.local import redacted
+from voxframe.local.failed import JobFailed
 from voxframe.local.jobs import Jobs
 from voxframe.local.places import Places
 from voxframe.local.redacted import RedactedAudio
@@ -141,6 +144,37 @@ def test_audio_of_a_deleted_transcript_is_gone(service, asked):
     service.request("DELETE", f"/v2/transcript/{job}")
     assert requests.get(url, timeout=10).status_code == 404
     assert ask(service, job).status_code == 400
+
+
+def test_file_is_made_from_the_recording(tmp_path, silent_wav):
+    """A tone where something was to be covered and the recording elsewhere, as long as that; nothing half made."""
+    places, job = Places(tmp_path), "12345678-1234-4234-8234-123456789abc"
+    places.make()
+    places.job(job).mkdir()
+    media = tmp_path / "media"
+    media.write_bytes(silent_wav)
+    RedactedAudio.make(places, job, media, [[200, 600]], {"redact_pii_audio_quality": "wav"})
+    assert [path.name for path in places.job(job).iterdir()] == ["redacted.wav"]
+    with wave.open(str(places.redacted(job, "wav"))) as file:
+        assert (file.getframerate(), file.getnframes()) == (16_000, 16_000)
+        samples = np.frombuffer(file.readframes(16_000), "<i2")
+    assert np.abs(samples[3200:9600]).max() > 1000
+    assert not samples[:3200].any()
+    assert not samples[9600:].any()
+    RedactedAudio.make(places, job, media, [], {})
+    assert places.redacted(job, "mp3").stat().st_size > 500
+
+
+def test_recording_in_which_nothing_was_looked_for_is_not_given_out(tmp_path, silent_wav):
+    """It would be the recording itself under another name."""
+    places, job = Places(tmp_path), "12345678-1234-4234-8234-123456789abc"
+    places.make()
+    places.job(job).mkdir()
+    media = tmp_path / "media"
+    media.write_bytes(silent_wav)
+    with pytest.raises(JobFailed, match="redact_pii"):
+        RedactedAudio.make(places, job, media, None, {})
+    assert list(places.job(job).iterdir()) == []
 
 
 def test_other_paths_still_need_the_key(service, asked):

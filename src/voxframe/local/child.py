@@ -21,6 +21,7 @@ from typing import Any, TypedDict
 
 import orjson
 
+from voxframe.local.analyses import REDACTED_SPANS
 from voxframe.local.failed import JobFailed
 from voxframe.local.places import Places, write_whole
 
@@ -68,7 +69,13 @@ def _speech(task: Task, tell: Callable[..., None]) -> None:
     finally:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
-    write_whole(Places(root).result(task["id"]), orjson.dumps(result))
+    places = Places(root)
+    spans = result.pop(REDACTED_SPANS, None)
+    if task["asked"].get("redact_pii_audio"):
+        from voxframe.local.redacted import RedactedAudio
+
+        RedactedAudio.make(places, task["id"], root / task["media"], spans, task["asked"])
+    write_whole(places.result(task["id"]), orjson.dumps(result))
     tell(done=True)
 
 

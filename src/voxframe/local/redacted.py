@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from voxframe.local.failed import JobFailed
 from voxframe.local.jobs import Job
-from voxframe.local.places import Places
+from voxframe.local.places import Places, sync_folder
 
 #: First segment of such an address. The gate asks for no key there: the signature is one.
 PREFIX = "/redacted-audio/"
@@ -37,6 +40,39 @@ class RedactedAudio:
 
     places: Places
     key: str = field(repr=False)
+
+    @staticmethod
+    def make(
+        places: Places,
+        job_id: str,
+        media: Path,
+        spans: Sequence[Sequence[int]] | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        """Write the file of a job, so that it is there whole or not at all.
+
+        Args:
+            places: The data directory.
+            job_id: The job.
+            media: Its recording.
+            spans: Stretches to cover, [start, end] in ms; None where nobody looked for any.
+            options: Its request.
+
+        Raises:
+            JobFailed: It cannot be made. Audio in which nothing was looked for is never given out as redacted.
+        """
+        from voxframe.local.redact_audio import redact_audio
+
+        if spans is None:
+            raise JobFailed("Redacted audio takes redact_pii: without it, nothing is looked for that could be covered.")
+        kind = options.get("redact_pii_audio_quality") or "mp3"
+        target = places.redacted(job_id, kind)
+        part = target.with_name(f".{target.name}.part")
+        redact_audio(media, spans, part, kind)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
+        sync_folder(target.parent)
 
     def file(self, job_id: str) -> Path | None:
         """The file, where it is there."""
