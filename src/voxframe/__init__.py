@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     )
     from voxframe.samples import sample
     from voxframe.service import Client, Transcript, connect
+    from voxframe.service.microphone import microphone
     from voxframe.service.portal import allow_nested_loops
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "load_utterances",
     "load_word_matches",
     "load_words",
+    "microphone",
     "options",
     "plots",
     "sample",
@@ -88,6 +90,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "allow_nested_loops": "service.portal",
     "connect": "service",
     "describe": "dictionary",
+    "microphone": "service.microphone",
     "sample": "samples",
     "tables": "loaders",
 }
