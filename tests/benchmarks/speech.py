@@ -133,13 +133,14 @@ def speakers(recording: Recording, result: dict[str, Any]) -> str:
     )
 
 
-def measure_memory(path: Path) -> None:
-    """Print the most memory a worker process holds while it decodes."""
+def measure_memory(recordings: list[Recording]) -> None:
+    """Print the most memory a worker process holds while it decodes one recording after the other."""
     with new_pool(1) as pool:
-        run_job(path, {"speaker_labels": True}, pool=pool)
+        for recording in recordings:
+            run_job(recording.path, recording.options, pool=pool)
         # A function of the standard library: one of this module would bring all that it imports to the worker.
         peak = pool.submit(resource.getrusage, resource.RUSAGE_SELF).result().ru_maxrss
-    print(f"\nmost memory of a worker: {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
+    print(f"most memory of a worker: {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -152,12 +153,14 @@ def main(arguments: list[str] | None = None) -> None:
         help="folder of real recordings with a README.md that lists them (default: VOXFRAME_TEST_AUDIO)",
     )
     asked = parser.parse_args(arguments)
-    measure("made for the project (data/)", list(of_project()))
-    if asked.audio:
-        measure("real recordings", list(of_folder(asked.audio)))
+    made = list(of_project())
+    real = list(of_folder(asked.audio)) if asked.audio else []
+    measure_memory([*made, *real])  # first: Linux counts what this process held as the worker's, as that began in it
+    measure("made for the project (data/)", made)
+    if real:
+        measure("real recordings", real)
     else:
         print("\nreal recordings: not measured; name their folder with --audio")
-    measure_memory(DATA / "interview.flac")
 
 
 if __name__ == "__main__":

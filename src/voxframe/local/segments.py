@@ -34,9 +34,9 @@ _Detector = _detector()
 
 FRAME: int = _Detector.chunk_samples()
 _ON, _OFF = 0.5, 0.35  # probability of speech that begins a stretch, and under which it may end
-_PAUSE = round(0.35 * RATE / FRAME)  # frames without speech that end a stretch...
+_PAUSE = round(0.25 * RATE / FRAME)  # frames without speech that end a stretch...
 _LONG_PAUSE = round(1.2 * RATE / FRAME)  # ...and one that is short yet: engines level the sound over a stretch
-_SHORT = round(4 * RATE / FRAME)
+_SHORT = round(6 * RATE / FRAME)
 _PAD = round(0.25 * RATE / FRAME)  # frames kept before and after
 _LONGEST = round(20 * RATE / FRAME)  # frames after which a stretch is cut
 _WINDOW = 5  # frames over which "quiet" is measured
@@ -103,13 +103,18 @@ class Segmenter:
                 self._begun = max(self._free, now - _PAD)
         if self._begun is None:
             self._forget(max(self._free, now - _PAD))
-        elif now - self._last >= (_PAUSE if self._last - self._begun >= _SHORT else _LONG_PAUSE):
-            yield self._cut(min(self._last + 1 + _PAD, now + 1))
+        elif now - self._last >= self._pause(self._last - self._begun):
+            # Half of a short pause is left to the stretch that follows: its first sound is softer than what is found.
+            yield self._cut(self._last + 1 + min(_PAD, (now - self._last) // 2))
         elif now + 1 - self._begun >= _LONGEST:
             quiet = self._quietest(self._begun + _LONGEST // 2, now + 1)
-            begun, last = self._begun, self._last
             yield self._cut(quiet)
-            self._begun, self._last = max(quiet, begun), last
+            if self._last >= quiet:
+                self._begun = quiet
+
+    def _pause(self, length: int) -> int:
+        """Frames without speech that end a stretch of so many."""
+        return _PAUSE if length >= _SHORT else _LONG_PAUSE
 
     def _cut(self, end: int) -> Stretch:
         """The stretch under way, up to a frame."""
