@@ -146,6 +146,8 @@ LISTS = {
 @example(
     '{"words":[{"text":"a"},{"text":"b"}],"utterances":[{"words":[{"text":"a"}]},{"words":[]},{"words":[{"text":"b"}]}]}'
 )
+@example('{"words":[],"utterances":[{"words":[]},{"words":{}}]}')
+@example('{"words":[],"utterances":[{"words":""}]}')
 @example('{"entities":[{"start":"42"}],"custom_spelling":[1e400]}')
 @example(
     '{"iab_categories_result":{"results":[{"labels":[null],"timestamp":null},{"labels":null}],"summary":{"a>b":1}}}'

@@ -41,7 +41,10 @@ def repeated(whole: RawList, rows: int, parts: Sequence[RawList]) -> Ints | None
     filled = [i for i, part in enumerate(parts) if part is not None and bytes(memoryview(part)[:5]) not in _EMPTY]
     if whole is None or not filled:
         return None
-    text, inner = bytes(whole), [memoryview(parts[i])[1:-1] for i in filled]  # type: ignore[arg-type]
+    views = [memoryview(parts[i]) for i in filled]  # type: ignore[arg-type]
+    if any(view[0] != ord("[") for view in views):
+        return None  # no list at all
+    text, inner = bytes(whole), [view[1:-1] for view in views]
     between = (len(text) - len(b"[]") - sum(map(len, inner))) // max(len(inner) - 1, 1)
     joined = (b"," if between == 1 else b", ").join(inner)
     if len(joined) != len(text) - len(b"[]") or not text.startswith(joined, len(b"[")):
