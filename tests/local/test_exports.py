@@ -46,7 +46,14 @@ def test_chars_per_caption_is_respected(service, finished):
     assert 20 < max(len(c.content) for c in read) <= 32
 
 
-@pytest.mark.parametrize("wrong", ["0", "-5", "many", "1.5", "9" * 5000, "³"])
+def test_a_caption_may_be_as_long_as_anyone_likes(service, finished):
+    """A limit beyond every text is none: the captions are those of a limit no text reaches."""
+    huge = export(service, finished, "vtt", chars_per_caption="9" * 3000)
+    assert huge.status_code == 200
+    assert huge.text == export(service, finished, "vtt", chars_per_caption=100_000).text
+
+
+@pytest.mark.parametrize("wrong", ["0", "-5", "many", "1.5", "³"])
 def test_wrong_chars_per_caption_is_a_400(service, finished, wrong):
     """The message names it."""
     answer = export(service, finished, "vtt", chars_per_caption=wrong)
