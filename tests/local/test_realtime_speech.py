@@ -1,5 +1,6 @@
 """Real speech through the socket, with the client: what is heard, when, and that nothing else has to wait for it."""
 
+import contextlib
 import json
 import re
 import statistics
@@ -181,12 +182,23 @@ def test_the_socket_does_not_wait_for_speech(service: Any, stream: Any, intervie
     assert statistics.median(taken) < 0.1
 
 
+def listening(service: psutil.Process) -> psutil.Process:
+    """The process that listens to a session, once the service has started it."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        for child in service.children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # it may just have ended
+                if "voxframe.local.live" in child.cmdline():
+                    return child
+        time.sleep(0.02)
+    raise AssertionError("the service started no process for the session")
+
+
 def test_what_cannot_keep_up_holds_the_client_back(service: Any, stream: Any) -> None:
     """A client that sends as fast as it may is stopped while the engine is busy; nothing piles up on the way."""
     audio = np.random.default_rng(1).integers(-200, 200, 120 * RATE).astype(np.int16).tobytes()
     session = stream(audio, sample_rate=RATE, keepalive_s=60.0).start()
-    children = psutil.Process(service.process.pid).children(recursive=True)
-    listener = next(child for child in children if "voxframe.local.live" in child.cmdline())
+    listener = listening(psutil.Process(service.process.pid))
     listener.suspend()
     time.sleep(3)
     held = session.sent_ms
