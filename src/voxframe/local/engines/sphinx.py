@@ -33,7 +33,7 @@ _SPOKEN = {
 }
 
 # Measured: the second pass hears better with wider beams, and where it takes up words that ended in 2 frames, not 4.
-SETTINGS = {"fwdflatbeam": 1e-80, "fwdflatwbeam": 1e-40, "fwdflatefwid": 2}
+SETTINGS = {"fwdflatbeam": 1e-72, "fwdflatwbeam": 1e-36, "fwdflatefwid": 2}
 
 
 class Sphinx:
