@@ -543,10 +543,13 @@ JOBS = Table(
         Column(
             "state", STRING, "planned, uploading, submitting, submitted, completed, error or uncertain.", nullable=False
         ),
-        Column("error", STRING, "Why it failed."),
+        Column("attempts", INT, "How often the service was asked for the job.", nullable=False),
+        Column("error", STRING, "Why it failed, or what stopped it the last time."),
+        Column("audio_duration_s", FLOAT, "Duration of the media, where it is known.", "s", "audio_duration"),
         Column("service", STRING, "Address of the service."),
         Column("options", STRING, "Options of the job, as JSON."),
         Column("created", TIMESTAMP, "When it was asked for, UTC."),
+        Column("sent", TIMESTAMP, "When the service was last asked for the job, UTC."),
         Column("updated", TIMESTAMP, "When its state last changed, UTC."),
     ),
 )

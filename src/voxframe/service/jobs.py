@@ -60,11 +60,7 @@ class Jobs(Endpoints):
         if address is None:
             recording = Recording(audio)
             address = self._upload(recording, progress)
-        answer = self._http.request("POST", "/v2/transcript", json={"audio_url": address, **body})
-        identifier = as_text(answer.data.get("id"))
-        if not identifier:
-            raise answer.unreadable()
-        return self._handle(identifier, answer)
+        return self._create(address, body)
 
     def transcribe(
         self,
@@ -221,6 +217,14 @@ class Jobs(Endpoints):
             ServiceError: The service, or the way to it, failed.
         """
         return self._handle(transcript_id, self._http.request("DELETE", transcript_path(transcript_id)))
+
+    def _create(self, audio_url: str, body: Mapping[str, Any], *, attempts: int | None = None) -> Transcript:
+        """Ask for a job on media at an address, with options as `voxframe.options.check` returns them."""
+        answer = self._http.request("POST", "/v2/transcript", json={"audio_url": audio_url, **body}, attempts=attempts)
+        identifier = as_text(answer.data.get("id"))
+        if not identifier:
+            raise answer.unreadable()
+        return self._handle(identifier, answer)
 
     def _upload(self, recording: Recording, show: bool | None) -> str:
         with Progress(f"uploading {recording.label}", recording.size or 0, show=show) as progress:

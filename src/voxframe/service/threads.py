@@ -8,7 +8,8 @@ import contextvars
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 from voxframe.errors import ServiceError
@@ -26,6 +27,16 @@ _IDLE_S = 5.0
 def stop_event() -> threading.Event | None:
     """What tells the work of this context to stop; None where it is not awaited."""
     return _stop.get()
+
+
+@contextmanager
+def stopped_by(stop: threading.Event) -> Iterator[None]:
+    """Let the requests of this context end at their next step once `stop` is set."""
+    token = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
 
 
 def check_wanted() -> None:
