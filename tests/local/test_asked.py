@@ -2,7 +2,7 @@
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from voxframe import options
@@ -36,6 +36,7 @@ _likely = st.sampled_from(
 _bodies = st.dictionaries(st.sampled_from([*options.FIELDS, "unknown"]), _likely | _values, max_size=8)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the first bodies are slow to make on a busy machine
 @given(_bodies, st.booleans())
 def test_any_body_is_refused_in_words_or_makes_a_whole_transcript(body, with_address):
     """No body is a fault of the service; what is accepted can be stored, and read back with every field."""
@@ -65,3 +66,56 @@ def test_body_that_is_no_object_is_refused(body):
     if not isinstance(body, dict):
         with pytest.raises(asked.Refused, match="JSON object"):
             asked.read(body)
+
+
+ADDRESS = {"audio_url": "http://192.0.2.1/a.mp3"}
+
+
+@pytest.fixture
+def polyglot(tmp_path, monkeypatch) -> str:
+    """An installed engine that knows French too, and can tell which it hears."""
+    (tmp_path / "polyglot_engine.py").write_text(
+        "class Polyglot:\n"
+        "    name, model, languages, detects_language = 'polyglot', 'polyglot', frozenset({'fr', 'en_us'}), True\n"
+    )
+    metadata = tmp_path / "polyglot_engine-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: polyglot-engine\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[voxframe.engines]\npolyglot = polyglot_engine:Polyglot\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "polyglot"
+
+
+def test_every_analysis_is_accepted_in_english():
+    """Whatever can be asked for at once, is."""
+    flags = {name: True for name, field in options.FIELDS.items() if field.default is False}
+    wanted = {**ADDRESS, **flags, "language_detection": False, "topics": ["a"], "word_boost": ["b"]}
+    assert asked.read(wanted) == wanted
+
+
+def test_each_policy_alone_is_accepted():
+    """Every policy has a detector, so none is refused."""
+    for policy in options.PII_POLICIES:
+        assert asked.read({**ADDRESS, "redact_pii": True, "redact_pii_policies": [policy]})
+
+
+def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload_folder):
+    """All of them by name and in the interface's words, in a language that only the engine knows."""
+    example = orjson.loads((payload_folder / "error_models_not_in_language_400.json").read_bytes())
+    beginning = example["error"].partition(":")[0]
+    wanted = {"redact_pii": True, "summarization": True, "filter_profanity": True, "word_boost": ["a"]}
+    with pytest.raises(asked.Refused) as refused:
+        asked.read({**ADDRESS, "language_code": "fr", **wanted}, polyglot)
+    assert str(refused.value) == f"{beginning}: redact_pii, summarization, filter_profanity, word_boost"
+    assert asked.read({**ADDRESS, "language_code": "fr", "speaker_labels": True}, polyglot)
+    assert asked.read({**ADDRESS, **wanted}, polyglot)
+
+
+def test_language_detection_takes_an_engine_that_can(polyglot):
+    """An engine for one language says why it cannot, what to send instead, and which engine can."""
+    with pytest.raises(
+        asked.Refused, match=r"sphinx engine .* Send language_code instead .*engine that does: polyglot"
+    ):
+        asked.read({**ADDRESS, "language_detection": True})
+    wanted = {**ADDRESS, "language_detection": True, "language_confidence_threshold": 0.4, "redact_pii": True}
+    assert asked.read(wanted, polyglot) == wanted

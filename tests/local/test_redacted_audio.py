@@ -165,6 +165,20 @@ def test_file_is_made_from_the_recording(tmp_path, silent_wav):
     assert places.redacted(job, "mp3").stat().st_size > 500
 
 
+def test_parts_that_were_not_transcribed_are_covered(tmp_path, silent_wav):
+    """Nobody looked for anything before `audio_start_from` and after `audio_end_at`."""
+    places, job = Places(tmp_path), "12345678-1234-4234-8234-123456789abc"
+    places.make()
+    places.job(job).mkdir()
+    media = tmp_path / "media"
+    media.write_bytes(silent_wav)
+    asked = {"redact_pii_audio_quality": "wav", "audio_start_from": 250, "audio_end_at": 500}
+    RedactedAudio.make(places, job, media, [], asked)
+    with wave.open(str(places.redacted(job, "wav"))) as file:
+        samples = np.frombuffer(file.readframes(16_000), "<i2")
+    assert np.flatnonzero(np.abs(samples.reshape(4, -1)).max(axis=1) > 1000).tolist() == [0, 2, 3]
+
+
 def test_recording_in_which_nothing_was_looked_for_is_not_given_out(tmp_path, silent_wav):
     """It would be the recording itself under another name."""
     places, job = Places(tmp_path), "12345678-1234-4234-8234-123456789abc"

@@ -6,22 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from voxframe import options
+from voxframe.local import analyses, engines
 
-#: Request fields this version cannot do, with the value that would ask for it being anything but false or empty.
-NOT_YET = (
-    "auto_chapters",
-    "auto_highlights",
-    "content_safety",
-    "custom_topics",
-    "entity_detection",
-    "iab_categories",
-    "language_detection",
-    "redact_pii",
-    "redact_pii_audio",
-    "sentiment_analysis",
-    "summarization",
-    "word_boost",
-)
+#: Request fields that are for English alone.
+_ENGLISH = (*analyses.OPTIONS, "filter_profanity", "word_boost")
 #: Headers that say where a request goes and where it ends; nobody's to choose.
 _FRAMING = frozenset(
     "connection content-encoding content-length content-type expect host keep-alive te trailer transfer-encoding "
@@ -33,8 +21,12 @@ class Refused(ValueError):  # noqa: N818 - the answer to a request, not a fault
     """A request that cannot be done; the message is for whoever sent it."""
 
 
-def read(body: object) -> dict[str, Any]:
+def read(body: object, engine: str = engines.DEFAULT) -> dict[str, Any]:
     """The known fields of a request body, each in one spelling. Unknown fields and nulls are left out.
+
+    Args:
+        body: What was sent.
+        engine: Name of the speech engine that is to do it.
 
     Raises:
         Refused: A value is not allowed, `audio_url` is missing, or something is asked for that this service cannot do.
@@ -51,17 +43,23 @@ def read(body: object) -> dict[str, Any]:
         wrongs.append(
             f"webhook_auth_header_name may not be {asked['webhook_auth_header_name']}, which frames a request"
         )
-    wanted = [name for name in NOT_YET if asked.get(name)]
-    if wanted:
-        wrongs.append(
-            f"this version of the embedded service cannot do: {', '.join(wanted)}. "
-            "Leave these fields out, or point base_url at a service that can"
-        )
-    if not wrongs and "language_code" in asked:
-        from voxframe.local import engines  # brings the speech engine's own module, which takes a moment
-
-        if not engines.supports(asked["language_code"]):
-            wrongs.append(engines.refusal(asked["language_code"]))
+    if asked.get("redact_pii_audio") and not asked.get("redact_pii"):
+        wrongs.append("redact_pii_audio takes redact_pii too: without it nothing is looked for that could be covered")
+    wrongs += _language(asked, engine)
     if wrongs:
         raise Refused("; ".join(wrongs))
     return asked
+
+
+def _language(asked: Mapping[str, Any], engine: str) -> list[str]:
+    """What is wrong with the language, or cannot be done in it."""
+    if asked.get("language_detection"):
+        # Which language it is will be known too late to refuse: analyses that do not know it say so in their result.
+        return [] if engines.detects_language(engine) else [engines.no_detection(engine)]
+    language = asked.get("language_code")
+    if language is None or language in analyses.LANGUAGES:
+        return []
+    if not engines.supports(language, engine):
+        return [engines.refusal(language, engine)]
+    wanted = [name for name in _ENGLISH if asked.get(name)]
+    return [f"The following models are not available in this language: {', '.join(wanted)}"] if wanted else []

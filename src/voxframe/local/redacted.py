@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 from voxframe.local.failed import JobFailed
 from voxframe.local.jobs import Job
 from voxframe.local.places import Places, sync_folder
+from voxframe.options import LARGEST_INTEGER
 
 #: First segment of such an address. The gate asks for no key there: the signature is one.
 PREFIX = "/redacted-audio/"
@@ -55,7 +56,8 @@ class RedactedAudio:
             places: The data directory.
             job_id: The job.
             media: Its recording.
-            spans: Stretches to cover, [start, end] in ms; None where nobody looked for any.
+            spans: Stretches to cover, [start, end] in ms; None where nobody looked for any. What was not transcribed,
+                before `audio_start_from` and after `audio_end_at`, is covered too.
             options: Its request.
 
         Raises:
@@ -68,7 +70,7 @@ class RedactedAudio:
         kind = options.get("redact_pii_audio_quality") or "mp3"
         target = places.redacted(job_id, kind)
         part = target.with_name(f".{target.name}.part")
-        redact_audio(media, spans, part, kind)
+        redact_audio(media, [*spans, *_unheard(options)], part, kind)
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.replace(target)
@@ -131,3 +133,10 @@ class RedactedAudio:
         if url is None:
             raise NotToBeHad("the redacted audio has expired: its file is no longer kept")
         return {"redacted_audio_url": url, "status": "redacted_audio_ready"}
+
+
+def _unheard(options: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """The parts of a recording that were left out of the transcript, so that nothing was looked for in them."""
+    start, end = options.get("audio_start_from"), options.get("audio_end_at")
+    before = [(0, start)] if start else []
+    return before if end is None else [*before, (end, LARGEST_INTEGER)]

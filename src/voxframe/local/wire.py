@@ -21,6 +21,7 @@ RESULTS: dict[str, Any] = {
     "auto_highlights_result": None,
     "content_safety_labels": {},
     "iab_categories_result": {},
+    "custom_topics_results": None,
     "chapters": None,
     "summary": None,
     "sentiment_analysis_results": None,

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from voxframe.local import engines
+from voxframe.local import analyses, engines
 from voxframe.local.analyses.speakers import Voices, label_speakers
 from voxframe.local.audio import Audio
 from voxframe.local.capitals import add_capitals
@@ -46,7 +46,8 @@ def run_job(
 
     Returns:
         Result fields of the wire: text, words, utterances (or None), confidence, audio_duration (whole seconds),
-        audio_channels (with multichannel), language_code, language_model, acoustic_model.
+        audio_channels (with multichannel), language_code, language_model, acoustic_model, and those of the analyses
+        that were asked for (see `analyses.apply`).
 
     Raises:
         JobFailed: The job cannot be done; its reason is the text for `error`.
@@ -83,8 +84,7 @@ def run_job(
     channels = [_shaped(words, options) for words in channels]
     words = sorted((word for channel in channels for word in channel), key=lambda word: word.start)
     model = engines.find(engine).model
-    progress(1.0)
-    return {
+    result = {
         "text": " ".join(word.text for word in words),
         "words": [word.wire() for word in words],
         "utterances": [utterance(turn) for turn in turns(channels)] if apart or options.get("speaker_labels") else None,
@@ -95,6 +95,9 @@ def run_job(
         "language_model": model,
         "acoustic_model": model,
     }
+    result = analyses.apply(result, options)
+    progress(1.0)
+    return result
 
 
 def _name_speakers(

@@ -52,7 +52,8 @@ class Live(Protocol):
 class Engine(Protocol):
     """What an engine class offers. One instance serves one job, in one process, and is then thrown away.
 
-    It may have a method `live() -> Live` too; streaming gives partials only with an engine that has one.
+    It may have a method `live() -> Live` too; streaming gives partials only with an engine that has one. One that can
+    tell which language is spoken says so by `detects_language = True`.
 
     Attributes:
         name: Its name, as in `engines.find`.
@@ -110,4 +111,25 @@ def refusal(language_code: str, engine: str = DEFAULT) -> str:
     return (
         f"language_code {language_code!r} is not available: the {engine} engine transcribes "
         f"{', '.join(sorted(find(engine).languages))} only; {instead}"
+    )
+
+
+def detects_language(engine: str = DEFAULT) -> bool:
+    """Whether the engine can tell which language is spoken."""
+    return bool(getattr(find(engine), "detects_language", False))
+
+
+def no_detection(engine: str = DEFAULT) -> str:
+    """What to tell someone who asked an engine for a language detection that it has not."""
+    able = [name for name in names() if detects_language(name)]
+    instead = (
+        f"start the service with an engine that does: {', '.join(able)}"
+        if able
+        else "install an engine that does, such as one built on a multilingual whisper model, or point base_url at a "
+        "service that can"
+    )
+    return (
+        f"language_detection is not available: the {engine} engine takes all speech for the language it is told, so "
+        "what it hears does not tell which one is spoken. Send language_code instead "
+        f"({', '.join(sorted(find(engine).languages))}); or {instead}"
     )
