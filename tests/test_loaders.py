@@ -109,6 +109,13 @@ def test_what_is_no_source_is_answered_with_what_is(load: Callable, wrong: objec
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("empty", ["", " \n"])
+def test_an_empty_text_is_no_id(empty: str) -> None:
+    """An empty text, as a missing cell of a table gives, is told to be no id; it is not taken for the working directory."""
+    with pytest.raises(PayloadError, match="an empty text is no transcript id"):
+        voxframe.load_words(empty)
+
+
 def test_a_directory_and_a_broken_file_are_named(tmp_path: Path) -> None:
     """A directory, and a compressed file that is not, are errors with the path."""
     with pytest.raises(PayloadError, match="is a directory"):

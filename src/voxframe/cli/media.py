@@ -7,7 +7,7 @@ from pathlib import Path
 
 from voxframe.errors import AudioError, AudioNotFoundError
 
-_TYPES = "wav, mp3, m4a, flac, ogg, mp4 and most others"
+_TYPES = "wav, mp3, m4a, flac, ogg, mp4 or most others"
 
 
 def check_audio(path: Path) -> None:
@@ -36,4 +36,4 @@ def check_audio(path: Path) -> None:
     try:
         next(Audio(path).blocks(), None)  # the first seconds are enough to know
     except JobFailed as e:
-        raise AudioError(f"{str(path)!r} is no recording. {e} Give {_TYPES}.") from None
+        raise AudioError(f"{str(path)!r} cannot be transcribed. {e} Give {_TYPES}, of 160 ms or more.") from None

@@ -99,6 +99,8 @@ def resolve(source: Source, client: Fetcher | None) -> bytes | Remote:
     if isinstance(source, os.PathLike):
         return _read(Path(source))
     if isinstance(source, str):
+        if not source.strip():
+            raise PayloadError("an empty text is no transcript id; pass an id, a payload or the path of a .json file")
         if source.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
             raise PayloadError(
                 "JSON text is not taken as a str; pass it as bytes (text.encode()) or as a dict (json.loads(text))"
@@ -136,7 +138,7 @@ def _read(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as e:
-        what = "is a directory" if path.is_dir() else (e.strerror or str(e)).lower()
+        what = "it is a directory; name the files in it" if path.is_dir() else (e.strerror or str(e)).lower()
         raise PayloadError(f"cannot read the payload file {str(path)!r}: {what}") from None
     if path.suffix != ".zst":
         return data
