@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from voxframe.local.capitals import add_capitals
 from voxframe.local.custom_spelling import respell
 from voxframe.local.words import Word
 
@@ -65,3 +66,11 @@ def test_empty_rules_change_nothing():
     rules = [{"from": [""], "to": "x"}, {"from": ["a"], "to": " "}, {"from": [], "to": "y"}]
     assert written(respell(said("a b"), rules)) == "a b"
     assert respell([], rules) == []
+
+
+def test_a_spelling_stays_as_it_is_given_where_a_capital_would_stand():
+    """First in its sentence, after a title, and a name: the client's word is the client's; others get capitals."""
+    rules = [{"from": ["and roy"], "to": "android"}, {"from": ["john"], "to": "jon"}, {"from": ["i"], "to": "i"}]
+    words = respell(said("and roy said i saw mister john in london"), rules)
+    add_capitals(words)
+    assert written(words) == "android said i saw Mr jon in London"

@@ -65,8 +65,9 @@ def test_every_setting_is_echoed_and_every_result_is_there(everything):
     """Nothing that was asked for is null, and no field of the service's own is on the wire."""
     assert {name: everything[name] for name in SENT} == SENT
     results = (
-        "text words utterances confidence audio_duration auto_highlights_result content_safety_labels entities "
-        "chapters iab_categories_result custom_topics_results sentiment_analysis_results summary language_code language_model"
+        "text words utterances confidence audio_duration language_code language_model acoustic_model "
+        "auto_highlights_result content_safety_labels entities chapters iab_categories_result custom_topics_results "
+        "sentiment_analysis_results summary"
     )
     assert [name for name in results.split() if everything[name] is None] == []
     assert not [name for name in everything if "span" in name]

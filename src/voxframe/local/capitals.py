@@ -20,7 +20,7 @@ _NO_NAMES = frozenset(
 def add_capitals(sentence: Sequence[Word]) -> None:
     """Capitalise a sentence, in place: its first word, "I", names, titles and the name after one, "January the first".
 
-    A word that has a capital already is left as it is.
+    A word that has a capital already, or a spelling of the client's own, is left as it is.
 
     Example:
         >>> said = [Word(text, 0, 0, 1.0) for text in "i met mister dashwood in new york".split()]
@@ -30,6 +30,8 @@ def add_capitals(sentence: Sequence[Word]) -> None:
     """
     texts = [word.text for word in sentence]
     for at, word in enumerate(sentence):
+        if word.given:
+            continue
         text = texts[at]
         before, after = _at(texts, at - 1), _at(texts, at + 1)
         if _is_title(before, text, after):

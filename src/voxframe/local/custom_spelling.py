@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from voxframe.local.words import Word, merged
@@ -17,7 +18,8 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
             case, within one speaker and channel; of several that match at a place, the longest wins.
 
     Returns:
-        New words; one that replaces several spans their time and has their mean confidence.
+        New words; one that replaces several spans their time and has their mean confidence. Their spelling stays as
+        it is given, at the beginning of a sentence too.
 
     Example:
         >>> heard = [Word("dee", 0, 200, 0.4), Word("carlo", 200, 600, 0.6)]
@@ -38,7 +40,7 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
             span = words[at : at + length]
             texts = spellings.get(tuple(word.text.lower() for word in span))
             if texts and len({(word.speaker, word.channel) for word in span}) == 1:
-                respelled += merged(span, texts)
+                respelled += [replace(word, given=True) for word in merged(span, texts)]
                 at += length
                 break
         else:

@@ -20,6 +20,7 @@ class Word:
         speaker: Label of the speaker, or None.
         channel: Channel it was heard on, from "1", or None where channels are mixed.
         ends_sentence: Whether a sentence seems to end after it.
+        given: Whether its spelling is the client's own, so that no capital is added.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Word:
     speaker: str | None = None
     channel: str | None = None
     ends_sentence: bool = False
+    given: bool = False
 
     def wire(self) -> dict[str, Any]:
         """The word as the interface has it."""
