@@ -111,7 +111,7 @@ def test_what_is_no_source_is_answered_with_what_is(load: Callable, wrong: objec
 
 @pytest.mark.parametrize("empty", ["", " \n"])
 def test_an_empty_text_is_no_id(empty: str) -> None:
-    """An empty text, as a missing cell of a table gives, is told to be no id; it is not taken for the working directory."""
+    """An empty text, as a missing cell of a table gives, is no id: not taken for the working directory."""
     with pytest.raises(PayloadError, match="an empty text is no transcript id"):
         voxframe.load_words(empty)
 
