@@ -32,7 +32,8 @@ def put(service, talk=TALK, *, status="completed", seconds=30):
         for word in text.split():
             words.append({"text": word, "start": at, "end": at + 200, "confidence": 0.9, "speaker": speaker})
             at += 250
-    places.result(job).write_bytes(orjson.dumps({"words": words, "text": "", "audio_duration": seconds}))
+    result = {"words": words, "text": "", "audio_duration": seconds, "confidence": 0.9}
+    places.result(job).write_bytes(orjson.dumps(result))
     change = "UPDATE jobs SET status = ?, holder = NULL WHERE id = ?"
     jobs.database.connection.execute(change, (status, job))
     jobs.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -15,13 +16,14 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxframe.local import redacted, routes, tokens, webhooks
+from voxframe.local import openapi, redacted, routes, tokens, webhooks
 from voxframe.local.deliveries import Deliveries
 from voxframe.local.gate import LOOPBACK, Gate, failure
 from voxframe.local.jobs import Jobs
 from voxframe.local.llm import routes as llm_routes
 from voxframe.local.llm.extractive import Extractive
 from voxframe.local.llm.store import Responses
+from voxframe.local.methods import route
 from voxframe.local.places import Places
 from voxframe.local.ratelimit import RateLimit
 from voxframe.local.realtime import Limits, Streaming
@@ -29,6 +31,8 @@ from voxframe.local.redacted import RedactedAudio
 from voxframe.local.runner import Runner
 
 _log = logging.getLogger("voxframe.local")
+#: What is the same for everyone and says nothing of what the service holds needs no key.
+_KEYLESS = frozenset({"/openapi.json"})
 
 
 def make_app(
@@ -85,18 +89,20 @@ def make_app(
 
     app = Starlette(
         routes=[
+            Route("/openapi.json", _description(llm_prefix), methods=["GET"]),
             Route("/v2/upload", routes.upload, methods=["POST"]),
-            Route("/v2/transcript", routes.create, methods=["POST"]),
-            Route("/v2/transcript", routes.listing, methods=["GET"]),
-            Route("/v2/transcript/{transcript_id}", routes.show, methods=["GET"]),
-            Route("/v2/transcript/{transcript_id}", routes.delete, methods=["DELETE"]),
+            route("/v2/transcript", get=routes.listing, post=routes.create),
+            route("/v2/transcript/{transcript_id}", get=routes.show, delete=routes.delete),
             Route("/v2/transcript/{transcript_id}/{view}", routes.view, methods=["GET"]),
             Route(redacted.PREFIX + "{name}", routes.redacted_file, methods=["GET"]),
             Mount(f"/{llm_prefix}/v3", RateLimit(Router(llm_routes.ROUTES, redirect_slashes=False), llm_requests)),
             Route("/v2/realtime/token", tokens.create, methods=["POST"]),
             WebSocketRoute("/v2/realtime/ws", streaming.endpoint),
         ],
-        middleware=[Middleware(_Faults), Middleware(Gate, key=key, hosts=hosts, signed=redacted.PREFIX)],
+        middleware=[
+            Middleware(_Faults),
+            Middleware(Gate, key=key, hosts=hosts, signed=redacted.PREFIX, keyless=_KEYLESS),
+        ],
         exception_handlers={HTTPException: _http_error},
         lifespan=lifespan,
     )
@@ -105,6 +111,11 @@ def make_app(
     app.state.service = routes.Service(places, jobs, runner, key, hosts, redacted_audio, set(allowed_origins))
     app.state.language_model = llm_routes.LanguageModel(answerer or Extractive(), responses)
     return app
+
+
+def _description(llm_prefix: str) -> Callable[[Request], Response]:
+    body = orjson.dumps(openapi.document(llm_prefix))
+    return lambda _: Response(body, media_type="application/json")
 
 
 def _http_error(_: Request, error: Exception) -> Response:

@@ -52,15 +52,22 @@ class Gate:
         key: The key that every request must carry as its `Authorization` header.
         hosts: Host names the service answers under; None for any.
         signed: Paths with this beginning need no key: what lies behind checks a signature.
+        keyless: Paths that need none either: what lies behind is nobody's secret.
     """
 
     def __init__(
-        self, app: ASGIApp, key: str, hosts: frozenset[str] | None = LOOPBACK, signed: str | None = None
+        self,
+        app: ASGIApp,
+        key: str,
+        hosts: frozenset[str] | None = LOOPBACK,
+        signed: str | None = None,
+        keyless: frozenset[str] = frozenset(),
     ) -> None:
         self._app = app
         self._key = key.encode()
         self._hosts = hosts
         self._signed = signed
+        self._keyless = keyless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
@@ -82,7 +89,8 @@ class Gate:
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         foreign = self._foreign(scope)
-        if foreign is not None or (self._signed is not None and scope["path"].startswith(self._signed)):
+        path = scope["path"]
+        if foreign is not None or path in self._keyless or (self._signed is not None and path.startswith(self._signed)):
             return foreign
         if not hmac.compare_digest(dict(scope["headers"]).get(b"authorization", b""), self._key):
             return failure(401, "Authentication error, API token missing/invalid")

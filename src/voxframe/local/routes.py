@@ -241,15 +241,19 @@ def view(request: Request) -> Response:
     if make is None:
         raise HTTPException(404, f"a transcript has no {name!r}; it has {', '.join(_VIEWS)}, redacted-audio")
     if job.deleted or job.status != "completed":
-        state = "deleted" if job.deleted else job.status
-        why = "; see its error" if state == "error" else ""
-        raise HTTPException(400, f"{name} can be had of a transcript that is completed; this one is {state}{why}")
+        raise HTTPException(400, f"{name} can be had of a transcript that is completed; {_state(job)}")
     transcript = wire.transcript(job, service.result(job))
     try:
         made = make(transcript, request)
     except ValueError as error:
         raise HTTPException(400, str(error)) from None
     return made if isinstance(made, Response) else _json(made)
+
+
+def _state(job: Job) -> str:
+    if job.deleted:
+        return "this one was deleted"
+    return f"its status is {job.status}" + (f": {job.error}" if job.status == "error" else "")
 
 
 def _subtitles(write: Callable[[dict[str, Any], int], str]) -> Callable[[dict[str, Any], Request], Response]:

@@ -26,6 +26,7 @@ from voxframe.local.llm.extractive import Response
 from voxframe.local.llm.material import Source, from_text, from_transcript
 from voxframe.local.llm.model import ModelFailed
 from voxframe.local.llm.store import Responses
+from voxframe.local.methods import route
 from voxframe.local.routes import Service
 from voxframe.options import LLM_HOURS
 
@@ -127,8 +128,9 @@ def _transcript(service: Service, transcript_id: str) -> Source:
     if job.deleted:
         raise Refused(f"{named} was deleted")
     if job.status != "completed":
-        wait = "see its error" if job.status == "error" else "wait until it is completed"
-        raise Refused(f"{named} is {job.status}; {wait}")
+        if job.status == "error":
+            raise Refused(f"{named} has no text, its status is error: {job.error}")
+        raise Refused(f"{named} is {job.status}; wait until it is completed")
     result = service.result(job) or {}
     if not result.get("words"):
         raise Refused(f"{named} has no text")
@@ -158,6 +160,5 @@ async def purge(request: Request) -> HTTPResponse:
 
 ROUTES = [
     Route("/generate/{task}", generate, methods=["POST"]),
-    Route("/{request_id}", show, methods=["GET"]),
-    Route("/{request_id}", purge, methods=["DELETE"]),
+    route("/{request_id}", get=show, delete=purge),
 ]

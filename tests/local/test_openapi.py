@@ -1,0 +1,106 @@
+"""The OpenAPI description of the REST endpoints, held against the service by Schemathesis and against the options."""
+
+import string
+
+import jsonschema
+import pytest
+import requests
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.local.openapi_run import SERVICE_ARGUMENTS, run
+
+from voxframe import options
+from voxframe.local.openapi import document
+from voxframe.local.openapi.requests import transcript
+
+__all__ = ["SERVICE_ARGUMENTS"]  # the fixture `service` reads it
+URL = "http://192.0.2.1/a.mp3"
+
+_text = st.text(string.printable.replace("\n", "") + "é\x7f", max_size=4)
+_number = st.one_of(
+    st.integers(-2, 202),
+    st.sampled_from([159, 160, 2**53, 2**53 + 1, 10**30]),
+    st.floats(-1, 2),
+    st.integers(0, 200).map(float),
+)
+_word = st.one_of(_text, st.sampled_from([*options.LANGUAGE_CODES, *options.PII_POLICIES, "low", "wav", "entity_type"]))
+_spelling = st.fixed_dictionaries(
+    {}, optional={"from": st.one_of(_text, st.lists(_text, max_size=2)), "to": _text, "more": _text}
+)
+_value = st.one_of(st.none(), st.booleans(), _number, _word, _spelling)
+_values = st.one_of(_value, st.lists(_value, max_size=2), st.lists(_word, max_size=3), st.lists(_spelling, max_size=2))
+
+
+def test_some_hundreds_of_requests_are_answered_as_described(service, tmp_path):
+    """Valid and invalid ones, alone and in sequences: no 5xx, nothing that the description does not say.
+
+    `python -m tests.benchmarks openapi` makes two thousand.
+    """
+    made = run(service, tmp_path, examples=8, phases="fuzzing,stateful")
+    assert made.passed, made.said
+    assert made.cases >= 200
+
+
+def test_description_needs_no_key_and_holds_no_secret(service):
+    """Tools read it before they have a key; it says the same to everyone."""
+    answer = requests.get(f"{service.url}/openapi.json", timeout=10)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == document("llm")
+    assert answer.json()["openapi"].startswith("3.1")
+    foreign = requests.get(f"{service.url}/openapi.json", headers={"Host": "evil.example"}, timeout=10)
+    assert foreign.status_code == 400
+
+
+@pytest.mark.parametrize("name", [name for name in transcript()["properties"] if not name.endswith("_url")])
+def test_description_takes_what_the_options_take(name):
+    """Whatever value of a field: it is valid as described where, and only where, the service would not refuse it."""
+    body = {"audio_url": URL}
+    if name.startswith("webhook_auth_header"):
+        body |= {"webhook_auth_header_name": "X-A", "webhook_auth_header_value": "b"}
+    validator = jsonschema.Draft202012Validator(transcript())
+
+    @settings(max_examples=60, deadline=None, derandomize=True)
+    @given(_values)
+    def agree(value):
+        if value is None and name.startswith("webhook_auth_header"):
+            return  # a rule between two fields, which the description does not have
+        wrongs = options.problems(body | {name: value})
+        assert validator.is_valid(body | {name: value}) == (not wrongs), (value, wrongs)
+
+    agree()
+
+
+@pytest.mark.parametrize("url", ["http://example.org/a", "HTTPS://example.org:8443/a?b=c#d", "http://[::1]/é"])
+def test_description_takes_addresses(url):
+    """Of the web, in any of their forms."""
+    jsonschema.validate({"audio_url": url}, transcript())
+
+
+@pytest.mark.parametrize("url", ["", "file:///etc/passwd", "http://", "http:///a", "example.org", 7, None])
+def test_description_refuses_what_is_no_address(url):
+    """As the service does."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"audio_url": url}, transcript())
+    assert options.problems({"audio_url": url}) or url is None
+
+
+def test_every_endpoint_is_described(service):
+    """No method answers, other than by a 405, that the description does not have; each 405 says which would."""
+    for path, described in document("llm")["paths"].items():
+        address = service.url + path.replace("{subtitle_format}", "srt").replace("{", "").replace("}", "")
+        known = {method for method in described if method != "parameters"}
+        for method in {"get", "post", "put", "patch", "delete", "options"} - known:
+            answer = service.session.request(method, address, timeout=10)
+            assert answer.status_code == 405, (method, path)
+            assert answer.json().keys() == {"error"}
+            assert {one.strip().lower() for one in answer.headers["Allow"].split(",")} == known | (known & {"get"}) | (
+                {"head"} if "get" in known else set()
+            )
+
+
+def test_language_model_is_described_under_its_prefix():
+    """As the setting has it."""
+    paths = document("lm")["paths"]
+    assert "/lm/v3/generate/summary" in paths
+    assert not [path for path in paths if path.startswith("/llm/")]
