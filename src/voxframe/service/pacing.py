@@ -115,6 +115,8 @@ class Pump:
         self._put(None)
 
     def _put(self, chunk: bytes | None) -> None:
+        if self._stopped.is_set():
+            return
         put = self._queue.put(chunk)
         try:
             done = asyncio.run_coroutine_threadsafe(put, self._loop)
@@ -128,6 +130,7 @@ class Pump:
             except TimeoutError:
                 continue
             return
+        done.cancel()  # nobody takes it any more; left alone it would wait on the loop for ever
 
     async def _read_async(self) -> None:
         assert isinstance(self._chunks, AsyncIterable)

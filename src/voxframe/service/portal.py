@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from voxframe.errors import ServiceError, ServiceTimeoutError, VoxframeError
+from voxframe.service.heartbeat import beating
 
 T = TypeVar("T")
 Make = Callable[[], Coroutine[Any, Any, T]]
@@ -86,7 +87,8 @@ class Portal:
         loop = self.loop
         if asyncio.get_running_loop() is loop:
             return await make()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), loop))
+        with beating():
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(make(), loop))
 
     def close(self) -> None:
         """Stop the loop and end its thread; what still runs on it is cancelled. The next call starts another."""
@@ -155,10 +157,10 @@ def _started() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
         loop.call_soon(ready.set)
         try:
             loop.run_forever()
-            left = asyncio.all_tasks(loop)
-            for task in left:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            while left := asyncio.all_tasks(loop):  # those that end may begin others, and so may other threads
+                for task in left:
+                    task.cancel()
+                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         finally:
             loop.close()
 

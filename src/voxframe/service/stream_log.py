@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import deque
 
+from voxframe.service.heartbeat import beating
 from voxframe.service.stream_messages import Message, Partial
 
 # Waiting in slices: Windows delivers Ctrl-C only between two waits.
@@ -107,7 +108,8 @@ class Cursor:
                 entry = (loop, future)
                 self._log._waiting.add(entry)
             try:
-                await future
+                with beating():
+                    await future
             finally:
                 with self._log._changed:
                     self._log._waiting.discard(entry)

@@ -39,6 +39,21 @@ def test_in_a_script(peer: Any, speech: Path) -> None:
     assert (done.stdout, done.stderr) == (f"{EXPECTED}\n", "")
 
 
+@pytest.mark.parametrize("left", ["session.terminate()", "session.abort()", "pass"])
+def test_a_script_that_leaves_a_session_ends_quietly(peer: Any, left: str) -> None:
+    """However a session is left, the script ends by itself and nothing is printed about what was still going on."""
+    script = SETUP.format(url=peer.url) + textwrap.dedent(f"""
+        import itertools, time
+        session = stream(itertools.repeat(bytes(6400)), realtime=True).start()
+        time.sleep(0.3)
+        {left}
+    """)
+    # -X dev has asyncio tell of every task that is thrown away.
+    command = [sys.executable, "-X", "dev", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 def test_in_threads(stream: Callable[..., Stream], speech: Path) -> None:
     """Several threads stream at once."""
     texts: list[list[str]] = []
@@ -176,6 +191,42 @@ def test_interrupting_a_cell_ends_the_session(kernel: Kernel, peer: Any) -> None
     deadline = time.monotonic() + 5
     while kernel.run("print(live.ended)") != "True\n":
         assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("call", ["await live.start_async()", "await live.__anext__()", "await live.wait_async()"])
+def test_interrupting_an_awaited_session_is_felt_at_once(kernel: Kernel, peer: Any, call: str) -> None:
+    """A cell that awaits a session which says nothing ends within a fifth of a second of the interrupt."""
+
+    async def say_nothing(session: Any) -> None:
+        if "start" not in call:
+            await session.begin()
+        await session.connection.wait_closed()
+
+    peer.script = say_nothing
+    interrupted: list[float] = []
+
+    def interrupt() -> None:
+        while not peer.sessions:
+            time.sleep(0.02)
+        time.sleep(1.0)  # past every timer but the one that keeps the loop awake
+        interrupted.append(time.time())
+        kernel.manager.interrupt_kernel()
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    first = "" if "start" in call else "await live.start_async()" + ("\n    await live.__anext__()" * ("next" in call))
+    printed = kernel.run(f"""
+import itertools, time
+live = stream(itertools.repeat(bytes(6400)), realtime=True, keepalive_s=60.0)
+try:
+    {first}
+    {call}
+except BaseException as error:
+    print(type(error).__name__, time.time())
+live.abort()
+""")
+    kind, felt = printed.split()
+    assert kind in ("KeyboardInterrupt", "CancelledError")
+    assert float(felt) - interrupted[0] < 0.2
 
 
 def test_nested_loops_work_in_a_kernel(kernel: Kernel, speech: Path) -> None:
