@@ -87,6 +87,16 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(client, peer, reply):
     assert len(client.wait_all([f"t{n}" for n in range(10)])) == 10
 
 
+def test_progress_counts_states(client, peer, reply, capsys, monkeypatch):
+    """The bar says how many are done, and what the others are at."""
+    monkeypatch.setattr("voxframe.service.progress.PATIENCE_S", 0.0)
+    Jobs(peer, reply, 10, 1.0)
+    client.wait_all([f"t{n}" for n in range(10)], progress=True)
+    shown = capsys.readouterr().err
+    assert "10 processing" in shown
+    assert "10/10" in shown
+
+
 def test_time_runs_out_for_some(client, peer, reply):
     """The message counts those that are not finished; those that are can be used."""
     Jobs(peer, reply, 10, 60.0)

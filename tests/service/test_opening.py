@@ -80,3 +80,12 @@ def test_with_nothing_configured_the_embedded_service_is_used_and_said_once(tmp_
     assert said.count("using the embedded one on this machine") == 1
     assert str(tmp_path) in said
     assert client.settings.api_key.reveal() not in said
+
+
+def test_a_notebook_shows_that_line_as_ordinary_text(monkeypatch, capsys):
+    """What goes to stderr is a red box in a notebook, and nothing is wrong."""
+    monkeypatch.setattr(opening, "_noticed", False)
+    monkeypatch.setattr(opening, "in_notebook", lambda: True)
+    opening._notice("voxframe: using the embedded one\n")
+    opening._notice("voxframe: using the embedded one\n")
+    assert tuple(capsys.readouterr()) == ("voxframe: using the embedded one\n", "")

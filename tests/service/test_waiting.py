@@ -1,4 +1,6 @@
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,20 +21,31 @@ def schedule(total_s, **kind):
     """Moments at which a job that takes `total_s` is asked about."""
     at, moments = 0.0, []
     while at < total_s:
-        at += waiting.interval(at, **kind)
+        at += waiting.interval(at, first=not moments, **kind)
         moments.append(at)
     return moments
 
 
-def test_a_job_is_never_asked_about_more_than_once_a_second():
-    """Against a hosted service every pause is longer than a second, from the first on."""
-    assert min(waiting.interval(s) for s in range(1000)) > 1.0
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("audio_s", [None, 0.2, 36_000])
+def test_a_job_is_never_asked_about_more_than_once_a_second(local, audio_s):
+    """Against any service, and for recordings of any length, two questions are over a second apart."""
+    moments = schedule(1000, local=local, audio_s=audio_s)
+    assert min(after - before for before, after in itertools.pairwise(moments)) > 1.0
 
 
-def test_a_local_job_is_asked_about_quickly_at_first():
-    """On this machine: under two a second in the first three seconds, then under one."""
-    assert len([m for m in schedule(10, local=True) if m <= 3.1]) <= 6
-    assert min(waiting.interval(s / 10, local=True) for s in range(30, 10_000)) > 1.0
+def test_questions_on_the_wire_are_over_a_second_apart(client, peer):
+    """The same measured where they arrive, from a fresh handle on, which asks at once."""
+    peer.on("GET", PATH, *[QUEUED] * 2, DONE)
+    client.wait(ID)
+    arrived = [request.at for request in peer.requests]
+    assert len(arrived) == 3
+    assert min(after - before for before, after in itertools.pairwise(arrived)) > 1.0
+
+
+def test_a_local_job_is_asked_about_soon():
+    """On this machine the first question comes after half a second, and none is late by more than one and a half."""
+    assert waiting.interval(0, local=True, first=True) == 0.5
     assert max(waiting.interval(s, local=True) for s in range(1000)) <= 1.55
 
 
@@ -111,6 +124,46 @@ def test_progress_shows_the_state(client, peer, capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
+def listed(*statuses):
+    """A page of a list, newest first."""
+    items = [{"id": f"q{n}", "status": status} for n, status in enumerate(statuses)]
+    return {"page_details": {}, "transcripts": items}
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "next in line"),
+        (["queued"], "behind another one"),
+        (["queued", "queued", "completed"], "behind 2 others"),
+        (["queued"] * 200, "behind 200 others or more"),
+    ],
+)
+def test_progress_says_how_long_a_job_is_in_the_queue_and_behind_what(client, peer, capsys, monkeypatch, others, said):
+    """Who looks on learns why nothing happens, as far as the list of transcripts tells it."""
+    monkeypatch.setattr("voxframe.service.progress.PATIENCE_S", 0.0)
+    monkeypatch.setattr(waiting, "_QUEUE_S", -1.0)
+    peer.on("GET", PATH, QUEUED, DONE)
+    peer.on("GET", "/v2/transcript", listed(*others))
+    client.wait(ID, progress=True)
+    shown = capsys.readouterr().err
+    assert re.search(rf"queued for \d+ s, {said}", shown)
+    query = peer.made("GET", "/v2/transcript")[0].query
+    assert query == {"status": ["queued"], "before_id": [ID], "limit": ["200"]}
+
+
+def test_the_queue_is_looked_at_seldom_and_only_for_somebody(client, peer, monkeypatch):
+    """Nobody looks: no question about others. And somebody who does costs one in ten seconds."""
+    peer.on("GET", PATH, QUEUED, QUEUED, DONE)
+    peer.on("GET", "/v2/transcript", listed())
+    client.wait(ID)
+    assert peer.made("GET", "/v2/transcript") == []
+    monkeypatch.setattr(waiting, "_QUEUE_S", 1.0)
+    peer.on("GET", PATH, *[QUEUED] * 3, DONE)
+    client.wait(ID, progress=True)
+    assert 1 <= len(peer.made("GET", "/v2/transcript")) <= 2
+
+
 def test_ctrl_c_ends_the_wait_within_a_fifth_of_a_second(peer):
     """An interrupt between two questions is felt at once, and the traceback says how to go on."""
     peer.on("GET", PATH, QUEUED)
@@ -125,7 +178,7 @@ def test_ctrl_c_ends_the_wait_within_a_fifth_of_a_second(peer):
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "src"})
-    while len(peer.requests) < 7:  # past the quick start, when pauses are longer than a second
+    while len(peer.requests) < 3:  # past the quick start, when pauses are longer than a second
         time.sleep(0.02)
     time.sleep(0.3)
     sent = time.time()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from voxframe.service.listing import Item
 from voxframe.service.progress import Progress
@@ -67,6 +68,13 @@ def steps(
             progress.advance(total - len(pending) - progress.count)
             if not pending:
                 return
+            progress.say(_states(pending.values()))
             # A round of several requests makes up for it with a longer pause.
             wanted_s = max(interval(patience.waited_s, local=local), 0.3 * len(few))
             yield patience.pause(wanted_s, f"{len(pending)} of {total} transcripts are not finished")
+
+
+def _states(handles: Iterable[Transcript]) -> str:
+    """How many are in which state, such as "3 queued, 1 processing"."""
+    counts = Counter(handle.status for handle in handles if handle.known)
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items(), key=str, reverse=True))

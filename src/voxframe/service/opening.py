@@ -26,8 +26,8 @@ def connect(
     """Connect to a transcription service.
 
     Every setting comes from its argument, else from the environment, else from its default. With no address and no key
-    at all, the embedded service of this machine is started, and a line on stderr says so. With an address and no key,
-    the key is asked for where somebody can type it; it is never shown.
+    at all, the embedded service of this machine is started, and a line says so (on stderr in a script). With an address
+    and no key, the key is asked for where somebody can type it; it is never shown.
 
     Args:
         base_url: Address of the service; environment `VOXFRAME_BASE_URL`.
@@ -73,12 +73,16 @@ def _embedded(settings: Settings) -> Settings:
 
 
 def _notice(line: str) -> None:
-    """Say it once to whoever looks: no warning, since nothing is wrong."""
+    """Say it once to whoever looks: no warning, since nothing is wrong.
+
+    A notebook shows stderr as a red box; in a script, stdout may be data for another program.
+    """
     global _noticed  # noqa: PLW0603 - once per process is what it is for
-    if not _noticed and sys.stderr is not None:
+    out = sys.stdout if in_notebook() else sys.stderr
+    if not _noticed and out is not None:
         _noticed = True
-        sys.stderr.write(line)
-        sys.stderr.flush()
+        out.write(line)
+        out.flush()
 
 
 def _ask_for_key(base_url: str) -> Secret:

@@ -187,8 +187,8 @@ def allow_nested_loops() -> None:
         VoxframeError: The running loop cannot be nested (uvloop's cannot).
 
     Example:
-        >>> import voxframe
-        >>> voxframe.allow_nested_loops()
+        >>> voxframe.allow_nested_loops()  # doctest: +SKIP
+        >>> asyncio.run(client.transcribe_async("talk.wav"))  # doctest: +SKIP
     """
     with suppress(RuntimeError):  # no loop runs: there is nothing that could not be nested
         # Asked first: nest-asyncio finds out after it has changed asyncio already.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -44,11 +45,17 @@ class Progress:
         if self._bar is not None:
             self._bar.update(count)
 
+    @property
+    def shown(self) -> bool:
+        """Whether there is a bar."""
+        return self._bar is not None
+
     def say(self, state: str) -> None:
         """Show a state beside the time."""
         if self._bar is not None:
             self._bar.set_postfix_str(state, refresh=False)
-            self._bar.update(1)
+            if time.time() - self._bar.start_t >= PATIENCE_S:
+                self._bar.refresh()
 
     def close(self) -> None:
         """Take the bar away."""

@@ -19,6 +19,7 @@ from voxframe.errors import (
     ServiceUnreachableError,
     UnreadableAnswerError,
 )
+from voxframe.options import LIST_LIMIT
 from voxframe.service.heartbeat import beating
 from voxframe.service.progress import Progress
 from voxframe.service.retry import LONGEST_WAIT_S
@@ -32,6 +33,9 @@ Steps: TypeAlias = "Generator[float | Callable[[], object], None, None]"
 #: The job goes on while the service cannot be asked about it; this long the wait goes on too.
 OUTAGE_S = 120.0
 LOCAL_OUTAGE_S = 10.0
+
+# Between two looks at the queue, where somebody watches.
+_QUEUE_S = 10.0
 
 _PASSING = (ServiceUnreachableError, ServiceTimeoutError, ServerError, RateLimitError, UnreadableAnswerError)
 
@@ -58,20 +62,21 @@ async def run_async(steps: Steps, workers: Workers) -> None:
         steps.close()
 
 
-def interval(waited_s: float, audio_s: float | None = None, *, local: bool = False) -> float:
+def interval(waited_s: float, audio_s: float | None = None, *, local: bool = False, first: bool = False) -> float:
     """Seconds until a job is asked about again.
 
     A tenth of the time waited so far, or a hundredth of the audio's length where it is known: long recordings are asked
-    about seldom, and an answer is late by a tenth at most. Never under a second, except in the first seconds with a
-    service on this machine; never over 15, or 1.5 with a service on this machine.
+    about seldom, and an answer is late by a tenth at most. Never under a second; never over 15, or 1.5 with a service
+    on this machine, where the first question comes after half a second.
 
     Args:
         waited_s: Seconds waited so far.
         audio_s: Duration of the audio in seconds, where the service says it.
         local: Whether the service is on this machine.
+        first: Whether the job has not been asked about yet.
     """
-    if local and waited_s < 3.0:
-        return 0.6
+    if local and first:
+        return 0.5
     wanted = max(0.1 * waited_s, 0.01 * (audio_s or 0.0))
     return min(1.4 if local else 13.5, max(1.1, wanted)) * random.uniform(1.0, 1.1)  # noqa: S311 - spreads load
 
@@ -156,14 +161,53 @@ def steps(transcript: Transcript, *, timeout_s: float | None, local: bool, show:
         ServiceError: The service could not be asked for too long, or refused.
     """
     patience = Patience(timeout_s, local=local)
+    first = transcript.known
+    queue = _Queue(transcript, patience)
     with Progress(f"transcribing {transcript.id[:8]}", show=show) as progress:
         if not transcript.known:
             yield transcript.refresh
         while not transcript.done:
-            wanted = interval(patience.waited_s, transcript.audio_duration_s, local=local)
+            if progress.shown and queue.due:
+                yield patience.tolerate(queue.look)
+            progress.say(" (the service does not answer)" if patience.away else f" {queue.state}")
+            wanted = interval(patience.waited_s, transcript.audio_duration_s, local=local, first=first)
             yield patience.pause(wanted, f"transcript {transcript.id} is still {transcript.status!r}")
             yield patience.tolerate(lambda: transcript.refresh(attempts=1))
-            progress.say(" (the service does not answer)" if patience.away else f" {transcript.status}")
+            first = False
+
+
+class _Queue:
+    """What somebody who looks is told of a job that has not begun: how long, and behind how many others.
+
+    Args:
+        transcript: The job.
+        patience: Of the wait.
+    """
+
+    def __init__(self, transcript: Transcript, patience: Patience) -> None:
+        self._transcript, self._patience = transcript, patience
+        self._looked_s: float | None = None
+        self._ahead: str = ""
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to ask for the queue: not at once, and seldom."""
+        last_s = 0.0 if self._looked_s is None else self._looked_s
+        return self._transcript.status == "queued" and self._patience.waited_s - last_s > _QUEUE_S
+
+    def look(self) -> None:
+        """Ask the list for older jobs that are queued too."""
+        self._looked_s = self._patience.waited_s
+        page = self._transcript.client.list(status="queued", before_id=self._transcript.id, limit=LIST_LIMIT)
+        count = sum(item.status == "queued" for item in page)
+        several = f"{count} others" if count > 1 else "another one"
+        self._ahead = ", next in line" if count == 0 else f", behind {several}{' or more' * (count == LIST_LIMIT)}"
+
+    @property
+    def state(self) -> str:
+        """The job's state, in words."""
+        status = self._transcript.status
+        return f"queued for {self._patience.waited_s:.0f} s{self._ahead}" if status == "queued" else str(status)
 
 
 def how_to_go_on(transcript: Transcript) -> str:
