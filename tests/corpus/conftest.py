@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -55,7 +56,11 @@ class Peer:
         statuses: Status of each transcript it has, by id.
         asked: Every request, as "METHOD /path".
         cut_submissions: So many submissions are taken and their answers lost.
+        drop_submissions: So many submissions are dropped before they are taken.
         refuse_submissions: So many are answered with 400.
+        limit_submissions: So many are answered with 429.
+        listing: Whether the list can be had.
+        audio_urls: Address of the audio of each transcript, by id.
         outcome: Status that new transcripts get.
         base_url: Its address.
     """
@@ -63,7 +68,9 @@ class Peer:
     def __init__(self) -> None:
         self.statuses: dict[str, str] = {}
         self.asked: list[str] = []
-        self.cut_submissions = self.refuse_submissions = 0
+        self.audio_urls: dict[str, str] = {}
+        self.cut_submissions = self.drop_submissions = self.refuse_submissions = self.limit_submissions = 0
+        self.listing = True
         self.outcome = "completed"
         self.base_url = ""
 
@@ -71,17 +78,29 @@ class Peer:
         """Requests that begin with `what`."""
         return sum(line.startswith(what) for line in self.asked)
 
-    def answer(self, method: str, path: str) -> tuple[int, dict] | None:
+    def answer(self, method: str, path: str, body: bytes = b"") -> tuple[int, dict] | None:
         """Status and body, or None to drop the connection."""
         parts = path.split("?", maxsplit=1)[0].strip("/").split("/")
+        if method == "GET" and parts == ["v2", "transcript"]:
+            return (200, self.page(path)) if self.listing else (503, {"error": "no list today"})
+        if method == "DELETE":
+            self.statuses[parts[2]] = "deleted"
+            return 200, payload(parts[2]) | {"text": "Deleted by user."}
         if method == "POST" and parts == ["v2", "upload"]:
             return 200, {"upload_url": f"{self.base_url}/upload/{len(self.asked)}"}
         if method == "POST":
             if self.refuse_submissions:
                 self.refuse_submissions -= 1
                 return 400, {"error": "not like this"}
+            if self.limit_submissions:
+                self.limit_submissions -= 1
+                return 429, {"error": "too many"}
+            if self.drop_submissions:
+                self.drop_submissions -= 1
+                return None
             made = f"t{len(self.statuses) + 1}"
             self.statuses[made] = self.outcome
+            self.audio_urls[made] = json.loads(body)["audio_url"]
             if self.cut_submissions:
                 self.cut_submissions -= 1
                 return None
@@ -91,6 +110,17 @@ class Peer:
         if len(parts) == 4:
             return 200, export(parts[2], parts[3])
         return 200, payload(parts[2], self.statuses[parts[2]])
+
+    def page(self, path: str) -> dict:
+        """A page of the list, newest first."""
+        query = dict(parse_qsl(urlsplit(path).query))
+        ids = list(self.statuses)[::-1]
+        if "before_id" in query:
+            ids = ids[ids.index(query["before_id"]) + 1 :]
+        shown = ids[: int(query["limit"])]
+        items = [{"id": i, "status": self.statuses[i], "audio_url": self.audio_urls.get(i)} for i in shown]
+        more = f"{self.base_url}/v2/transcript?before_id={shown[-1]}" if len(ids) > len(shown) else None
+        return {"page_details": {"prev_url": more}, "transcripts": items}
 
 
 @pytest.fixture
@@ -102,9 +132,9 @@ def peer() -> Iterator[Peer]:
         protocol_version = "HTTP/1.1"
 
         def _handle(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             peer.asked.append(f"{self.command} {self.path}")
-            answer = peer.answer(self.command, self.path)
+            answer = peer.answer(self.command, self.path, sent)
             if answer is None:
                 self.close_connection = True
                 return
@@ -115,7 +145,7 @@ def peer() -> Iterator[Peer]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = _handle  # noqa: N815  names the base class looks for
+        do_GET = do_POST = do_DELETE = _handle  # noqa: N815  names the base class looks for
 
         def log_message(self, *_: object) -> None:
             """Keep quiet."""

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from voxframe.corpus.ledger import Ledger, new_job
+from voxframe.corpus.ledger import Job, Ledger, new_job
+from voxframe.corpus.media import identify
+from voxframe.corpus.recordings import jobs_frame
 from voxframe.options import check
 from voxframe.schema import JOBS
 
@@ -19,20 +21,25 @@ def audio(tmp_path: Path) -> Path:
     return path
 
 
+def job_of(source: Path | str, options: dict, service: str) -> Job:
+    """The submission of a file or an address."""
+    return new_job(str(source), identify(str(source), Ledger(Path("nowhere"))).identity, options, service)
+
+
 def test_same_content_and_options_are_the_same_job(audio: Path, tmp_path: Path) -> None:
     """Neither the file's name nor the spelling or order of options makes another job."""
     copy = tmp_path / "other name.mp3"
     copy.write_bytes(b"sound")
-    one = new_job(audio, check(speaker_labels=True, punctuate=True, speakers_expected=2), "https://s.example")
-    two = new_job(str(copy), check(speakers_expected=2, speaker_labels=True, language_code=None), "https://s.example")
+    one = job_of(audio, check(speaker_labels=True, punctuate=True, speakers_expected=2), "https://s.example")
+    two = job_of(copy, check(speakers_expected=2, speaker_labels=True, language_code=None), "https://s.example")
     assert one.key == two.key
 
 
 def test_other_content_options_or_service_is_another_job(audio: Path) -> None:
     """Whatever changes the transcript changes the key."""
-    keys = {new_job(audio, {}, "s").key, new_job(audio, {"punctuate": False}, "s").key, new_job(audio, {}, "t").key}
+    keys = {job_of(audio, {}, "s").key, job_of(audio, {"punctuate": False}, "s").key, job_of(audio, {}, "t").key}
     audio.write_bytes(b"other sound")
-    keys |= {new_job(audio, {}, "s").key, new_job("https://a.example/x.mp3", {}, "s").key}
+    keys |= {job_of(audio, {}, "s").key, job_of("https://a.example/x.mp3", {}, "s").key}
     assert len(keys) == 5
 
 
@@ -41,8 +48,8 @@ def test_no_secret_is_kept(audio: Path, tmp_path: Path) -> None:
     options = check(
         webhook_url="https://me.example/hook", webhook_auth_header_name="X-Me", webhook_auth_header_value="hidden-value"
     )
-    job = new_job(audio, options, "s")
-    assert job.key == new_job(audio, {}, "s").key
+    job = job_of(audio, options, "s")
+    assert job.key == job_of(audio, {}, "s").key
     ledger = Ledger(tmp_path / "ledger.sqlite")
     ledger.save(job)
     assert b"hidden-value" not in b"".join(path.read_bytes() for path in tmp_path.glob("ledger.sqlite*"))
@@ -51,7 +58,7 @@ def test_no_secret_is_kept(audio: Path, tmp_path: Path) -> None:
 def test_a_job_is_found_as_it_was_saved(audio: Path, tmp_path: Path) -> None:
     """Another process, or the same one later, finds the last state."""
     ledger = Ledger(tmp_path / "deep" / "ledger.sqlite")
-    job = ledger.save(new_job(audio, {"punctuate": False}, "s"))
+    job = ledger.save(job_of(audio, {"punctuate": False}, "s"))
     assert ledger.find(job.key) == job
     done = ledger.save(job, state="completed", transcript_id="t1")
     assert done.created == job.created
@@ -64,19 +71,20 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
     """A ledger that nothing was saved in does not exist."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
     assert ledger.find("x") is None
-    assert ledger.table().num_rows == 0
+    assert ledger.jobs() == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_table_has_the_dictionary_schema(audio: Path, tmp_path: Path) -> None:
     """The jobs as a table, oldest first."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    ledger.save(new_job(audio, {}, "s"))
-    ledger.save(new_job("https://a.example/x.mp3", {}, "s"), state="error", error="no audio")
-    table = ledger.table()
-    assert table.schema.equals(JOBS.arrow)
-    assert table["source"].to_pylist() == [str(audio), "https://a.example/x.mp3"]
-    assert table["error"].to_pylist() == [None, "no audio"]
+    ledger.save(job_of(audio, {}, "s"))
+    ledger.save(job_of("https://a.example/x.mp3", {}, "s"), state="error", error="no audio")
+    df = jobs_frame(ledger.jobs())
+    assert df.columns.to_list() == JOBS.arrow.names
+    assert df.dtypes.astype(str).to_list() == [column.dtype for column in JOBS.columns]
+    assert df["source"].to_list() == [str(audio), "https://a.example/x.mp3"]
+    assert df["error"].fillna("").to_list() == ["", "no audio"]
 
 
 def test_file_names_that_are_no_text_are_kept_readable(tmp_path: Path) -> None:
@@ -87,17 +95,17 @@ def test_file_names_that_are_no_text_are_kept_readable(tmp_path: Path) -> None:
     except OSError:
         pytest.skip("this file system takes only names that are text")
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    ledger.save(new_job(audio, {}, "s"))
-    assert ledger.table()["source"][0].as_py().endswith("caf\\udce9.wav")
+    ledger.save(job_of(audio, {}, "s"))
+    assert ledger.jobs()[0].source.endswith("caf\\udce9.wav")
 
 
 def test_it_is_a_plain_sqlite_file_in_wal_mode(audio: Path, tmp_path: Path) -> None:
     """Any SQLite tool reads it, also while voxframe writes."""
     path = tmp_path / "ledger.sqlite"
-    Ledger(path).save(new_job(audio, {}, "s"))
+    Ledger(path).save(job_of(audio, {}, "s"))
     with sqlite3.connect(path) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert db.execute("SELECT state FROM jobs").fetchall() == [("uploading",)]
+        assert db.execute("SELECT state FROM jobs").fetchall() == [("planned",)]
 
 
 def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.transcribe import plan
+from voxframe.corpus.transcribe import planned
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,
@@ -70,35 +69,44 @@ def test_a_job_that_the_service_lost_is_sent_again(peer, client, corpus, recordi
     assert corpus.transcribe(client, recording) == "t2"
 
 
+def test_a_lost_answer_is_found_in_the_list(peer, client, corpus, recording: Path) -> None:
+    """A job whose answer was lost on the way is known by the address it was sent with."""
+    peer.cut_submissions = 1
+    assert corpus.transcribe(client, recording) == "t1"
+    peer.cut_submissions = 1
+    assert corpus.transcribe(client, "https://audio.example/a.mp3#t=9") == "t2"
+    assert peer.audio_urls["t2"].startswith("https://audio.example/a.mp3#t=9&voxframe=")
+    assert peer.count("POST /v2/transcript") == 2
+
+
 def test_a_lost_answer_is_not_sent_again_blindly(peer, client, corpus, recording: Path) -> None:
     """Where nobody knows whether the job exists, a person decides; resend is that decision."""
-    peer.cut_submissions = 1
+    peer.drop_submissions = 1
     with pytest.raises(ServiceUnreachableError):
         corpus.transcribe(client, recording)
     assert corpus.jobs()["state"].to_list() == ["uncertain"]
     with pytest.raises(CorpusError, match=r"may have been sent to http://127.*client\.list\(\).*resend=True"):
         corpus.transcribe(client, recording)
     assert peer.count("POST /v2/transcript") == 1
-    assert corpus.transcribe(client, recording, resend=True) == "t2"
+    assert corpus.transcribe(client, recording, resend=True) == "t1"
 
 
 def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path) -> None:
     """A process that dies between asking and hearing leaves a trace that stops the next one."""
-    ledger = Ledger(corpus.path / "ledger.sqlite")
-    ledger.save(plan(recording, client), state="submitting")
+    job = planned(corpus.ledger, recording, client.base_url)
+    corpus.ledger.save(job, state="submitting", address="https://a.example/upload/1")
     with pytest.raises(CorpusError, match="may have been sent"):
         corpus.transcribe(client, recording)
-    assert peer.asked == []
+    assert peer.count("POST") == 0
 
 
 def test_the_embedded_service_charges_nothing(peer, client, corpus, recording: Path, monkeypatch) -> None:
     """On this machine's own service, what may have been lost is simply sent again."""
-    monkeypatch.setattr("voxframe.corpus.transcribe.is_embedded", lambda url: True)
-    peer.cut_submissions = 1
-    with pytest.raises(ServiceUnreachableError):
-        corpus.transcribe(client, recording)
-    assert corpus.transcribe(client, recording) == "t2"
-    assert corpus.known(recording) == "t2"
+    monkeypatch.setattr("voxframe.corpus.send.is_embedded", lambda url: True)
+    peer.drop_submissions = 1
+    assert corpus.transcribe(client, recording) == "t1"
+    assert peer.count("POST /v2/transcript") == 2
+    assert corpus.known(recording) == "t1"
 
 
 def test_a_refused_job_can_be_sent_again(peer, client, corpus, recording: Path) -> None:

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames, settings
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.batches import Batches
+from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.searches import Searches
 from voxframe.corpus.store import Store, View, content_hash
-from voxframe.corpus.transcribe import plan, send
-from voxframe.errors import CorpusError, NotFoundError, VoxframeError
-from voxframe.options import TranscriptOptions
+from voxframe.errors import CorpusError
 from voxframe.schema import TRANSCRIPT_TABLES
-
-if TYPE_CHECKING:
-    from voxframe.service import Client
 
 #: Exports of a transcript that are kept beside it, each a table of the same name.
 EXPORTS: tuple[View, ...] = ("sentences", "paragraphs")
@@ -32,14 +27,19 @@ FINAL = frozenset({"completed", "error"})
 _LEADING = "transcripts"
 
 
-class Corpus:
+class Corpus(Batches, Searches):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
     where a Parquet file is missing, damaged or from another version it is made again from the raw payload.
 
     Args:
-        path: The directory. None is the default corpus, in voxframe's data directory (`VOXFRAME_DATA_DIR`).
+        path: The directory; a plain name is one below the working directory. None is the default corpus, in voxframe's
+            data directory (`VOXFRAME_DATA_DIR`).
+
+    Attributes:
+        path: The directory.
+        ledger: What was asked for, sent and finished.
 
     Example:
         >>> import tempfile
@@ -51,9 +51,8 @@ class Corpus:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = settings.resolve().data_dir / "corpus" if path is None else Path(path)
+        super().__init__(settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser())
         self._store = Store(self.path)
-        self._ledger = Ledger(self.path / "ledger.sqlite")
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r})"
@@ -89,75 +88,6 @@ class Corpus:
             tables, content = self._make(transcript_id, view, raw)
             self._store.put_tables(transcript_id, tables, content)
         return tables
-
-    def transcribe(
-        self,
-        client: Client,
-        audio: str | os.PathLike[str],
-        *,
-        resend: bool = False,
-        **options: Unpack[TranscriptOptions],
-    ) -> str:
-        """Have a recording transcribed, or find that it was: the same audio and options are not sent twice.
-
-        What was begun and not finished, here or by a process that ended, is gone on with. Another process that is at
-        the same recording is waited for.
-
-        Args:
-            client: The service; `voxframe.connect()` makes one.
-            audio: Path of a file, or an http or https address.
-            resend: Send it even where it was or may have been sent; a hosted service charges again.
-            **options: Options of the job, as `Client.transcribe` takes them.
-
-        Returns:
-            Identifier of the transcript, which is in the corpus then; its status is "completed" or "error".
-
-        Raises:
-            OptionError: An option is wrong; nothing was sent.
-            AudioError: The file cannot be read; nothing was sent.
-            CorpusError: It may have been sent before and nobody knows, or the corpus cannot be written.
-            ServiceError: The service, or the way to it, failed.
-        """
-        job = plan(audio, client, **options)
-        with clear_errors(self.path), self._ledger.turn(job.key):
-            sent = send(self._ledger, job, client, audio, resend=resend, **options)
-            if sent.state == "completed" and sent.transcript_id in self:
-                return str(sent.transcript_id)
-            try:
-                handle = client.wait(str(sent.transcript_id))
-            except NotFoundError:  # the service has lost or deleted what an earlier process sent
-                sent = send(self._ledger, job, client, audio, resend=True, **options)
-                handle = client.wait(str(sent.transcript_id))
-            self.put(handle.id, handle.raw)
-            self._ledger.save(sent, state=handle.status, error=handle.error)
-            return handle.id
-
-    def known(
-        self, audio: str | os.PathLike[str], client: Client | None = None, **options: Unpack[TranscriptOptions]
-    ) -> str | None:
-        """Identifier of the completed transcript of a recording with these options, or None where there is none here.
-
-        Asks no service.
-
-        Args:
-            audio: Path of a file, or an http or https address.
-            client: The service it would be sent to; None is the embedded one.
-            **options: Options of the job.
-
-        Raises:
-            OptionError: An option is wrong.
-            AudioError: The file cannot be read.
-        """
-        job = self._ledger.find(plan(audio, client, **options).key)
-        return job.transcript_id if job and job.state == "completed" and job.transcript_id in self else None
-
-    def jobs(self) -> pd.DataFrame:
-        """What was sent by `transcribe`, one row a submission, oldest first.
-
-        Returns:
-            A DataFrame with the columns of the table `jobs`.
-        """
-        return frames.to_pandas(self._ledger.table(), "jobs")
 
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
         """The payload byte for byte as it came.
@@ -284,14 +214,3 @@ def _both(export: str, transcript: str | None) -> str:
 def _view_of(name: str) -> View:
     """The answer that a table is made from."""
     return "sentences" if name == "sentences" else "paragraphs" if name == "paragraphs" else "transcript"
-
-
-@contextlib.contextmanager
-def clear_errors(path: Path) -> Iterator[None]:
-    """Say of what the operating system or SQLite refuses which corpus it is about."""
-    try:
-        yield
-    except VoxframeError:  # some of these are OSError too: no connection, no audio file
-        raise
-    except (OSError, sqlite3.Error) as e:
-        raise CorpusError(f"cannot write to the corpus {path}: {getattr(e, 'strerror', None) or e}") from None

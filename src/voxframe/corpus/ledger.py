@@ -1,4 +1,4 @@
-"""The ledger of a corpus: what was sent to which service, and what became of it, so that nothing is sent twice."""
+"""The ledger of a corpus: what was asked for, sent and finished at which service, so that nothing is sent twice."""
 
 from __future__ import annotations
 
@@ -7,31 +7,45 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-import pyarrow as pa
-
+from voxframe.corpus.turns import turn
 from voxframe.options import DEFAULTS
-from voxframe.schema import JOBS
+
+#: What is known of a submission. planned: not sent. uploading: its audio is on its way. submitting: the service is
+#: being asked for it. submitted: the service has it. completed, error: it is over. uncertain: nobody knows whether the
+#: service has it.
+State: TypeAlias = Literal["planned", "uploading", "submitting", "submitted", "completed", "error", "uncertain"]
+
+#: Not sent, however far it got.
+UNSENT: tuple[State, ...] = ("planned", "uploading")
+#: Sent, with no answer that says what became of it.
+LOST: tuple[State, ...] = ("submitting", "uncertain")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A row of the table `jobs`: one submission.
+    """A submission; all but `media`, `address` and `metadata` are columns of the table `jobs`.
 
     Attributes:
         key: Hash of the media, the options and the service.
         source: File or address that was submitted.
         service: Name of the service.
         options: Its options, as JSON.
-        state: uploading, submitting, submitted, completed, error or uncertain.
+        state: What is known of it.
+        media: What the media is, whatever it is called: hash of its bytes, or its address.
         transcript_id: Identifier, once the service gave one.
-        error: Why it failed.
+        attempts: How often the service was asked for it.
+        error: Why it failed, or what stopped it the last time.
+        audio_duration_s: Duration of the media in seconds, where it is known.
+        address: What the service was given as the address of the audio; no other job has the same.
+        metadata: Columns about the recording, as JSON.
         created: When it was asked for, UTC.
+        sent: When the service was last asked for it, UTC.
         updated: When its state last changed, UTC.
     """
 
@@ -39,42 +53,47 @@ class Job:
     source: str
     service: str
     options: str
-    state: str
+    state: State = "planned"
+    media: str = ""
     transcript_id: str | None = None
+    attempts: int = 0
     error: str | None = None
+    audio_duration_s: float | None = None
+    address: str | None = None
+    metadata: str = "{}"
     created: datetime | None = None
+    sent: datetime | None = None
     updated: datetime | None = None
 
 
-_NAMES = ", ".join(f.name for f in fields(Job))
+_NAMES = tuple(f.name for f in fields(Job))
+_TIMES = ("created", "sent", "updated")
+_INSERT = f"INSERT INTO jobs ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608  no value in it
 
 
-def new_job(audio: str | os.PathLike[str], options: Mapping[str, Any], service: str) -> Job:
+def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **known: Any) -> Job:
     """The submission of some media with some options to a service, before anything is sent.
 
-    The same content and the same options give the same key, whatever the file is called and however the options were
+    The same media and the same options give the same key, whatever the file is called and however the options were
     spelled. Where notifications go makes no difference to a transcript and is neither part of the key nor kept.
 
     Args:
-        audio: Path of a local file, or an address.
+        source: Path or address.
+        media: Hash of its bytes, or its address.
         options: Options as `voxframe.options.check` returns them.
         service: Name of the service.
-
-    Raises:
-        OSError: The file cannot be read.
+        **known: More attributes of the job.
     """
     wanted = {k: v for k, v in options.items() if DEFAULTS.get(k) != v and not k.startswith("webhook_")}
     spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
-    source = os.fspath(audio)
-    media = source if is_address(source) else "sha256:" + _file_hash(Path(source))
     key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
     shown = source.encode("utf-8", "backslashreplace").decode()  # a file name need not be text
-    return Job(key, shown, service, spelled, "uploading")
+    return Job(key, shown, service, spelled, media=media, **known)
 
 
-def is_address(source: str) -> bool:
-    """Whether a source is an http or https address, not a file."""
-    return source.lower().startswith(("http://", "https://"))
+def now() -> datetime:
+    """The time as the ledger keeps it: UTC, without a zone."""
+    return datetime.now(UTC).replace(tzinfo=None)
 
 
 class Ledger:
@@ -89,7 +108,25 @@ class Ledger:
 
     def find(self, key: str) -> Job | None:
         """The submission with this key, if there is one."""
-        return next(iter(self._read("WHERE key = ?", key)), None)
+        return next(iter(self._read("WHERE key = ?", [key])), None)
+
+    def jobs(self, service: str | None = None, states: Collection[State] = ()) -> list[Job]:
+        """Submissions, oldest first.
+
+        Args:
+            service: Only those to this service.
+            states: Only those in one of these states; none stands for all.
+        """
+        conditions = ["service = ?"] if service is not None else []
+        values = [service] if service is not None else []
+        if states:
+            conditions.append(f"state IN ({_marks(states)})")
+        where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+        return self._read(f"{where}ORDER BY created, rowid", [*values, *states])
+
+    def of_transcript(self, transcript_id: str) -> list[Job]:
+        """Submissions that led to a transcript."""
+        return self._read("WHERE transcript_id = ?", [transcript_id])
 
     def save(self, job: Job, **changes: Any) -> Job:
         """Keep a submission as it is now; it is on the disk when this returns.
@@ -98,72 +135,127 @@ class Ledger:
             job: The submission.
             **changes: Attributes that change.
         """
-        now = datetime.now(UTC).replace(tzinfo=None)
-        job = replace(job, **changes, created=job.created or now, updated=now)
-        values = [value.isoformat() if isinstance(value, datetime) else value for value in astuple(job)]
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._open() as db:
-            marks = ", ".join("?" * len(values))
-            db.execute(f"INSERT OR REPLACE INTO jobs ({_NAMES}) VALUES ({marks})", values)  # noqa: S608  no value in it
-        return job
+        return self.save_all([replace(job, **changes)])[0]
 
-    def table(self) -> pa.Table:
-        """All submissions as the table `jobs`, oldest first."""
-        rows = [asdict(job) for job in self._read("ORDER BY created")]
-        return pa.Table.from_pylist(rows, schema=JOBS.arrow)
+    def save_all(self, jobs: Iterable[Job]) -> list[Job]:
+        """Keep submissions, all or none of them."""
+        kept = _stamped(jobs)
+        updates = ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "key")
+        with self._writing() as db:
+            db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {updates}", _rows(kept))
+        return kept
 
-    @contextlib.contextmanager
-    def turn(self, key: str) -> Iterator[None]:
-        """Hold the only right to work on a submission, waiting for another process or thread that holds it.
+    def plan(self, jobs: Iterable[Job]) -> None:
+        """Keep submissions that are not here yet; of the others only what is known of the recording."""
+        kept = _stamped(jobs)
+        known = "metadata = excluded.metadata, audio_duration_s = coalesce(audio_duration_s, excluded.audio_duration_s)"
+        with self._writing() as db:
+            db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {known}", _rows(kept))
 
-        The operating system takes it back when a process ends in whatever way, so a submission found half-done inside
-        belongs to nobody alive.
+    def remove(self, transcript_id: str) -> None:
+        """Forget the submissions that led to a transcript."""
+        if self.path.exists():
+            with self._writing() as db:
+                db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
+
+    def turn(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+        """Hold the only right to work on a submission; see `turns.turn`."""
+        return turn(self.path.parent / ".locks" / key, wait=wait)
+
+    def file(self, place: str, signature: str) -> tuple[str, float | None] | None:
+        """Hash and duration in seconds of a file that was read before and has not changed; None where it is not known.
+
+        Args:
+            place: Its path or address.
+            signature: What changes when the file does.
         """
-        folder = self.path.parent / ".locks"
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / key).open("ab") as file:
-            _lock(file.fileno())
-            yield
+        if not self.path.exists():
+            return None
+        with self._open() as db:
+            row = db.execute("SELECT media, audio_duration_s, signature FROM files WHERE place = ?", [place]).fetchone()
+        return (row[0], row[1]) if row is not None and row[2] == signature else None
 
-    def _read(self, condition: str, *values: str) -> list[Job]:
+    def keep_file(self, place: str, signature: str, media: str, audio_duration_s: float | None) -> None:
+        """Remember the hash and the duration of a file."""
+        with self._writing() as db:
+            row = [place, signature, media, audio_duration_s]
+            db.execute("INSERT OR REPLACE INTO files (place, signature, media, audio_duration_s) VALUES (?,?,?,?)", row)
+
+    def _read(self, condition: str, values: Iterable[object]) -> list[Job]:
         if not self.path.exists():
             return []
         with self._open() as db:
-            rows = db.execute(f"SELECT {_NAMES} FROM jobs {condition}", values).fetchall()  # noqa: S608  no value in it
-        return [Job(*row[:-2], *map(datetime.fromisoformat, row[-2:])) for row in rows]
+            rows = db.execute(f"SELECT {', '.join(_NAMES)} FROM jobs {condition}", [*values]).fetchall()  # noqa: S608
+        return [_job(row) for row in rows]
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as db, db:
+            yield db
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self.path, timeout=30)
+        writable = not self.path.exists() or os.access(self.path.parent, os.W_OK)
+        db = sqlite3.connect(self.path if writable else _read_only(self.path), timeout=30, uri=not writable)
         try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")  # what was sent must be known after a power cut, too
-            db.execute(f"CREATE TABLE IF NOT EXISTS jobs ({_NAMES}, PRIMARY KEY (key))")
-            with db:
-                yield db
+            if writable:
+                _prepare(db)
+            yield db
         finally:
             db.close()
 
 
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _read_only(path: Path) -> str:
+    """Address of a ledger in a directory that cannot be written.
+
+    Nobody writes there, so SQLite need not look for changes, which it could not do without writing. Only where a writer
+    died it has to read what is in that one's log.
+    """
+    died = path.with_name(f"{path.name}-wal").exists()
+    return f"{path.absolute().as_uri()}?mode=ro{'' if died else '&immutable=1'}"
 
 
-def _lock(descriptor: int) -> None:
-    """Wait for the exclusive lock on an open file; closing it gives the lock back."""
-    if os.name == "posix":
-        import fcntl
+def _prepare(db: sqlite3.Connection) -> None:
+    """Settings of a connection, and the tables where they are missing or from an earlier version."""
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = FULL")  # what was sent must be known after a power cut, too
+    present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
+    if present.issuperset(_NAMES):
+        return
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("CREATE TABLE IF NOT EXISTS jobs (key PRIMARY KEY)")
+        present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
+        for name in _NAMES:
+            if name not in present:
+                db.execute(f"ALTER TABLE jobs ADD COLUMN {name}")
+        db.execute("CREATE INDEX IF NOT EXISTS jobs_by_transcript ON jobs (transcript_id)")
+        db.execute("CREATE TABLE IF NOT EXISTS files (place PRIMARY KEY, signature, media, audio_duration_s)")
 
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    else:
-        import msvcrt
-        import time
 
-        while True:
-            try:
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-            except OSError:
-                time.sleep(0.2)
-            else:
-                return
+def _job(row: tuple[Any, ...]) -> Job:
+    values = dict(zip(_NAMES, row, strict=True))
+    for name in _TIMES:
+        values[name] = datetime.fromisoformat(values[name]) if values[name] else None
+    values["attempts"] = values["attempts"] or 0  # these three are null in ledgers of the first version
+    values["media"] = values["media"] or ""
+    values["metadata"] = values["metadata"] or "{}"
+    return Job(**values)
+
+
+def _stamped(jobs: Iterable[Job]) -> list[Job]:
+    moment = now()
+    return [replace(job, created=job.created or moment, updated=moment) for job in jobs]
+
+
+def _rows(jobs: Iterable[Job]) -> list[list[object]]:
+    return [[_stored(getattr(job, name)) for name in _NAMES] for job in jobs]
+
+
+def _stored(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))

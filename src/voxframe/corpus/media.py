@@ -1,0 +1,182 @@
+"""The media of a submission: what it is whatever its name, how long it lasts, and its bytes when they are sent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import wave
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from voxframe.corpus.ledger import Ledger
+from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
+from voxframe.options import check_address
+
+_CHUNK_BYTES = 1 << 20
+#: A file that was changed so short a time ago may change once more without its time of change showing it.
+_RACY_NS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Media:
+    """What a recording is.
+
+    Attributes:
+        identity: "sha256:" and the hash of its bytes, or its address.
+        signature: What changes when the file does; empty for an address.
+        audio_duration_s: Duration in seconds, where it is known.
+    """
+
+    identity: str
+    signature: str
+    audio_duration_s: float | None = None
+
+
+def is_address(source: str) -> bool:
+    """Whether a source is an http or https address, which the service fetches by itself."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def is_remote(source: str) -> bool:
+    """Whether a source is in a store that is not the local file system, such as s3://bucket/a.mp3."""
+    return "://" in source and not is_address(source)
+
+
+def identify(source: str, ledger: Ledger, *, measure: bool = False) -> Media:
+    """Find out what a recording is.
+
+    A file is read from end to end the first time, and not again until its size or its time of change differ.
+
+    Args:
+        source: Path or address.
+        ledger: Remembers files that were read.
+        measure: Whether to find its duration, too.
+
+    Raises:
+        AudioError: It cannot be read.
+        OptionError: It is no address that a service could fetch.
+        MissingExtraError: It is in a store that needs one.
+    """
+    if is_address(source):
+        return Media(check_address(source), "")
+    before = signature(source)
+    place = source if is_remote(source) else str(Path(source).absolute())
+    kept = place.encode("utf-8", "backslashreplace").decode()
+    known = ledger.file(kept, before)
+    if known is not None and (known[1] is not None or not measure):
+        return Media(known[0], before, known[1])
+    with opened(source) as file:
+        identity = known[0] if known is not None else _reading(source, lambda: _hash(file))
+    found = Media(identity, before, duration_s(source) if measure else None)
+    if known is None or found.audio_duration_s is not None:
+        _keep(ledger, kept, found)
+    return found
+
+
+def opened(source: str) -> IO[bytes]:
+    """The bytes of a file, opened for reading.
+
+    Raises:
+        AudioError: It cannot be read.
+        MissingExtraError: It is in a store that needs one.
+    """
+    file: IO[bytes] = _reading(source, lambda: _open(source))
+    return file
+
+
+def signature(source: str) -> str:
+    """What changes when a file does.
+
+    Raises:
+        AudioError: There is no such file, or it is a directory or empty.
+    """
+    if is_remote(source):
+        system, path = filesystem(source)
+        return str(_reading(source, lambda: system.ukey(path)))
+    found = _reading(source, lambda: Path(source).stat())
+    if Path(source).is_dir():
+        raise AudioError(f"{source!r} is a directory; name one recording in it")
+    if found.st_size == 0:
+        raise AudioError(f"{source!r} is empty: there is no audio to send")
+    return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}"
+
+
+def duration_s(source: str) -> float | None:
+    """Duration of a file in seconds, from its header; None where it does not say, or PyAV is not installed."""
+    if is_remote(source):
+        return None
+    if source.lower().endswith(".wav"):
+        try:
+            with wave.open(source, "rb") as sound:
+                return sound.getnframes() / sound.getframerate()
+        except (wave.Error, EOFError, ZeroDivisionError, OSError):
+            pass  # another kind of WAV than plain PCM
+    if find_spec("av") is None:
+        return None
+    import av
+
+    try:
+        # Playlists, which name other files and addresses to read, are not opened.
+        with av.open(source, options={"protocol_whitelist": "file"}) as container:
+            return None if container.duration is None else container.duration / av.time_base
+    except (av.FFmpegError, OSError, ValueError):
+        return None
+
+
+def _open(source: str) -> Any:
+    if is_remote(source):
+        return _fsspec().open(source, "rb").open()
+    return Path(source).open("rb")
+
+
+def _fsspec() -> Any:
+    if find_spec("fsspec") is None:
+        raise MissingExtraError("remote", "Reading recordings from a store such as s3://")
+    import fsspec.core
+
+    return fsspec.core
+
+
+def filesystem(source: str) -> tuple[Any, str]:
+    """File system of an address such as s3://bucket/folder, and the path in it.
+
+    Raises:
+        AudioError: It cannot be reached.
+        MissingExtraError: It needs one.
+    """
+    found: tuple[Any, str] = _reading(source, lambda: _fsspec().url_to_fs(source))
+    return found
+
+
+def _reading(source: str, work: Callable[[], Any]) -> Any:
+    """The outcome of `work`, with errors that name the recording."""
+    try:
+        return work()
+    except (AudioError, MissingExtraError):
+        raise
+    except FileNotFoundError:
+        raise AudioNotFoundError(f"there is no file {source!r}; check its path") from None
+    except IsADirectoryError:
+        raise AudioError(f"{source!r} is a directory; name one recording in it") from None
+    except (OSError, ImportError, ValueError) as e:  # fsspec: a store it does not know, or whose library is missing
+        raise AudioError(f"{source!r} cannot be read: {getattr(e, 'strerror', None) or e}") from None
+
+
+def _hash(file: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _keep(ledger: Ledger, place: str, media: Media) -> None:
+    """Remember a file, unless it was changed only just now or the corpus cannot be written."""
+    parts = media.signature.split()
+    if len(parts) == 3 and time.time_ns() - int(parts[1]) < _RACY_NS:
+        return
+    if ledger.path.parent.is_dir() and os.access(ledger.path.parent, os.W_OK):
+        ledger.keep_file(place, media.signature, media.identity, media.audio_duration_s)

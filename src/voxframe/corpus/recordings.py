@@ -1,0 +1,193 @@
+"""What a batch may be given: files, folders, patterns, addresses, lists and DataFrames of these."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+
+from voxframe import frames
+from voxframe.corpus.ledger import Job
+from voxframe.corpus.media import filesystem, is_address, is_remote
+from voxframe.errors import AudioNotFoundError, OptionError
+from voxframe.schema import JOBS
+
+#: One source: the path of a file or folder, a pattern (`*`, `?`, `[]`, `**`), or an address.
+OneSource: TypeAlias = "str | os.PathLike[str]"
+#: Sources: one, several, or a DataFrame with a column of them.
+Recordings: TypeAlias = "OneSource | Iterable[OneSource] | pd.DataFrame"
+
+#: Names of the column of sources in a DataFrame.
+SOURCE_COLUMNS = ("audio", "path", "url", "source", "file", "audio_url")
+
+#: What counts as a recording in a folder, and for a pattern that names no extension itself.
+EXTENSIONS = frozenset(
+    ".3ga .3gp .8svx .aac .ac3 .aif .aifc .aiff .alac .amr .ape .au .caf .dss .flac .flv .m2ts .m4a .m4b .m4p .m4r "
+    ".m4v .mkv .mov .mp2 .mp3 .mp4 .mpeg .mpga .mpg .mts .mxf .oga .ogg .ogv .opus .qcp .ts .tta .voc .wav .webm .wma "
+    ".wmv .wv".split()
+)
+
+_MAGIC = frozenset("*?[")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recording of a batch.
+
+    Attributes:
+        source: Path or address.
+        metadata: Columns about it, by name.
+    """
+
+    source: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def expand(sources: Recordings) -> list[Recording]:
+    """Every recording that sources stand for, in their order; what a folder or pattern finds is sorted.
+
+    Args:
+        sources: A path, a pattern, a folder (with what is below it), an http or https address, an address that fsspec
+            knows (`s3://bucket/calls/*.mp3`), an iterable of these, or a DataFrame with a column of them named audio,
+            path, url, source, file or audio_url; its other columns are metadata.
+
+    Raises:
+        OptionError: It is none of these, or a DataFrame whose columns are not clear.
+        AudioNotFoundError: A path, a pattern or a folder leads to no recording.
+    """
+    if isinstance(sources, pd.DataFrame):
+        return list(_of_frame(sources))
+    several = [sources] if isinstance(sources, str | os.PathLike) else sources
+    if isinstance(several, bytes | Mapping) or not isinstance(several, Iterable):
+        raise _not_sources(sources)
+    return [Recording(path) for one in several for path in _paths(one)]
+
+
+def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
+    named = [name for name in SOURCE_COLUMNS if name in df.columns]
+    if len(named) != 1:
+        found = f"it has {' and '.join(named)}" if named else f"it has {', '.join(map(str, df.columns)) or 'none'}"
+        raise OptionError(
+            f"a DataFrame of recordings has one column of paths or addresses, named {', '.join(SOURCE_COLUMNS[:-1])} "
+            f"or {SOURCE_COLUMNS[-1]}; {found}. Rename the one that is meant"
+        )
+    others = [name for name in df.columns if name != named[0]]
+    taken = [str(name) for name in others if name in JOBS.arrow.names or not isinstance(name, str)]
+    if taken:
+        raise OptionError(
+            f"metadata cannot be named {', '.join(taken)}: Corpus.jobs() has such a column of its own, or it is no "
+            "text; rename it, or leave it out with df.drop(columns=...)"
+        )
+    for row, source in enumerate(df[named[0]]):
+        if not isinstance(source, str | os.PathLike):
+            raise OptionError(f"row {row} of the column {named[0]!r} holds {source!r}, not a path or an address")
+        metadata = {name: df[name].iloc[row] for name in others}
+        for path in _paths(source):
+            yield Recording(path, metadata)
+
+
+def _paths(source: object) -> list[str]:
+    if not isinstance(source, str | os.PathLike):
+        raise _not_sources(source)
+    text = os.fspath(source)
+    if not isinstance(text, str) or not text:
+        raise _not_sources(source)
+    if is_address(text):
+        return [text]
+    if text.lower().startswith("file://"):
+        text = text[7:]
+    if is_remote(text):
+        return _remote(text)
+    path = Path(text).expanduser()
+    if path.is_dir():
+        return _found(_media(map(str, path.rglob("*"))), text)
+    if _MAGIC.isdisjoint(text) or path.exists():
+        return [str(path)]
+    matched = sorted(found for found in glob.glob(str(path), recursive=True) if Path(found).is_file())  # noqa: PTH207
+    return _found(matched if path.suffix else _media(matched), text)
+
+
+def _remote(address: str) -> list[str]:
+    """What an address in a store stands for: itself, the folder's files, or those that match."""
+    system, path = filesystem(address)
+    if not _MAGIC.isdisjoint(path):
+        matched = [str(found) for found, info in system.glob(path, detail=True).items() if info["type"] == "file"]
+        found = sorted(matched) if Path(path).suffix else _media(matched, local=False)
+    elif system.isdir(path):
+        found = _media(map(str, system.find(path)), local=False)
+    else:
+        return [address]
+    return _found([system.unstrip_protocol(name) for name in found], address)
+
+
+def _media(paths: Iterable[str], *, local: bool = True) -> list[str]:
+    """Those that look like recordings and are not hidden, sorted."""
+    return sorted(
+        path
+        for path in paths
+        if Path(path).suffix.lower() in EXTENSIONS
+        and not Path(path).name.startswith(".")
+        and (not local or Path(path).is_file())
+    )
+
+
+def _found(paths: list[str], text: str) -> list[str]:
+    if not paths:
+        raise AudioNotFoundError(
+            f"{text!r} leads to no recording; check it (recordings in a folder are known by their extension, such as "
+            ".mp3, and a pattern such as 'calls/**/*.mp3' finds any)"
+        )
+    return paths
+
+
+def _not_sources(value: object) -> OptionError:
+    return OptionError(
+        f"recordings are given as paths, folders, patterns, addresses or a DataFrame, not {value!r:.100}"
+    )
+
+
+def metadata_to_json(metadata: Mapping[str, Any]) -> str:
+    """Columns about a recording as JSON: text, numbers, booleans, and moments as `{"datetime": ...}`.
+
+    Raises:
+        OptionError: A value is none of these.
+    """
+    return json.dumps({name: _plain(name, value) for name, value in metadata.items()}, ensure_ascii=False)
+
+
+def metadata_from_json(text: str) -> dict[str, Any]:
+    """Columns about a recording, as they were given."""
+    found: dict[str, Any] = json.loads(text)
+    return {
+        name: pd.Timestamp(value["datetime"]) if isinstance(value, dict) and "datetime" in value else value
+        for name, value in found.items()
+    }
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, datetime | date):
+        return None if pd.isna(value) else {"datetime": value.isoformat()}
+    if hasattr(value, "item") and hasattr(value, "dtype"):  # a NumPy scalar
+        value = value.item()
+    if isinstance(value, datetime | date):  # that was a numpy.datetime64
+        return {"datetime": value.isoformat()}
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return None
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise OptionError(f"metadata {name!r} holds {value!r:.100}; give text, numbers, booleans or dates")
+
+
+def jobs_frame(jobs: Sequence[Job]) -> pd.DataFrame:
+    """Submissions as the table `jobs`, with the columns of their metadata."""
+    df = frames.to_pandas(pa.Table.from_pylist([asdict(job) for job in jobs], schema=JOBS.arrow), "jobs")
+    metadata = pd.DataFrame([metadata_from_json(job.metadata) for job in jobs], index=df.index)
+    return pd.concat([df, metadata], axis=1) if len(metadata.columns) else df
