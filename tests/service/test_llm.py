@@ -4,6 +4,8 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from voxframe.errors import OptionError, RateLimitError, ServerError, UnreadableAnswerError
@@ -92,6 +94,23 @@ def test_transcripts_in_every_form(client, peer):
     ]  # fmt: skip
 
 
+def test_a_part_of_a_corpus_is_asked_about(client, peer):
+    """Rows chosen in any kind of table: their transcripts, each once with its length, in the order of the rows."""
+    answer(peer)
+    words = pd.DataFrame(
+        {
+            "transcript_id": ["b", "a", "b", "c"],
+            "text": ["smoke", "smoke", "smoke", "rain"],
+            "audio_duration_s": [200_000.0, 100_000.0, 200_000.0, float("nan")],  # twice b would be too long
+        }
+    )
+    chosen = words[words["text"] == "smoke"]
+    for table in (chosen, chosen.convert_dtypes(), pa.Table.from_pandas(chosen), pl.from_pandas(chosen)):
+        assert client.summarize(table).transcript_ids == ("b", "a")
+    assert [r.json["transcript_ids"] for r in peer.requests] == [["b", "a"]] * 4
+    assert client.summarize(words).transcript_ids == ("b", "a", "c")
+
+
 def finished(client, peer, identifier, status="completed", **more):
     peer.on("GET", f"/v2/transcript/{identifier}", {"id": identifier, "status": status, **more})
     return client.transcript(identifier)
@@ -103,13 +122,27 @@ def test_limits_and_mistakes_are_noticed_before_anything_is_sent(client, peer):
     queued, failed = finished(client, peer, "q", "queued"), finished(client, peer, "f", "error")
     peer.requests.clear()
     cases = [
-        ({"transcripts": [f"t{n}" for n in range(101)]}, "101 transcripts were given; a request takes 1 to 100"),
-        ({"transcripts": []}, "0 transcripts were given; a request takes 1 to 100"),
+        (
+            {"transcripts": [f"t{n}" for n in range(101)]},
+            "more than 100 transcripts were given; a request takes 1 to 100",
+        ),
+        ({"transcripts": []}, "no transcripts were given; a request takes 1 to 100. Check what selected them"),
+        (
+            {"transcripts": pd.DataFrame({"transcript_id": ["a", "b"], "audio_duration_s": [1.0, 360_000.0]})},
+            "the transcripts are 100.0 hours long; a request takes up to 100 hours. Ask in several requests",
+        ),
+        (
+            {"transcripts": pd.DataFrame({"transcript_id": [f"t{n}" for n in range(101)]})},
+            "more than 100 transcripts were given",
+        ),
+        ({"transcripts": pd.DataFrame({"transcript_id": []})}, "no transcripts were given"),
+        ({"transcripts": pd.DataFrame({"id": ["t1"]})}, "or a table with a column transcript_id"),
+        ({"transcripts": pd.DataFrame({"transcript_id": [None]})}, "None is no transcript"),
         ({"transcripts": long}, "the transcripts are 100.0 hours long; a request takes up to 100 hours"),
         ({"transcripts": queued}, "transcript q is 'queued'; only completed ones have text. Wait for it"),
         ({"transcripts": failed}, "transcript f is 'error'; only completed ones have text"),
         ({"transcripts": [None]}, "None is no transcript; give its id or a handle"),
-        ({"transcripts": {"id": "t1"}}, "transcripts is a dict; give an id, a handle, or several of these"),
+        ({"transcripts": {"id": "t1"}}, "transcripts is a dict; give an id, a handle, several of these, or a table"),
         ({}, "give either transcripts or input_text: one of them, not both"),
         ({"transcripts": "t1", "input_text": "x"}, "one of them, not both"),
         ({"input_text": "  "}, "input_text is '  '; give a text that is not empty"),

@@ -45,7 +45,7 @@ class LanguageModel(Endpoints):
 
         Args:
             transcripts: Up to 100 completed transcripts of up to 100 hours: an id, a handle, several of these, or a
-                table with a column `transcript_id`.
+                table with a column `transcript_id`, such as a part of a table of a corpus.
             answer_format: How the summary should look, in words, such as "bullet points".
             **options: See `LlmOptions`: input_text, context, final_model, max_output_size, temperature.
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Protocol, TypeAlias, TypedDict, cast
 
 from voxframe import options as opt
 from voxframe.errors import OptionError
+from voxframe.service.lenient import as_float
 from voxframe.service.transcript import Transcript
 
+
+class Selection(Protocol):
+    """A table with a column `transcript_id`, such as a part of a table of a corpus."""
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """A column."""
+
+
 #: Transcripts: an id, a handle, several of these, or a table with a column `transcript_id`.
-Transcripts: TypeAlias = "str | Transcript | Iterable[str | Transcript]"
+Transcripts: TypeAlias = "str | Transcript | Iterable[str | Transcript] | Selection"
 
 
 class LlmOptions(TypedDict, total=False):
@@ -70,24 +80,28 @@ def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[st
 def transcript_ids(transcripts: Any) -> list[str]:
     """Identifiers of transcripts, each once, in order.
 
+    Args:
+        transcripts: An id, a handle, an iterable of these, or anything with a column `transcript_id`, such as a part of
+            a table of a corpus. A column `audio_duration_s` beside it is taken into account.
+
     Raises:
         OptionError: There are none, too many, too long ones, or one that cannot be asked about.
     """
-    if isinstance(transcripts, str | Transcript):
-        transcripts = [transcripts]
-    elif "transcript_id" in getattr(transcripts, "columns", ()):
-        transcripts = transcripts["transcript_id"]
-    elif isinstance(transcripts, Mapping) or not isinstance(transcripts, Iterable):
-        raise OptionError(f"transcripts is a {type(transcripts).__name__}; give an id, a handle, or several of these")
     found: dict[str, float] = {}
-    for one in transcripts:
+    for one, hours in _given(transcripts):
         identifier = one if isinstance(one, str) else getattr(one, "id", None)
         if not isinstance(identifier, str) or not identifier:
             raise OptionError(f"{one!r} is no transcript; give its id or a handle")
-        found[identifier] = _hours(one) if isinstance(one, Transcript) else found.get(identifier, 0.0)
-    if not 1 <= len(found) <= opt.LLM_TRANSCRIPTS:
+        known = _hours(one) if isinstance(one, Transcript) else hours
+        found[identifier] = max(known, found.get(identifier, 0.0))
+        if len(found) > opt.LLM_TRANSCRIPTS:
+            raise OptionError(
+                f"more than {opt.LLM_TRANSCRIPTS} transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. "
+                "Ask in several requests"
+            )
+    if not found:
         raise OptionError(
-            f"{len(found)} transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. Ask in several requests"
+            f"no transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. Check what selected them"
         )
     hours = sum(found.values())
     if hours > opt.LLM_HOURS:
@@ -96,6 +110,32 @@ def transcript_ids(transcripts: Any) -> list[str]:
             "Ask in several requests"
         )
     return list(found)
+
+
+def _given(transcripts: Any) -> Iterator[tuple[Any, float]]:
+    """Each transcript with its length in hours, 0 where it is not known."""
+    columns = getattr(transcripts, "column_names", None)  # Arrow's word; its `columns` are the values
+    columns = getattr(transcripts, "columns", None) if columns is None else columns
+    if isinstance(transcripts, str | Transcript):
+        yield transcripts, 0.0
+    elif columns is not None and "transcript_id" in columns:
+        seconds = transcripts["audio_duration_s"] if "audio_duration_s" in columns else repeat(None)
+        for identifier, duration in zip(_values(transcripts["transcript_id"]), _values(seconds), strict=False):
+            yield identifier, (as_float(duration) or 0.0) / 3600
+    elif columns is not None or isinstance(transcripts, Mapping) or not isinstance(transcripts, Iterable):
+        raise OptionError(
+            f"transcripts is a {type(transcripts).__name__}; give an id, a handle, several of these, or a table with "
+            "a column transcript_id"
+        )
+    else:
+        for one in transcripts:
+            yield one, 0.0
+
+
+def _values(column: Any) -> Iterable[Any]:
+    """Plain values of a column, whatever kind of table it is of."""
+    as_list = getattr(column, "to_pylist", None) or getattr(column, "to_list", None)
+    return column if as_list is None else cast("Iterable[Any]", as_list())
 
 
 def _hours(transcript: Transcript) -> float:
