@@ -16,8 +16,10 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voxframe.local import openapi, redacted, routes, tokens, webhooks
+from voxframe.local import openapi, page, redacted, routes, tokens, webhooks
 from voxframe.local.deliveries import Deliveries
+from voxframe.local.engines import configured
+from voxframe.local.engines.configured import Choice
 from voxframe.local.gate import LOOPBACK, Gate, failure
 from voxframe.local.jobs import Jobs
 from voxframe.local.llm import routes as llm_routes
@@ -32,7 +34,7 @@ from voxframe.local.runner import Runner
 
 _log = logging.getLogger("voxframe.local")
 #: What is the same for everyone and says nothing of what the service holds needs no key.
-_KEYLESS = frozenset({"/openapi.json"})
+_KEYLESS = page.KEYLESS | {"/openapi.json"}
 
 
 def make_app(
@@ -47,6 +49,7 @@ def make_app(
     answerer: llm_routes.Answerer | None = None,
     llm_requests: int = 30,
     stream_limits: Limits | None = None,
+    choice: Choice = configured.DEFAULT,
 ) -> Starlette:
     """Make the application. Work on jobs begins and ends with its lifespan.
 
@@ -62,6 +65,7 @@ def make_app(
         answerer: What answers language-model requests; None quotes, without a model.
         llm_requests: Language-model requests a minute; 0 for no limit.
         stream_limits: Limits of streaming; None: the usual ones.
+        choice: The speech engine and its models.
     """
     places.make()
     jobs = Jobs(places.database)
@@ -70,7 +74,7 @@ def make_app(
     courier = webhooks.Courier(
         Deliveries(jobs.database), lambda job_id: redacted_audio.url(job_id, base_url), webhook_interval
     )
-    runner = Runner(jobs, places, allowed_origins, courier.wake)
+    runner = Runner(jobs, places, allowed_origins, courier.wake, choice)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -85,10 +89,11 @@ def make_app(
             responses.close()
 
     open_tokens = tokens.Tokens()
-    streaming = Streaming(key, open_tokens, stream_limits)
+    streaming = Streaming(key, open_tokens, stream_limits, choice)
 
     app = Starlette(
         routes=[
+            *page.ROUTES,
             Route("/openapi.json", _description(llm_prefix), methods=["GET"]),
             Route("/v2/upload", routes.upload, methods=["POST"]),
             route("/v2/transcript", get=routes.listing, post=routes.create),
@@ -108,7 +113,9 @@ def make_app(
     )
     app.router.redirect_slashes = False
     app.state.tokens = open_tokens
-    app.state.service = routes.Service(places, jobs, runner, key, hosts, redacted_audio, set(allowed_origins))
+    app.state.service = routes.Service(
+        places, jobs, runner, key, hosts, redacted_audio, set(allowed_origins), choice.engine
+    )
     app.state.language_model = llm_routes.LanguageModel(answerer or Extractive(), responses)
     return app
 

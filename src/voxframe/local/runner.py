@@ -16,7 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from voxframe.local import engines
 from voxframe.local.child import Task
+from voxframe.local.engines import configured
+from voxframe.local.engines.configured import Choice
 from voxframe.local.instances import Instance
 from voxframe.local.jobs import Job, Jobs, Stage
 from voxframe.local.places import Places
@@ -46,6 +49,7 @@ class Runner:
         places: The data directory.
         allowed_origins: Origins that media may be fetched from wherever they resolve to.
         ended: Called when a job has ended.
+        choice: The speech engine and its models.
     """
 
     def __init__(
@@ -54,14 +58,18 @@ class Runner:
         places: Places,
         allowed_origins: frozenset[str] = frozenset(),
         ended: Callable[[], None] = lambda: None,
+        choice: Choice = configured.DEFAULT,
     ) -> None:
         self._jobs = jobs
         self._places = places
         self._allowed_origins = sorted(allowed_origins)
         self._ended = ended
         self._instance = Instance(places.instances)
-        self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": cores()}
+        self._choice = choice
+        speech = 1 if engines.uses_all_cores(choice.engine) else cores()
+        self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": speech}
         self._children: dict[str, subprocess.Popen[str] | None] = {}
+        self._progress: dict[str, float] = {}
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopping = False
@@ -76,6 +84,10 @@ class Runner:
     def wake(self) -> None:
         """Say that something changed: a job is new, or deleted."""
         self._wake.set()
+
+    def progress(self) -> dict[str, float]:
+        """How much is done, from 0 to 1, of each job that this process transcribes and that has said so."""
+        return dict(self._progress)
 
     def stop(self) -> None:
         """Stop all work and queue it again."""
@@ -125,6 +137,7 @@ class Runner:
         finally:
             with self._lock:  # before the outcome is noted: from then on the job may be taken again, for its next stage
                 self._children.pop(job.id, None)
+            self._progress.pop(job.id, None)
         while not self._stopping:
             try:
                 self._settle(job, outcome, time.monotonic() - begun)
@@ -172,6 +185,8 @@ class Runner:
             allowed_origins=self._allowed_origins,
             # After a crash with one process only: what was too much for the memory may fit then.
             workers=1 if job.crashes else max(1, self._limits["speech"] - self._jobs.processing() + 1),
+            engine=self._choice.engine,
+            model=self._choice.model(job.asked.get("speech_model")),
         )
         _log.info(
             "job %s: %s", job.id, "downloading its media" if stage == "fetch" else f"speech, {task['workers']} at once"
@@ -206,6 +221,7 @@ class Runner:
                 return {"crashed": f"did nothing for {STALLED / 60:.0f} minutes"}
             if "progress" not in message:
                 return message
+            self._progress[job.id] = message["progress"]
             if message["progress"] >= shown + 0.1:
                 shown = message["progress"]
                 _log.info("job %s: %.0f %%", job.id, 100 * shown)

@@ -40,6 +40,9 @@ def serve(
     llm_key: str | None = None,
     llm_window: int | None = None,
     llm_requests: int | None = None,
+    engine: str | None = None,
+    model: str | None = None,
+    nano_model: str | None = None,
     parent_pipe: bool = False,
 ) -> None:
     """Run the embedded service until it is stopped (Ctrl-C, SIGTERM).
@@ -61,6 +64,10 @@ def serve(
         llm_key: Its key; default: VOXFRAME_LLM_KEY, else none.
         llm_window: Tokens it takes at once, material and answer together; default: VOXFRAME_LLM_WINDOW, else 16000.
         llm_requests: Language-model requests a minute, 0 for no limit; default: 30.
+        engine: Speech engine, "sphinx" or "whisper" or one that is installed; default: VOXFRAME_ENGINE, else sphinx.
+        model: Its model for `speech_model` best and where none is asked for: a directory, or a name to download;
+            default: VOXFRAME_MODEL.
+        nano_model: Its model for `speech_model` nano; default: VOXFRAME_MODEL_NANO, else the same.
         parent_pipe: Write one JSON line with the address to standard output once ready, and end with standard input. A
             line `{"allow_webhooks": origin}` there lets one more origin be notified; `{"allowed": origin}` answers it.
 
@@ -73,6 +80,7 @@ def serve(
 
         from voxframe.local import webhooks
         from voxframe.local.app import make_app
+        from voxframe.local.engines.configured import chosen
         from voxframe.local.llm.configured import configured
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
@@ -80,6 +88,7 @@ def serve(
         raise MissingExtraError("local", "The embedded service") from error
 
     answerer = configured(llm_url, llm_model, llm_key, llm_window)
+    choice = chosen(engine, model, nano_model)
     found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
     places = Places(Path(data_dir).expanduser().absolute() if data_dir is not None else found.data_dir / "service")
     try:
@@ -103,6 +112,7 @@ def serve(
             webhook_interval=webhooks.INTERVAL if webhook_interval is None else webhook_interval,
             answerer=answerer,
             llm_requests=30 if llm_requests is None else llm_requests,
+            choice=choice,
         )
     except sqlite3.Error as error:
         raise SettingsError(
@@ -114,6 +124,7 @@ def serve(
             await super().startup(sockets=sockets)
             where = f"its key is in {key_file}" if key_file else "its key is the one you gave"
             _log.info("serving at %s, data in %s; %s", address, places.root, where)
+            _log.info("a browser shows jobs and their text at %s/", address)
             if parent_pipe:
                 sys.stdout.write(
                     json.dumps({"base_url": address, "api_key_file": str(key_file) if key_file else None}) + "\n"
@@ -284,6 +295,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", type=Path, help="where jobs, media, results and the key are kept")
     parser.add_argument(
         "--api-key", help="key that requests must carry; better in VOXFRAME_API_KEY, where no other process sees it"
+    )
+    parser.add_argument(
+        "--engine", metavar="NAME", help="speech engine: sphinx, whisper, or an installed one (VOXFRAME_ENGINE, sphinx)"
+    )
+    parser.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="its model for speech_model best and where none is asked for: a directory, or a name to download such as "
+        "small or Systran/faster-whisper-small (VOXFRAME_MODEL)",
+    )
+    parser.add_argument(
+        "--nano-model", metavar="MODEL", help="its model for speech_model nano (VOXFRAME_MODEL_NANO, the same)"
     )
     parser.add_argument("--llm-prefix", help="first path segment of the language-model endpoints (default: llm)")
     parser.add_argument(
