@@ -92,9 +92,9 @@ async function unfold(item) {
   try {
     const transcript = await api.transcript(job.id);
     view.append(facts(transcript));
-    if (transcript.error) view.append(make("p", "wrong", transcript.error));
     if (typeof transcript.summary === "string" && transcript.summary) view.append(make("p", "said", transcript.summary));
-    view.append(await textOf(transcript, api));
+    if (transcript.status === "completed") view.append(await textOf(transcript, api));
+    else if (transcript.status !== "error") view.append(make("p", "hint", "Its text appears here once it is completed."));
   } catch (error) {
     view.append(make("p", "wrong", `It could not be shown: ${error.message || "the key is refused"}`));
   }
@@ -113,10 +113,6 @@ function facts(transcript) {
 
 async function textOf(transcript, api) {
   const box = make("div", "text");
-  if (transcript.status !== "completed") {
-    box.append(make("p", "hint", transcript.status === "error" ? "" : "Its text appears here once it is completed."));
-    return box;
-  }
   let turns = transcript.utterances;
   if (!turns?.length && transcript.words?.length) turns = (await api.paragraphs(transcript.id)).paragraphs;
   for (const one of turns ?? []) {
