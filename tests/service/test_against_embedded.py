@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
+import av
+import pandas as pd
 import pytest
 
-from voxframe.errors import NotFoundError
+import voxframe
+from voxframe.errors import BadRequestError, NotFoundError, OptionError
 from voxframe.service import Client, Transcript, connect
 from voxframe.settings import ENVIRONMENT
 
@@ -19,7 +23,9 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ENVIRONMENT.values():
             patch.delenv(name, raising=False)
-        with connect(data_dir=tmp_path_factory.mktemp("embedded")) as client:
+        folder = tmp_path_factory.mktemp("embedded")
+        patch.setenv("VOXFRAME_DATA_DIR", str(folder))  # the default corpus is there too
+        with connect(llm_prefix="some-llm") as client:
             yield client
 
 
@@ -75,3 +81,152 @@ def test_deleting(embedded: Client) -> None:
     assert job.id in [item.id for item in embedded.list(limit=200)]
     with pytest.raises(NotFoundError):
         embedded.delete("6d1cc5ab-0000-4000-8000-000000000000")
+
+
+def test_the_language_model_answers_about_every_form_of_selection(embedded: Client, transcript: Transcript) -> None:
+    """A handle, an id, and rows chosen in a table of the corpus give an answer of the same transcript."""
+    words = voxframe.load_words(transcript)
+    chosen = words[words["text"].str.len() > 3]
+    said = transcript.text or ""
+    for selection in (transcript, transcript.id, [transcript], chosen, voxframe.load_transcripts(transcript)):
+        answer = embedded.summarize(selection, answer_format="one sentence", max_output_size=200)
+        assert answer.transcript_ids == (transcript.id,)
+        assert answer.task == "summary"
+        assert answer.text
+        assert set(answer.text.split()) <= set(said.split())  # the embedded service quotes
+        assert answer.usage.input_tokens is not None
+        assert answer.usage.input_tokens > 10
+
+
+def test_every_task_of_the_language_model(embedded: Client, transcript: Transcript) -> None:
+    """Questions with context and options, a task and action items: typed answers, one table of all with their usage."""
+    text = "Ann: When is the meeting? Bob: The meeting is on Monday at nine. Ann: I will bring the map."
+    asked = embedded.ask(
+        ["When is the meeting?", {"question": "Is the meeting on Monday?", "answer_options": ["yes", "no"]}],
+        input_text=text,
+        context={"who": ["Ann", "Bob"]},
+        temperature=0.5,
+        final_model="basic",
+    )
+    task = embedded.task("When is the meeting?", input_text=text)
+    items = embedded.action_items(input_text=text, answer_format="bullets")
+    assert "Monday" in asked.replies[0].answer
+    assert asked.replies[1].answer == "yes"
+    assert "Monday" in task.text
+    assert "map" in items.text
+    table = voxframe.load_responses([asked, task, items, embedded.summarize(transcript)])
+    assert table["task"].to_list() == ["question-answer", "question-answer", "task", "action-items", "summary"]
+    assert table["prompt"].to_list()[:3] == [
+        "When is the meeting?",
+        "Is the meeting on Monday?",
+        "When is the meeting?",
+    ]
+    assert (table["input_tokens"] > 0).all()
+    assert (table["output_tokens"] > 0).all()
+    assert list(table["transcript_ids"].iloc[-1]) == [transcript.id]
+
+
+def test_a_response_is_kept_until_it_is_purged(embedded: Client) -> None:
+    """The same answer by its id; then it is gone, for the second purge too."""
+    first = embedded.summarize(input_text="Ann: The bridge opens in May. Bob: It cost eleven million dollars.")
+    assert embedded.llm_response(first.request_id).replies == first.replies
+    purged = embedded.purge(first.request_id)
+    assert (purged.request_id_to_purge, purged.deleted) == (first.request_id, True)
+    for again in (embedded.llm_response, embedded.purge):
+        with pytest.raises(NotFoundError, match="or it was purged"):
+            again(first.request_id)
+
+
+def test_the_rate_limit_of_the_embedded_service_is_shown(embedded: Client) -> None:
+    """Each language-model request takes one off what is left of the minute."""
+    left = []
+    for _ in range(2):
+        embedded.summarize(input_text="Ann: The bridge opens in May.")
+        assert embedded.rate_limit is not None
+        left.append(embedded.rate_limit.remaining)
+    assert left[1] == left[0] - 1
+    assert embedded.rate_limit is not None
+    assert embedded.rate_limit.limit == 30
+    assert 0 < embedded.rate_limit.reset_s <= 60
+
+
+def test_what_the_service_says_to_a_request_is_what_a_user_sees(embedded: Client) -> None:
+    """What only the service can know is refused there, in its words, with status, method and path."""
+    for given, said in (
+        ({"transcripts": "6d1cc5ab-0000-4000-8000-000000000000"}, "is not known here"),
+        ({"input_text": "word " * 200_000}, "input_text"),
+    ):
+        with pytest.raises(BadRequestError, match=said) as caught:
+            embedded.summarize(**given)  # type: ignore[arg-type]
+        assert str(caught.value).endswith("(HTTP 400, POST /some-llm/v3/generate/summary)")
+
+
+def test_a_hundred_hours_of_a_corpus_are_not_sent(embedded: Client) -> None:
+    """Durations in a table are counted here, so that nothing is asked in vain."""
+    long = pd.DataFrame({"transcript_id": ["a", "b"], "audio_duration_s": [180_000.0, 180_036.0]})
+    with pytest.raises(OptionError, match=r"100\.0 hours long; a request takes up to 100 hours"):
+        embedded.summarize(long)
+
+
+@pytest.fixture(scope="module")
+def redacted(embedded: Client) -> Transcript:
+    """A job that asked for redacted audio, of eight seconds in which somebody is named."""
+    return embedded.submit(
+        AUDIO,
+        audio_end_at=8000,
+        redact_pii=True,
+        redact_pii_audio=True,
+        redact_pii_audio_quality="wav",
+        redact_pii_policies=["person_name", "location", "date"],
+    )
+
+
+def test_redacted_audio_is_waited_for_and_downloaded(embedded: Client, redacted: Transcript, tmp_path: Path) -> None:
+    """From the moment the job is sent: not ready at first, then a wav as long as the recording, at a signed address."""
+    audio = embedded.redacted_audio(redacted.id, timeout=120)
+    assert audio.status == "redacted_audio_ready"
+    saved = audio.save(tmp_path)
+    assert saved.name == f"{redacted.id}.redacted.wav"
+    with av.open(str(saved)) as made, av.open(str(AUDIO)) as given:
+        assert made.duration == pytest.approx(given.duration, abs=100_000)  # in microseconds
+    assert redacted.wait().redacted_audio().save(tmp_path / "again.wav").read_bytes() == saved.read_bytes()
+
+
+def test_a_broken_download_from_the_embedded_service_goes_on(
+    embedded: Client, redacted: Transcript, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came before the break is not fetched again: the service is asked for the rest, and the file is whole."""
+    audio = redacted.wait().redacted_audio()
+    whole = audio.save(tmp_path / "whole.wav").read_bytes()
+    from voxframe.service.http import Download
+
+    chunks, asked = Download.chunks, []
+
+    def breaks_off(self: Download, size: int) -> Iterator[bytes]:
+        asked.append(self.status)
+        for count, chunk in enumerate(chunks(self, size)):
+            if len(asked) == 1 and count == 2:
+                raise ConnectionResetError
+            yield chunk
+
+    monkeypatch.setattr(Download, "chunks", breaks_off)
+    with pytest.raises(ConnectionResetError):
+        audio.save(tmp_path / "broken.wav")
+    assert audio.save(tmp_path / "broken.wav").read_bytes() == whole
+    assert asked == [200, 206]
+
+
+def test_an_address_that_was_tampered_with_or_has_expired_is_refused(
+    embedded: Client, redacted: Transcript, transcript: Transcript, tmp_path: Path
+) -> None:
+    """The error says to ask for a new address; a job that did not ask for redacted audio says which options make it."""
+    audio = redacted.wait().redacted_audio()
+    parts = urlsplit(audio.url)
+    for query in (parts.query + "0", "Expires=1", "Expires=99999999999&Signature=x"):
+        object.__setattr__(audio, "url", urlunsplit(parts._replace(query=query)))
+        with pytest.raises(NotFoundError, match=r"has expired\. Ask for a new one with client\.redacted_audio\(id\)"):
+            audio.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(BadRequestError) as caught:
+        transcript.redacted_audio()
+    assert "redact_pii=True and redact_pii_audio=True" in caught.value.__notes__[0]

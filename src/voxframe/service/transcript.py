@@ -16,6 +16,7 @@ from voxframe.service.words import Term, WordSearch
 
 if TYPE_CHECKING:
     from voxframe.service.client import Client
+    from voxframe.service.redacted import RedactedAudio
 
 #: Statuses that no longer change. Any other, also one not in the interface, is waited on.
 FINISHED = ("completed", "error")
@@ -151,6 +152,10 @@ class Transcript:
     def word_search(self, terms: Term | Iterable[Term]) -> WordSearch:
         """Where words and phrases occur in it; see `Client.word_search`."""
         return self.client.word_search(self.id, terms)
+
+    def redacted_audio(self, *, timeout: float | None = None, progress: bool | None = None) -> RedactedAudio:
+        """Its recording with personal data beeped out; see `Client.redacted_audio`."""
+        return self.client.redacted_audio(self.id, timeout=timeout, progress=progress)
 
     def delete(self) -> Self:
         """Delete it at the service; the handle then holds what is left: an emptied transcript."""
