@@ -478,6 +478,27 @@ WORD_MATCHES = Table(
     ),
 )
 
+CONCORDANCE = Table(
+    "concordance",
+    "occurrence of a query in a corpus, with the words around it",
+    ("query", "transcript_id", "word_idx", "last_word_idx"),
+    "the search index of a corpus",
+    (
+        Column("transcript_id", STRING, "Identifier of the transcript."),
+        Column("query", STRING, "The query as it was given."),
+        Column("left", STRING, "Words before it, of the same channel."),
+        Column("match", STRING, "The words that were found, as they were written."),
+        Column("right", STRING, "Words after it, of the same channel."),
+        Column("speaker", STRING, "Speaker label of its first word."),
+        Column("channel", STRING, "Audio channel."),
+        Column("start_ms", INT, "Where its first word begins.", "ms"),
+        Column("end_ms", INT, "Where its last word ends.", "ms"),
+        Column("word_idx", INT, "Its first word in `words`.", nullable=False),
+        Column("last_word_idx", INT, "Its last word in `words`.", nullable=False),
+        Column("utterance_idx", INT, "Turn of its first word; null where no turn has it."),
+    ),
+)
+
 RESPONSES = Table(
     "responses",
     "language-model answer",
@@ -574,6 +595,7 @@ TABLES: dict[str, Table] = {
         TOPICS_SUMMARY,
         SENTIMENTS,
         WORD_MATCHES,
+        CONCORDANCE,
         RESPONSES,
         STREAM,
         STREAM_WORDS,

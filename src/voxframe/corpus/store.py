@@ -19,7 +19,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Literal, TypeAlias
+from typing import IO, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -89,14 +89,32 @@ class Store:
 
     def ids(self) -> list[str]:
         """Identifiers of every transcript that has a raw payload, sorted."""
-        found = []
-        for path in self.root.joinpath("raw").glob("*.json.zst"):
-            name = path.name.removesuffix(".json.zst")
-            if name.startswith(".") or "." in name:  # a file being written, or an export
-                continue
-            note = None if is_plain(name) else _note(path)
-            found.append(note["transcript_id"] if note else name)
-        return sorted(found)
+        return sorted(map(self.id_of, self.listing()))
+
+    def listing(self) -> dict[str, list[int]]:
+        """Stem of every transcript's raw file, and three numbers that change where the file is replaced."""
+        found = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.root / "raw") as entries:
+            for entry in entries:
+                stem = entry.name.removesuffix(".json.zst")
+                if stem == entry.name or "." in stem:  # a file being written, or an export
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    stat = entry.stat()
+                    found[stem] = [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+        return found
+
+    def changed_ns(self) -> int:
+        """When a raw file was last added, replaced or removed, in nanoseconds since 1970; 0 where there is none."""
+        try:
+            return self.root.joinpath("raw").stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def id_of(self, stem: str) -> str:
+        """Identifier of the transcript whose raw file has this stem."""
+        note = None if is_plain(stem) else _note(self.root / "raw" / f"{stem}.json.zst")
+        return note["transcript_id"] if note else stem
 
     def put_tables(self, transcript_id: str, tables: Mapping[str, pa.Table], content: str) -> None:
         """Write the tables made from one payload, those with rows; the first one always, and last.
@@ -143,6 +161,13 @@ class Store:
                 return file.read(use_threads=False) if _is_fresh(file.schema_arrow.metadata, content) else None
         except (pa.ArrowException, OSError):  # damaged, or removed since; pyarrow uses both
             return None
+
+    def remove(self, transcript_id: str) -> None:
+        """Delete all files of a transcript, its raw payload last, so that what is interrupted can be done again."""
+        for name in stored_tables():
+            self._table_path(transcript_id, name).unlink(missing_ok=True)
+        for view in reversed(get_args(View)):
+            self._raw_path(transcript_id, view).unlink(missing_ok=True)
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
         suffix = "" if view == "transcript" else f".{view}"

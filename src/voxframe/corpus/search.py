@@ -1,0 +1,201 @@
+"""Keyword in context: every occurrence of a word or phrase in a corpus, with the words around it.
+
+Words are compared without case, accents and punctuation, by the rules of the service's own word search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe.corpus.search_index import View
+from voxframe.corpus.search_match import find
+from voxframe.corpus.search_segment import Ints, Segment
+from voxframe.corpus.search_terms import Term, parse
+from voxframe.errors import OptionError
+from voxframe.schema import CONCORDANCE
+
+_TEXTS = ("left", "match", "right")
+_KEYS = [name for name in CONCORDANCE.names if name not in _TEXTS]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is looked for, checked.
+
+    Attributes:
+        texts: The queries as they were given.
+        terms: The terms of each.
+        within: Most words from the first to the last, in any order; None for phrases.
+    """
+
+    texts: tuple[str, ...]
+    terms: tuple[list[Term], ...]
+    within: int | None
+
+    @classmethod
+    def check(cls, queries: str | Iterable[str], within: int | None) -> Query:
+        """Check one query or several.
+
+        Raises:
+            OptionError: One holds no word, or `within` has no room for its words.
+        """
+        texts = tuple(dict.fromkeys([queries] if isinstance(queries, str) else queries))
+        if not texts:
+            raise OptionError("there is nothing to search for; give a word or phrase, or several in a list")
+        terms = tuple(parse(text) for text in texts)
+        if within is not None:
+            check_count("within", within, least=max(map(len, terms)))
+        return cls(texts, terms, within)
+
+
+def check_count(name: str, number: object, least: int = 0) -> None:
+    """Check that an argument is a whole number that is large enough.
+
+    Raises:
+        OptionError: It is not.
+    """
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise OptionError(f"{name} is a whole number from {least}, not {number!r}")
+
+
+def concordance(
+    view: View,
+    query: Query,
+    *,
+    context: int,
+    speaker: str | Iterable[str] | None = None,
+    ids: str | Iterable[str] | None = None,
+    where: pc.Expression | None = None,
+    limit: int | None = None,
+) -> pa.Table:
+    """The table `concordance`: see `Corpus.search`.
+
+    Raises:
+        OptionError: An argument is wrong.
+    """
+    check_count("context", context)
+    if limit is not None:
+        check_count("limit", limit)
+    ranks = wanted_ranks(view, ids)
+    found, rows = [], 0
+    for n, terms in enumerate(query.terms):
+        enough = None if limit is None or where is not None or speaker is not None else max(0, limit - rows)
+        keys = _keys(view, ranks, terms, query.within, enough)
+        keys = keys.append_column("query", pa.array([query.texts[n]]).take(pa.array(np.zeros(len(keys), int))))
+        found.append(_filter(keys, speaker, where).slice(0, enough))
+        rows += len(found[-1])
+    return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
+
+
+def wanted_ranks(view: View, ids: str | Iterable[str] | None) -> tuple[Ints, ...]:
+    """For each segment, of every document its place in the order of all transcripts; -1 where it is not wanted."""
+    if ids is None:
+        return view.ranks
+    wanted = pa.array([ids] if isinstance(ids, str) else list(ids), pa.string())
+    kept = np.append(pc.is_in(view.ids, wanted).to_numpy(zero_copy_only=False), False)  # and -1 finds that
+    return tuple(np.where(kept[rank], rank, -1) for rank in view.ranks)
+
+
+def _keys(view: View, ranks: Sequence[Ints], terms: Sequence[Term], within: int | None, enough: int | None) -> pa.Table:
+    """All columns but the texts, and where the words are, by transcript and word; at least the first `enough` rows."""
+    hits = [find(segment, terms, within) for segment in view.segments]
+    per_document = [
+        np.diff(np.searchsorted(first, segment.doc_token))
+        for segment, (first, _) in zip(view.segments, hits, strict=True)
+    ]
+    last_rank = len(view.ids)
+    if enough is not None:
+        totals = np.zeros(len(view.ids), np.int64)
+        for rank, number in zip(ranks, per_document, strict=True):
+            totals[rank[rank >= 0]] = number[rank >= 0]
+        last_rank = int(np.searchsorted(np.cumsum(totals), enough))
+    tables = [_EMPTY]
+    for n, (segment, rank, (first, last)) in enumerate(zip(view.segments, ranks, hits, strict=True)):
+        rank_of_hit = np.repeat(rank, per_document[n])
+        kept = (rank_of_hit >= 0) & (rank_of_hit <= last_rank)
+        if kept.any():
+            tables.append(
+                _keys_of_segment(
+                    view, n, rank_of_hit[kept], segment.token_word[first[kept]], segment.token_word[last[kept]]
+                )
+            )
+    keys = pa.concat_tables(tables)
+    order = np.lexsort([keys[name].to_numpy() for name in ("last_word_idx", "word_idx", "rank")])
+    return keys.take(pa.array(order))
+
+
+def _keys_of_segment(view: View, n: int, rank: Ints, first: Ints, last: Ints) -> pa.Table:
+    segment = view.segments[n]
+    span, last_span = (np.searchsorted(segment.span_word, word, "right") - 1 for word in (first, last))
+    of_span = pa.array(span)
+    columns = {
+        "rank": rank,
+        "segment": np.full(len(rank), n),
+        "first": first.astype(np.int64),
+        "last": last.astype(np.int64),
+        "transcript_id": view.ids.take(pa.array(rank)),
+        "speaker": segment.span_speaker.take(of_span),
+        "channel": segment.span_channel.take(of_span),
+        "start_ms": segment.word_start_ms.take(pa.array(first)),
+        "end_ms": segment.word_end_ms.take(pa.array(last)),
+        "word_idx": segment.span_word_idx[span] + first - segment.span_word[span],
+        "last_word_idx": segment.span_word_idx[last_span] + last - segment.span_word[last_span],
+        "utterance_idx": segment.span_utterance_idx.take(of_span),
+    }
+    return pa.table(columns, schema=_EMPTY.schema)
+
+
+_PLACES = [pa.field(name, pa.int64()) for name in ("rank", "segment", "first", "last")]
+_EMPTY = pa.schema(
+    [*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).type) for name in _KEYS if name != "query")]
+).empty_table()
+
+
+def _filter(keys: pa.Table, speaker: str | Iterable[str] | None, where: pc.Expression | None) -> pa.Table:
+    if speaker is not None:
+        names = [speaker] if isinstance(speaker, str) else list(speaker)
+        keys = keys.filter(pc.is_in(keys["speaker"], pa.array(names, pa.string())))
+    if where is None:
+        return keys
+    try:
+        return keys.filter(where)
+    except (pa.ArrowException, TypeError, AttributeError) as e:
+        raise OptionError(
+            f"where is an expression over {', '.join(_KEYS)}, such as pyarrow.compute.field('start_ms') < 60_000: {e}"
+        ) from None
+
+
+def _in_context(view: View, keys: pa.Table, context: int) -> pa.Table:
+    """Add the texts, segment by segment, and put the columns in order."""
+    number = keys["segment"].to_numpy()
+    rows, texts = [], [pa.table({name: pa.array([], pa.string()) for name in _TEXTS})]
+    for n in np.unique(number):
+        rows.append(np.flatnonzero(number == n))
+        first, last = (keys[name].to_numpy()[rows[-1]] for name in ("first", "last"))
+        texts.append(_texts(view.segments[n], first, last, context))
+    order = np.argsort(np.concatenate([np.empty(0, int), *rows]))
+    text = pa.concat_tables(texts).take(pa.array(order, pa.int64()))
+    columns = [(text if name in _TEXTS else keys)[name] for name in CONCORDANCE.names]
+    return pa.table(columns, schema=CONCORDANCE.arrow)
+
+
+def _texts(segment: Segment, first: Ints, last: Ints, context: int) -> pa.Table:
+    """The words before, of and after each match; of the same transcript and channel."""
+    run = np.searchsorted(segment.run_word, first, "right")
+    begin = np.maximum(segment.run_word[run - 1], first - context)
+    end = np.minimum(segment.run_word[run], last + 1 + context)
+    edges = ((begin, first), (first, last + 1), (last + 1, end))
+    return pa.table(dict(zip(_TEXTS, (_join(segment, *edge) for edge in edges), strict=True)))
+
+
+def _join(segment: Segment, begin: Ints, end: Ints) -> pa.Array:
+    lengths = end - begin
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    words = np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])
+    texts = segment.forms.take(pa.array(segment.word_form[words]))
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts), " ")

@@ -1,0 +1,93 @@
+"""How often words and phrases occur, per transcript, speaker, channel or any group of transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from voxframe.corpus.search import Query, wanted_ranks
+from voxframe.corpus.search_index import View
+from voxframe.corpus.search_match import find
+from voxframe.corpus.search_segment import Ints, Segment
+from voxframe.errors import OptionError
+
+_OF_WORDS = ("speaker", "channel")
+_TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
+
+
+def counts(
+    view: View,
+    query: Query,
+    *,
+    by: str | Sequence[str],
+    speaker: str | Iterable[str] | None = None,
+    ids: str | Iterable[str] | None = None,
+    about: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """How often each query occurs in each group: see `Corpus.counts`.
+
+    Raises:
+        OptionError: An argument is wrong.
+    """
+    groups = [by] if isinstance(by, str) else list(by)
+    if about is not None and "transcript_id" not in about.columns:
+        raise OptionError("about is a DataFrame with a column transcript_id and others to group by")
+    known = ["transcript_id", *_OF_WORDS, *(() if about is None else about.columns.drop("transcript_id"))]
+    unknown = [name for name in groups if name not in known]
+    if unknown:
+        raise OptionError(f"counts are by {', '.join(known)}, not {unknown[0]!r}; about= brings more columns")
+    finest = [name for name in _OF_WORDS if name in groups or (name == "speaker" and speaker is not None)]
+    cells = pd.concat(
+        [
+            _cells(segment, rank, query, finest)
+            for segment, rank in zip(view.segments, wanted_ranks(view, ids), strict=True)
+        ]
+        or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
+        ignore_index=True,
+    )
+    if speaker is not None:
+        cells = cells[cells["speaker"].isin([speaker] if isinstance(speaker, str) else list(speaker))]
+    names = view.ids.to_pandas().astype(_TEXT)
+    cells = cells.assign(transcript_id=names.take(cells.pop("rank").astype("int64")).array)
+    if about is not None:
+        cells = cells.merge(about.drop_duplicates("transcript_id"), how="left", on="transcript_id")
+    return _sum(cells, groups, query.texts)
+
+
+def _cells(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) -> pd.DataFrame:
+    """Words and occurrences in each document, or in each run of words of one speaker and channel."""
+    if finest:
+        first_word, document = np.append(segment.span_word, segment.words), segment.span_doc
+        first_token = np.searchsorted(segment.token_word, first_word)
+    else:
+        first_word, first_token, document = segment.doc_word, segment.doc_token, np.arange(len(rank))
+    cells = pd.DataFrame({"rank": rank[document], "words": np.diff(first_word)})
+    for name in finest:
+        column: pa.Array = getattr(segment, f"span_{name}")
+        cells[name] = column.to_pandas().astype(_TEXT)
+    for n, terms in enumerate(query.terms):
+        first, _ = find(segment, terms, query.within)
+        cells[n] = np.diff(np.searchsorted(first, first_token))
+    return cells[cells["rank"] >= 0]
+
+
+def _sum(cells: pd.DataFrame, groups: list[str], texts: Sequence[str]) -> pd.DataFrame:
+    numbers = ["words", *range(len(texts))]
+    if groups:
+        sums = cells.groupby(groups, dropna=False, observed=True)[numbers].sum().reset_index()
+    else:
+        sums = cells[numbers].sum().to_frame().T
+    tables = []
+    for n, text in enumerate(texts):
+        table = sums[groups].copy()
+        table.insert(0, "query", pd.Series([text] * len(sums), index=sums.index, dtype=_TEXT))
+        table["count"] = sums[n].astype("int64")
+        table["words"] = sums["words"].astype("int64")
+        table["per_1000"] = np.where(table["words"] > 0, 1000 * table["count"] / table["words"].clip(lower=1), np.nan)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True).astype(
+        {name: _TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups}
+    )

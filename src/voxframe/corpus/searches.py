@@ -1,0 +1,131 @@
+"""The part of a corpus that searches it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+
+from voxframe import frames
+from voxframe.corpus.store import Store
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+    from voxframe.corpus.search_index import Index
+
+
+class Searches(ABC):
+    """Search over the words of a corpus; `Corpus` is one of these."""
+
+    _store: Store
+
+    @abstractmethod
+    def arrow(self, name: str, transcript_id: str) -> pa.Table:
+        """One table of one transcript as Arrow."""
+
+    def search(
+        self,
+        query: str | Iterable[str],
+        *,
+        context: int = 8,
+        within: int | None = None,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        where: pc.Expression | None = None,
+        limit: int | None = None,
+    ) -> pd.DataFrame:
+        """Every occurrence of a word or phrase, with the words around it: keyword in context.
+
+        Case, accents and punctuation make no difference. An apostrophe is punctuation: `dont` and `don't` find the
+        same, as do `bostons` and `boston's`; `boston` finds neither (ask for both: `["boston", "boston's"]`). In a
+        word, `*` stands for any letters (`econom*`, `*ology`); alone, for any word. A phrase is what was said in one
+        transcript on one channel; it may go on from one speaker to the next. Apart from accents and `*`, the matches
+        are those of the service's own word search.
+
+        The search index below `search/` in the corpus is brought up to date first.
+
+        Args:
+            query: Word or phrase of any length, or several, each with rows of its own.
+            context: Words to show on each side.
+            within: Words of a query may come in any order, within so many words; a match is a stretch with all of
+                them that holds no shorter one. None finds them next to each other in the order given.
+            speaker: Only matches whose first word this speaker says, or one of these.
+            ids: Only in these transcripts.
+            where: Only rows for which this expression over the columns, but for the three texts, holds.
+            limit: Only the first so many rows.
+
+        Returns:
+            A DataFrame with the columns of the table `concordance`, by query, transcript and word.
+
+        Raises:
+            OptionError: An argument is wrong, such as a query with no word in it.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = [{"text": t, "start": 0, "end": 9} for t in "It's the Climate, change it".split()]
+            >>> _ = corpus.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+            >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
+            [['the', 'Climate, change', 'it']]
+        """
+        from voxframe.corpus.search import Query, concordance
+
+        wanted = Query.check(query, within)
+        found = concordance(
+            self._index.view(), wanted, context=context, speaker=speaker, ids=ids, where=where, limit=limit
+        )
+        return frames.to_pandas(found, "concordance")
+
+    def counts(
+        self,
+        query: str | Iterable[str],
+        *,
+        by: str | Sequence[str] = "transcript_id",
+        within: int | None = None,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        about: pd.DataFrame | None = None,
+    ) -> pd.DataFrame:
+        """How often words or phrases occur, by transcript or any other group.
+
+        Args:
+            query: Word or phrase, or several; see `search`.
+            by: What to group by: "transcript_id", "speaker", "channel", columns of `about`, several, or () for one
+                total. A match belongs to the speaker of its first word.
+            within: See `search`.
+            speaker: Count only what this speaker says, or one of these.
+            ids: Count only in these transcripts.
+            about: More about the transcripts to group by, such as customer or date: a DataFrame with `transcript_id`.
+
+        Returns:
+            One row a query and group, also where nothing was found: `query`, the columns of `by`, `count` int64,
+            `words` int64 (all words of the group) and `per_1000` float64 (matches per 1,000 words, NaN where there are
+            none).
+
+        Raises:
+            OptionError: An argument is wrong.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = [{"text": t, "start": 0, "end": 9} for t in "Yes. No. Yes!".split()]
+            >>> _ = corpus.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+            >>> corpus.counts("yes")[["transcript_id", "count", "words"]].to_numpy().tolist()
+            [['a1', 2, 3]]
+        """
+        from voxframe.corpus.search import Query
+        from voxframe.corpus.search_counts import counts
+
+        wanted = Query.check(query, within)
+        return counts(self._index.view(), wanted, by=by, speaker=speaker, ids=ids, about=about)
+
+    @cached_property
+    def _index(self) -> Index:
+        from voxframe.corpus.search_index import Index
+
+        return Index(self._store, lambda transcript_id: self.arrow("words", transcript_id))

@@ -1,0 +1,152 @@
+"""The search index against a slow, plain reading of what a search means."""
+
+import json
+from collections import Counter
+from fnmatch import fnmatchcase
+from itertools import groupby
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxframe import frames
+from voxframe.corpus import search_index
+from voxframe.corpus.search import Query, concordance
+from voxframe.corpus.search_counts import counts
+from voxframe.corpus.store import Store
+
+# What each word is compared as, by hand.
+SPOKEN = {
+    "the": ["the"],
+    "The,": ["the"],
+    "a": ["a"],
+    "Café!": ["cafe"],
+    "cafe": ["cafe"],
+    "cafe\u0301s": ["cafes"],
+    "Don\u2019t": ["dont"],
+    "dont": ["dont"],
+    "Boston's": ["bostons"],
+    "boston": ["boston"],
+    "3,000": ["3000"],
+    "3.5": ["3.5"],
+    "35": ["35"],
+    "STRASSE": ["strasse"],
+    "straße": ["strasse"],
+    "New York": ["new", "york"],
+    "—": [],
+    "": [],
+    "economy": ["economy"],
+    "economic.": ["economic"],
+    "日本": ["日本"],
+    "हिन्दी": ["हनद"],
+}
+# What each word of a query is compared with, by hand; with * as in file names.
+ASKED = {
+    **{word: spoken[0] for word, spoken in SPOKEN.items() if len(spoken) == 1},
+    "york": "york",
+    "econom*": "econom*",
+    "Caf*": "caf*",
+    "*o*": "*o*",
+    "*y": "*y",
+    "b*n*s": "b*n*s",
+    "zebra": "zebra",
+    "*": "*",
+}
+
+WORDS = st.lists(
+    st.tuples(st.sampled_from(list(SPOKEN)), st.sampled_from([None, "1", "2"]), st.sampled_from(["A", "B", None])),
+    max_size=30,
+)
+QUERIES = st.lists(st.sampled_from(list(ASKED)), min_size=1, max_size=6).filter(lambda q: set(q) - {"*"})
+
+
+def payload(transcript_id, words):
+    """A transcript in which word n is said at n seconds."""
+    return json.dumps(
+        {
+            "id": transcript_id,
+            "status": "completed",
+            "words": [
+                {"text": text, "start": 1000 * n, "end": 1000 * n + 500, "channel": channel, "speaker": speaker}
+                for n, (text, channel, speaker) in enumerate(words)
+            ],
+        }
+    ).encode()
+
+
+def stretches(transcripts, query, within):
+    """First and last word of every match, by trying all stretches of each channel of each transcript."""
+    patterns = [ASKED[word] for word in query]
+    for transcript_id, words in transcripts.items():
+        numbered = sorted(enumerate(words), key=lambda word: str(word[1][1]))
+        for _, channel in groupby(numbered, key=lambda word: word[1][1]):
+            tokens = [(token, n) for n, (text, *_) in channel for token in SPOKEN[text]]
+            texts = [token for token, _ in tokens]
+            for first in range(len(texts)):
+                for last in range(first, min(len(texts), first + (within or len(query)))):
+                    if is_match(texts[first : last + 1], patterns, ordered=within is None):
+                        yield transcript_id, tokens[first][1], tokens[last][1]
+
+
+def is_match(texts, patterns, *, ordered):
+    """Whether a stretch is a match of itself, not because of a shorter one inside it."""
+    if ordered:
+        return len(texts) == len(patterns) and all(map(fnmatchcase, texts, patterns))
+
+    def holds(part):
+        return all(sum(fnmatchcase(t, p) for t in part) >= n for p, n in Counter(patterns).items())
+
+    return holds(texts) and not holds(texts[1:]) and not holds(texts[:-1])
+
+
+@pytest.fixture(scope="module")
+def small_segments():
+    """Segments so small that a few transcripts are merged again and again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search_index, "MAX_WORDS", 60)
+        patch.setattr(search_index, "FAN", 3)
+        patch.setattr(search_index, "_LEAST_TIER", 10)
+        yield
+
+
+@given(
+    transcripts=st.dictionaries(st.sampled_from("abcdefg"), WORDS, max_size=5),
+    later=st.lists(st.dictionaries(st.sampled_from("abcdefg"), WORDS, max_size=3), max_size=3),
+    query=QUERIES,
+    room=st.sampled_from([None, None, 0, 2, 6]),
+)
+@settings(max_examples=40, deadline=None)
+def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, transcripts, later, query, room):
+    """Phrases, wildcards and words near each other, in transcripts that come, go and are replaced."""
+    store = Store(tmp_path_factory.mktemp("corpus"))
+    index = search_index.Index(store, lambda i: frames.transcript_tables(store.raw(i, "transcript"))["words"])
+    within = None if room is None else len(query) + room
+    asked = Query.check(" ".join(query), within)
+    here = {}
+    for change in [transcripts, *later]:
+        for transcript_id, words in change.items():
+            store.put_raw(transcript_id, "transcript", payload(transcript_id, words))
+        here |= change
+        for transcript_id in [i for i, words in here.items() if len(words) == 7]:
+            store.root.joinpath("raw", f"{transcript_id}.json.zst").unlink()
+            del here[transcript_id]
+        found = frames.to_pandas(concordance(index.view(), asked, context=2), "concordance")
+        rows = list(zip(found["transcript_id"], found["word_idx"], found["last_word_idx"], strict=True))
+        assert rows == sorted(stretches(here, query, within))
+    counted = counts(index.view(), asked, by="transcript_id").set_index("transcript_id")
+    assert counted["count"].to_dict() == {i: sum(row[0] == i for row in rows) for i in here}
+    assert counted["words"].to_dict() == {i: len(words) for i, words in here.items()}
+    by_speaker = counts(index.view(), asked, by=["transcript_id", "speaker"])
+    assert by_speaker["count"].sum() == len(rows)
+    for row in found.to_dict("records"):
+        words = here[row["transcript_id"]]
+        _, channel, speaker = words[row["word_idx"]]
+        of_channel = [n for n, word in enumerate(words) if word[1] == channel]
+        first, last = of_channel.index(row["word_idx"]), of_channel.index(row["last_word_idx"])
+        expected = [
+            " ".join(words[n][0] for n in of_channel[a:b])
+            for a, b in ((max(0, first - 2), first), (first, last + 1), (last + 1, last + 3))
+        ]
+        assert [row["left"], row["match"], row["right"]] == expected
+        assert (row["start_ms"], row["end_ms"]) == (1000 * row["word_idx"], 1000 * row["last_word_idx"] + 500)
+        assert [row["channel"], row["speaker"]] == [channel, speaker] or None in (channel, speaker)

@@ -1,0 +1,155 @@
+"""The search index on the disk: brought up to date, shared by processes, made again where it cannot be used."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import voxframe
+from voxframe.corpus import search_index, search_segment
+
+
+def say(corpus: voxframe.Corpus, transcript_id: str, text: str) -> None:
+    """Put a transcript of these words into a corpus."""
+    words = [{"text": word, "start": n, "end": n} for n, word in enumerate(text.split())]
+    corpus.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
+
+
+def where(corpus: voxframe.Corpus, query: str) -> list[str]:
+    """Transcripts with a match, one entry a match."""
+    return corpus.search(query)["transcript_id"].to_list()
+
+
+@pytest.fixture
+def segments(corpus: voxframe.Corpus):
+    """Lists the segment files of the corpus."""
+    return lambda: sorted(corpus.path.joinpath("search").glob("*.arrow"))
+
+
+def test_follows_what_is_put_replaced_and_removed(corpus: voxframe.Corpus) -> None:
+    """Another object, as in another process, sees every change at its next search."""
+    other = voxframe.Corpus(corpus.path)
+    assert where(other, "smoke") == []
+    say(corpus, "b", "smoke and fire")
+    assert where(other, "smoke") == ["b"]
+    say(corpus, "A/odd id", "no smoke")
+    assert where(other, "smoke") == ["A/odd id", "b"]
+    say(corpus, "b", "only fire now")
+    assert where(other, "smoke") == ["A/odd id"]
+    assert where(other, "fire now") == ["b"]
+    next(corpus.path.joinpath("raw").glob("A_odd_id~*")).unlink()
+    assert where(other, "smoke") == []
+    assert where(corpus, "fire") == ["b"]
+
+
+def test_what_is_unchanged_is_not_indexed_again(corpus: voxframe.Corpus, segments) -> None:
+    """A second search, another object, and a copy of the corpus go on with the segments there are."""
+    say(corpus, "a", "smoke")
+    say(corpus, "b", "fire")
+    where(corpus, "smoke")
+    before = [(path.name, path.stat().st_mtime_ns) for path in segments()]
+    assert where(voxframe.Corpus(corpus.path), "fire") == ["b"]
+    assert [(path.name, path.stat().st_mtime_ns) for path in segments()] == before
+    copied = voxframe.Corpus(shutil.copytree(corpus.path, corpus.path.with_name("copy")))
+    assert where(copied, "fire") == ["b"]
+    assert [path.name for path in copied.path.joinpath("search").glob("*.arrow")] == [name for name, _ in before]
+
+
+def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adding one transcript after another leaves few segments; what was replaced takes no room for long."""
+    monkeypatch.setattr(search_index, "FAN", 3)
+    for n in range(8):
+        say(corpus, f"t{n}", f"word{n} smoke")
+        assert where(corpus, "smoke") == [f"t{i}" for i in range(n + 1)]
+        assert len(segments()) < 3
+    for _ in range(6):
+        say(corpus, "t0", "smoke again")
+        assert where(corpus, "smoke")[0] == "t0"
+    assert sum(len(search_segment.Segment.open(path).ids) for path in segments()) <= 10
+    assert where(corpus, "word0") == []
+    assert where(corpus, "again") == ["t0"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old", "catalogue"])
+def test_an_index_that_cannot_be_used_is_made_again(corpus: voxframe.Corpus, segments, damage: str) -> None:
+    """Whatever becomes of its files, the next search finds what is there."""
+    say(corpus, "a", "smoke and fire " * 50)
+    assert len(where(corpus, "smoke")) == 50
+    (path,) = segments()
+    whole = path.read_bytes()
+    path.unlink()  # the corpus has it mapped
+    if damage in ("old", "catalogue"):
+        path.write_bytes(whole)
+        catalogue = corpus.path / "search" / "catalogue.json"
+        changed = {"format": "of another version"} if damage == "old" else {}
+        catalogue.write_text(json.dumps(json.loads(catalogue.read_text()) | changed)[: None if changed else 40])
+    elif damage != "gone":
+        path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "rubbish": b"x" * 999}[damage])
+    assert len(where(voxframe.Corpus(corpus.path), "smoke")) == 50
+    assert len(segments()) == 1
+
+
+def test_a_corpus_that_cannot_be_written_is_searched(corpus: voxframe.Corpus) -> None:
+    """The index is then in memory, and follows changes too."""
+    say(corpus, "a", "smoke")
+    corpus.path.joinpath("search").write_text("a file where the folder would be")
+    assert where(corpus, "smoke") == ["a"]
+    say(corpus, "b", "more smoke")
+    assert where(corpus, "smoke") == ["a", "b"]
+
+
+def test_a_damaged_transcript_is_told_and_left_out(corpus: voxframe.Corpus) -> None:
+    """The others are found; it is told each time the index is opened."""
+    say(corpus, "a", "smoke")
+    say(corpus, "b", "smoke")
+    path = corpus.path / "raw" / "a.json.zst"
+    path.write_bytes(path.read_bytes()[:30])
+    for _ in range(2):
+        with pytest.warns(voxframe.errors.PayloadWarning, match=r"not searched: .*a\.json\.zst is damaged"):
+            assert where(voxframe.Corpus(corpus.path), "smoke") == ["b"]
+    say(corpus, "a", "smoke")
+    assert where(corpus, "smoke") == ["a", "b"]
+
+
+_WRITER = """
+import json, sys, voxframe
+corpus = voxframe.Corpus(sys.argv[1])
+for n in range(int(sys.argv[3])):
+    words = [{"text": "smoke", "start": 0, "end": 1}]
+    corpus.put(f"{sys.argv[2]}{n}", json.dumps({"id": "x", "status": "completed", "words": words}).encode())
+    found = corpus.search("smoke")["transcript_id"].to_list()
+    assert {f"{sys.argv[2]}{i}" for i in range(n + 1)} <= set(found), (n, found)
+    assert len(found) == len(set(found)), (n, found)
+"""
+
+
+def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segments) -> None:
+    """Each of three finds at once what it put, whatever the others merge and remove meanwhile, and nothing twice."""
+    command = [sys.executable, "-c", _WRITER, str(corpus.path)]
+    running = [subprocess.Popen([*command, name, "12"], stderr=subprocess.PIPE) for name in "abc"]
+    for process in running:
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said.decode()
+    assert where(corpus, "smoke") == sorted(f"{name}{n}" for name in "abc" for n in range(12))
+    assert len(segments()) < 2 * search_index.FAN
+
+
+_DYING = """
+import os, sys, voxframe
+from voxframe.corpus import search_index
+search_index.write_atomic = lambda *_: os._exit(9)
+voxframe.Corpus(sys.argv[1]).search("smoke")
+"""
+
+
+def test_a_writer_that_dies_leaves_nothing(corpus: voxframe.Corpus, segments) -> None:
+    """Killed between segment and catalogue, or before either: the next search is whole and removes what was left."""
+    say(corpus, "a", "smoke")
+    assert subprocess.run([sys.executable, "-c", _DYING, str(corpus.path)], check=False).returncode == 9
+    corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in a catalogue")
+    corpus.path.joinpath("search", ".orphan.arrow.00.tmp").write_bytes(b"half")
+    assert where(corpus, "smoke") == ["a"]
+    left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
+    assert left == sorted(["catalogue.json", segments()[0].name])
