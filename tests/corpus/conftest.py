@@ -61,6 +61,7 @@ class Peer:
         limit_submissions: So many are answered with 429.
         listing: Whether the list can be had.
         audio_urls: Address of the audio of each transcript, by id.
+        asked_for: Body of each submission, by id.
         outcome: Status that new transcripts get.
         base_url: Its address.
     """
@@ -69,6 +70,7 @@ class Peer:
         self.statuses: dict[str, str] = {}
         self.asked: list[str] = []
         self.audio_urls: dict[str, str] = {}
+        self.asked_for: dict[str, dict] = {}
         self.cut_submissions = self.drop_submissions = self.refuse_submissions = self.limit_submissions = 0
         self.listing = True
         self.outcome = "completed"
@@ -100,7 +102,8 @@ class Peer:
                 return None
             made = f"t{len(self.statuses) + 1}"
             self.statuses[made] = self.outcome
-            self.audio_urls[made] = json.loads(body)["audio_url"]
+            asked = json.loads(body)
+            self.audio_urls[made], self.asked_for[made] = asked["audio_url"], asked
             if self.cut_submissions:
                 self.cut_submissions -= 1
                 return None
@@ -109,7 +112,7 @@ class Peer:
             return 404, {"error": "Transcript lookup error, transcript id not found"}
         if len(parts) == 4:
             return 200, export(parts[2], parts[3])
-        return 200, payload(parts[2], self.statuses[parts[2]])
+        return 200, {**self.asked_for.get(parts[2], {}), **payload(parts[2], self.statuses[parts[2]])}
 
     def page(self, path: str) -> dict:
         """A page of the list, newest first."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import pandas as pd
 
+from voxframe.corpus.adopt import adopt, forget
 from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.importing import Added, Payloads, add
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.outcome import Outcome
 from voxframe.corpus.plan import Plan, make_plan
@@ -166,6 +168,64 @@ class Batches:
                 concurrency=concurrency,
                 progress=progress,
             )
+
+    def adopt(self, client: Client | None = None, *, progress: bool | None = None) -> Outcome:
+        """Bring in what the service already has: every transcript of this key that the corpus does not know of.
+
+        Failed and deleted ones are left. What was made of a web address is then known to `submit` by that address and
+        the options the service repeats; what was uploaded is known by its identifier only, since nothing tells what
+        file it was.
+
+        Args:
+            client: The service; None is the one used last, else that of `voxframe.connect()`.
+            progress: Whether to show progress; None shows it where somebody looks, past a second.
+
+        Returns:
+            What was done and what is left to do.
+
+        Raises:
+            ServiceError: The service cannot be used at the moment; what was fetched is kept.
+            CorpusError: The corpus cannot be written.
+        """
+        with clear_errors(self.path):
+            return adopt(self._corpus, self._service(client), progress=progress)
+
+    def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
+        """Delete a transcript: its payloads, its tables, and what the ledger knows of it.
+
+        Submitting the same audio again makes a new job, which is paid for.
+
+        Args:
+            transcript_id: Its identifier.
+            remote: Whether to delete it at the service, too. That is done first: where it fails nothing is deleted.
+            client: The service; None is the one used last, else that of `voxframe.connect()`.
+
+        Raises:
+            CorpusError: It is not here, it is at another service, or the corpus cannot be written.
+            ServiceError: The service did not delete it.
+        """
+        with clear_errors(self.path):
+            forget(self._corpus, transcript_id, self._service(client) if remote else None)
+
+    def add(self, sources: Payloads, *, replace: bool = False, progress: bool | None = None) -> Added:
+        """Bring in payloads that were kept elsewhere.
+
+        Args:
+            sources: `.json`, `.json.zst` and `.zip` files: a path, a pattern (`"old_payloads/*.json"`), a folder, or an
+                iterable of these. A file holds a transcript, a list of transcripts, or a sentences or paragraphs export
+                as the service answers it. Names in a zip are only shown, never used as paths.
+            replace: Whether a payload replaces a different one that is here under the same identifier.
+            progress: Whether to show progress; None shows it where somebody looks, past a second.
+
+        Returns:
+            How many were added, how many were here, and what was left out, with the reason.
+
+        Raises:
+            PayloadError: A path or a pattern leads to no file.
+            CorpusError: The corpus cannot be written.
+        """
+        with clear_errors(self.path):
+            return add(self._corpus, sources, replace=replace, progress=progress)
 
     def jobs(self) -> pd.DataFrame:
         """What was asked for, one row a submission, oldest first.

@@ -89,6 +89,11 @@ class Corpus(Batches, Searches):
             self._store.put_tables(transcript_id, tables, content)
         return tables
 
+    def remove(self, transcript_id: str) -> None:
+        """Delete the payloads and tables of a transcript. `forget` also deletes it at the service and in the ledger."""
+        with clear_errors(self.path):
+            self._store.remove(transcript_id)
+
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
         """The payload byte for byte as it came.
 

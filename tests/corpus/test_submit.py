@@ -1,0 +1,281 @@
+import os
+import subprocess
+import sys
+import threading
+import time
+import wave
+from pathlib import Path
+
+import fsspec
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe.corpus import reconcile
+from voxframe.errors import AudioNotFoundError, AuthenticationError, OptionError, ServiceError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six recordings, two of them the same, one of them an hour of silence as its header says."""
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    for n in range(4):
+        folder.joinpath(f"{n}.mp3").write_bytes(f"sound {n}".encode())
+    folder.joinpath("again.mp3").write_bytes(b"sound 1")
+    with wave.open(str(folder / "long.wav"), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(1)
+        sound.setframerate(100)
+        sound.writeframes(bytes(360_000))
+    return folder
+
+
+def states(corpus) -> dict[str, int]:
+    return corpus.jobs()["state"].value_counts().to_dict()
+
+
+def test_a_folder_is_sent_once(peer, client, corpus, folder: Path) -> None:
+    """Each recording is a job, one for two files with the same sound; a second call sends nothing."""
+    first = corpus.submit(folder, client=client, speaker_labels=True)
+    assert (first.sent, first.waiting, first.known) == (5, 5, 0)
+    second = corpus.submit(folder, client=client, speaker_labels=True)
+    assert (second.sent, second.known) == (0, 5)
+    assert peer.count("POST /v2/transcript") == 5
+    assert {job["speaker_labels"] for job in peer.asked_for.values()} == {True}
+
+
+def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:
+    """New, known, failed, changed and the same are told apart, with hours of audio, without a request."""
+    assert corpus.plan(folder, client=client).new == 5
+    assert not corpus.path.exists()
+    corpus.submit([folder / "0.mp3", folder / "1.mp3"], client=client)
+    peer.statuses["t1"] = "error"
+    corpus.sync(client=client)
+    corpus.submit(folder / "2.mp3", client=client, punctuate=False)
+    asked = len(peer.asked)
+    plan = corpus.plan(folder, client=client)
+    assert len(peer.asked) == asked
+    assert (plan.new, plan.known, plan.failed, plan.changed, plan.duplicates) == (2, 1, 1, 1, 1)
+    assert (plan.to_send, plan.audio_s, plan.unmeasured) == (3, 3600.0, 2)
+    assert "3 of 5 recordings to send" in repr(plan)
+    assert "1.00 hours of audio and 2 of unknown length" in repr(plan)
+    assert "1 sent before with other options: new jobs" in repr(plan)
+    assert plan.table["verdict"].to_list()[2:4] == ["changed", "new"]
+
+
+def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeypatch) -> None:
+    """A file is hashed once, until its size or time changes."""
+    old = time.time() - 60
+    for path in folder.iterdir():
+        os.utime(path, (old, old))
+    corpus.submit(folder / "0.mp3", client=client)
+    corpus.plan(folder, client=client)
+    monkeypatch.setattr("voxframe.corpus.media._hash", lambda file: pytest.fail("read again"))
+    assert corpus.plan(folder, client=client).known == 1
+    monkeypatch.undo()
+    folder.joinpath("0.mp3").write_bytes(b"other sound")
+    assert corpus.plan(folder, client=client).known == 0
+
+
+def test_metadata_of_a_dataframe_is_shown_by_jobs(peer, client, corpus, folder: Path) -> None:
+    """Columns beside the source come back with their job, and may be changed without sending anything."""
+    df = pd.DataFrame({"audio": [folder / "0.mp3", folder / "1.mp3"], "customer": ["A", "B"], "day": ["x", None]})
+    corpus.submit(df, client=client)
+    assert corpus.jobs()["customer"].to_list() == ["A", "B"]
+    corpus.submit(df.assign(customer=["A", "C"]), client=client)
+    jobs = corpus.jobs()
+    assert jobs["customer"].to_list() == ["A", "C"]
+    assert jobs["day"].isna().to_list() == [False, True]
+    assert peer.count("POST /v2/transcript") == 2
+
+
+def test_recordings_in_a_store(peer, client, corpus) -> None:
+    """What fsspec reads is uploaded, and known again by its content."""
+    store = fsspec.filesystem("memory")
+    store.pipe("/batch/a.mp3", b"sound in a store")
+    try:
+        assert corpus.submit("memory://batch/*.mp3", client=client).sent == 1
+        assert corpus.submit("memory://batch", client=client).known == 1
+    finally:
+        store.rm("/batch", recursive=True)
+    assert peer.count("POST /v2/upload") == 1
+
+
+def test_what_is_wrong_is_said_before_anything_is_sent(peer, client, corpus, folder: Path) -> None:
+    """A wrong option, one missing file among many, a concurrency of nothing: no request, no corpus."""
+    with pytest.raises(OptionError, match="speaker_labels"):
+        corpus.submit(folder, client=client, speaker_label=True)
+    with pytest.raises(AudioNotFoundError, match=r"none\.mp3"):
+        corpus.submit([folder / "0.mp3", folder / "none.mp3"], client=client)
+    with pytest.raises(OptionError, match="concurrency"):
+        corpus.submit(folder, client=client, concurrency=0)
+    assert peer.count("POST") == 0
+
+
+def test_one_that_is_refused_does_not_stop_the_others(peer, client, corpus, folder: Path) -> None:
+    """What the service refuses is an error with its words; retry(failed=True) sends it again."""
+    peer.refuse_submissions = 1
+    done = corpus.submit(folder, client=client)
+    assert (done.sent, done.failed) == (4, 1)
+    assert "retry(failed=True)" in repr(done)
+    assert corpus.jobs()["error"].dropna().str.contains("not like this").to_list() == [True]
+    assert corpus.submit(folder, client=client).sent == 0
+    assert corpus.retry(failed=True, client=client).sent == 1
+    assert states(corpus) == {"submitted": 5}
+
+
+def test_too_many_requests_slow_it_down(peer, client, corpus, folder: Path) -> None:
+    """429 is waited out; nothing fails, nothing is sent twice."""
+    peer.limit_submissions = 3
+    assert corpus.submit(folder, client=client).sent == 5
+    assert len(peer.statuses) == 5
+    assert corpus.jobs()["attempts"].sum() == 8
+
+
+def test_lost_answers_are_found(peer, client, corpus, folder: Path) -> None:
+    """Jobs that were made and not answered are adopted from the list, by upload address or by fragment."""
+    peer.cut_submissions = 6
+    sources = [folder, "https://audio.example/a.mp3"]
+    corpus.submit(sources, client=client)
+    assert states(corpus) == {"submitted": 6}
+    assert len(peer.statuses) == 6
+
+
+def test_what_cannot_be_decided_is_uncertain_and_not_sent(peer, client, corpus, folder: Path) -> None:
+    """A request that vanished is reported until it is decided, and sent again only when that is asked for."""
+    peer.drop_submissions = 1
+    done = corpus.submit(folder, client=client, concurrency=1)
+    assert (done.sent, done.uncertain) == (4, 1)
+    assert "retry(uncertain=True)" in repr(done)
+    for again in (corpus.submit(folder, client=client), corpus.sync(client=client), corpus.retry(client=client)):
+        assert again.uncertain == 1
+    assert peer.count("POST /v2/transcript") == 5
+    assert corpus.retry(uncertain=True, client=client).sent == 1
+    assert len(peer.statuses) == 5
+
+
+def test_time_and_a_later_job_decide_that_a_request_never_arrived(
+    peer, client, corpus, folder: Path, monkeypatch
+) -> None:
+    """Once it had time to arrive, and the list shows what was sent after it, it is sent again like a new one."""
+    peer.drop_submissions = 1
+    corpus.submit(folder, client=client, concurrency=1)
+    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    done = corpus.sync(client=client)
+    assert (done.uncertain, done.unsent) == (0, 1)
+    assert corpus.submit(folder, client=client).sent == 1
+    assert len(peer.statuses) == 5
+
+
+def test_a_list_without_our_addresses_proves_nothing(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """Another account's list, or a service that changes addresses, does not make a lost job a new one."""
+    peer.drop_submissions = 1
+    corpus.submit(folder, client=client, concurrency=1)
+    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    peer.audio_urls = {}
+    assert corpus.sync(client=client).uncertain == 1
+    assert corpus.submit(folder, client=client).sent == 0
+
+
+def test_the_last_job_stays_uncertain(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """Where nothing was sent after it, the list might just not be up to date."""
+    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    corpus.submit(folder / "0.mp3", client=client)
+    peer.drop_submissions = 1
+    corpus.submit(folder / "1.mp3", client=client)
+    assert corpus.sync(client=client).uncertain == 1
+
+
+def test_a_request_on_its_way_is_waited_for(peer, client, corpus, folder: Path) -> None:
+    """Sent a moment ago, it may still arrive: not being in the list means nothing yet."""
+    corpus.submit(folder / "0.mp3", client=client)
+    peer.drop_submissions = 1
+    corpus.submit(folder / "1.mp3", client=client)
+    corpus.submit(folder / "2.mp3", client=client)
+    assert corpus.sync(client=client).uncertain == 1
+    lost = next(job for job in corpus.ledger.jobs() if job.state == "uncertain")
+    peer.statuses["t9"], peer.audio_urls["t9"] = "completed", lost.address
+    assert corpus.sync(client=client).adopted == 1
+
+
+def test_a_service_that_loses_everything_is_left_alone(peer, client, corpus, tmp_path: Path) -> None:
+    """After a few lost answers in a row the batch stops; the rest stays planned."""
+    for n in range(30):
+        tmp_path.joinpath(f"{n}.mp3").write_bytes(bytes([n]))
+    peer.drop_submissions = 1000
+    with pytest.raises(ServiceError) as stopped:
+        corpus.submit(tmp_path, client=client)
+    assert "submit(...) again" in stopped.value.__notes__[0]
+    found = states(corpus)
+    assert found["uncertain"] <= 12
+    assert found["uncertain"] + found["planned"] == 30
+
+
+def test_a_wrong_key_stops_at_once(peer, corpus, folder: Path, monkeypatch) -> None:
+    """A key that is not accepted fails no recording: all stay planned."""
+    answer = peer.answer
+    monkeypatch.setattr(
+        peer, "answer", lambda m, p, b: (401, {"error": "no"}) if p == "/v2/upload" else answer(m, p, b)
+    )
+    with voxframe.connect(peer.base_url, api_key="k") as client, pytest.raises(AuthenticationError):
+        corpus.submit(folder, client=client)
+    assert states(corpus) == {"planned": 5}
+
+
+def test_a_file_that_changed_is_not_sent_as_the_old_one(peer, client, corpus, folder: Path) -> None:
+    """The ledger never says of new sound that it is the old."""
+    corpus.submit(folder / "0.mp3", client=client)
+    peer.refuse_submissions = 1
+    corpus.submit(folder / "1.mp3", client=client)
+    folder.joinpath("1.mp3").write_bytes(b"something else")
+    assert corpus.retry(failed=True, client=client).sent == 0
+    assert corpus.jobs()["error"].dropna().str.contains("has changed").to_list() == [True]
+
+
+def test_threads_and_processes_on_one_corpus_send_once(peer, client, corpus, folder: Path) -> None:
+    """Whoever comes second to a recording finds it sent."""
+    program = (
+        "import sys, voxframe; client = voxframe.connect(sys.argv[2], api_key='k')\n"
+        "voxframe.Corpus(sys.argv[1]).submit(sys.argv[3], client=client)"
+    )
+    command = [sys.executable, "-c", program, str(corpus.path), peer.base_url, str(folder)]
+    threads = [threading.Thread(target=corpus.submit, args=(folder,), kwargs={"client": client}) for _ in range(3)]
+    with subprocess.Popen(command) as other:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert other.returncode == 0
+    assert peer.count("POST /v2/transcript") == 5
+    assert not list((corpus.path / ".locks").iterdir())
+
+
+def test_ctrl_c_stops_cleanly_and_the_rest_is_sent_later(peer, client, corpus, folder: Path) -> None:
+    """What is under way ends, what was not begun stays planned, and a second call sends only that."""
+    program = (
+        "import sys, voxframe; client = voxframe.connect(sys.argv[2], api_key='k')\n"
+        "voxframe.Corpus(sys.argv[1]).submit(sys.argv[3], client=client, concurrency=1)"
+    )
+    reached, go_on = threading.Event(), threading.Event()
+    answer = peer.answer
+
+    def slow(method: str, path: str, body: bytes) -> tuple[int, dict] | None:
+        if method == "POST" and path == "/v2/transcript" and len(peer.statuses) == 1:
+            reached.set()
+            go_on.wait(20)
+        return answer(method, path, body)
+
+    peer.answer = slow
+    command = [sys.executable, "-c", program, str(corpus.path), peer.base_url, str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as batch:
+        assert reached.wait(20)
+        batch.send_signal(2)
+        time.sleep(0.3)
+        go_on.set()
+        said = batch.communicate(timeout=20)[1]
+    assert "KeyboardInterrupt" in said
+    assert "submit(...) again" in said
+    assert states(corpus) == {"submitted": 2, "planned": 3}
+    assert corpus.submit(folder, client=client).sent == 3
+    assert len(peer.statuses) == 5

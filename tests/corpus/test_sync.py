@@ -1,0 +1,202 @@
+import json
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.corpus.conftest import export, payload
+
+import voxframe
+from voxframe.corpus import importing
+from voxframe.errors import CorpusError, PayloadError, ServiceError
+
+
+@pytest.fixture
+def sent(peer, client, corpus, tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with five jobs at the service."""
+    peer.outcome = "processing"
+    for n in range(5):
+        tmp_path.joinpath(f"{n}.mp3").write_bytes(bytes([n]))
+    corpus.submit(tmp_path, client=client)
+    return corpus
+
+
+def test_what_has_finished_is_fetched(peer, client, sent) -> None:
+    """Completed and failed jobs come in, with what is known of them; the others are left; nothing is fetched twice."""
+    assert sent.sync(client=client).waiting == 5
+    peer.statuses |= {"t1": "completed", "t2": "completed", "t3": "error"}
+    done = sent.sync(client=client)
+    assert (done.fetched, done.failed, done.waiting) == (2, 1, 2)
+    jobs = sent.jobs().set_index("transcript_id")
+    assert jobs["state"].loc[["t1", "t2", "t3", "t4"]].to_list() == ["completed", "completed", "error", "submitted"]
+    assert jobs.loc["t1", "audio_duration_s"] == 2.0
+    assert jobs.loc["t3", "error"] == "no audio"
+    assert sent.table("words", "t1")["text"].to_list() == ["Good", "morning.", "Hello!"]
+    peer.asked.clear()
+    sent.sync(client=client)
+    assert sum("/t1" in line or "/t3" in line for line in peer.asked) == 0
+
+
+def test_many_jobs_are_seen_by_the_list(peer, client, sent) -> None:
+    """Jobs that go on are not asked about one by one."""
+    peer.asked.clear()
+    sent.sync(client=client)
+    assert [line.split("?")[0] for line in peer.asked] == ["GET /v2/transcript"]
+
+
+def test_waiting_goes_on_until_nothing_is_left(peer, client, sent) -> None:
+    """With wait=True it returns when the last job is over."""
+    threading.Timer(0.5, lambda: peer.statuses.update(dict.fromkeys(peer.statuses, "completed"))).start()
+    done = sent.sync(client=client, wait=True)
+    assert (done.fetched, done.waiting) == (5, 0)
+    assert done.good
+
+
+def test_a_transcript_that_the_service_does_not_know_is_uncertain(peer, client, sent) -> None:
+    """It may have been deleted, or this may be the wrong key: a person decides whether to send it again."""
+    del peer.statuses["t1"]
+    sent.sync(client=client)
+    jobs = sent.jobs().set_index("transcript_id")
+    assert jobs.loc["t1", "state"] == "uncertain"
+    assert "not found" in jobs.loc["t1", "error"]
+    assert sent.retry(client=client).sent == 0
+    peer.statuses["t1"] = "completed"
+    assert sent.sync(client=client).fetched == 1
+
+
+def test_a_payload_that_is_gone_is_fetched_again(peer, client, sent) -> None:
+    """The ledger's word that a transcript is completed is not enough: the payload must be there."""
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    sent.sync(client=client)
+    (sent.path / "raw" / "t2.json.zst").unlink()
+    assert sent.sync(client=client).fetched == 1
+    assert "t2" in sent
+
+
+def test_what_was_fetched_before_an_outage_is_kept(peer, client, sent, monkeypatch) -> None:
+    """A service that goes away in the middle is an error, and the next call goes on."""
+    monkeypatch.setattr("voxframe.corpus.pace.PATIENCE_S", 0.0)
+    monkeypatch.setattr("voxframe.corpus.pace.FIRST_PATIENCE_S", 0.0)
+    monkeypatch.setattr(client._http, "attempts", 1)
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    answer = peer.answer
+
+    def away(method: str, path: str, body: bytes) -> tuple[int, dict] | None:
+        return (
+            (503, {"error": "away"})
+            if path.startswith(("/v2/transcript/t3", "/v2/transcript/t4"))
+            else answer(method, path, body)
+        )
+
+    peer.answer = away
+    with pytest.raises(ServiceError, match="away"):
+        sent.sync(client=client)
+    peer.answer = answer
+    before = len(sent.ids())
+    assert before < 5
+    assert sent.sync(client=client).fetched == 5 - before
+
+
+def test_adopting_brings_in_what_the_service_has(peer, client, corpus, tmp_path: Path) -> None:
+    """Another corpus's transcripts come in; those of an address are known to submit afterwards."""
+    address = "https://audio.example/a.mp3"
+    other = voxframe.Corpus(tmp_path / "other")
+    other.submit([address, "https://audio.example/b.mp3"], client=client, speaker_labels=True)
+    peer.statuses |= {"t3": "error", "t4": "processing", "t5": "completed"}
+    peer.audio_urls |= {"t4": "https://audio.example/c.mp3", "t5": "http://deleted_by_user"}
+    done = corpus.adopt(client)
+    assert (done.adopted, done.fetched, done.waiting) == (3, 2, 1)
+    assert corpus.ids() == ["t1", "t2"]
+    assert corpus.plan(address, client=client, speaker_labels=True).known == 1
+    assert corpus.plan(address, client=client).changed == 1
+    assert corpus.adopt(client).adopted == 0
+    peer.statuses["t4"] = "completed"
+    assert corpus.sync(client=client).fetched == 1
+
+
+def test_forgetting_deletes_here_and_there(peer, client, sent) -> None:
+    """No file and no row is left of it, and at the service it is deleted where that was asked for."""
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    sent.sync(client=client)
+    sent.put("t1", json.dumps(export("t1", "sentences")).encode(), "sentences")
+    sent.forget("t1")
+    assert peer.count("DELETE") == 0
+    sent.forget("t2", remote=True, client=client)
+    assert [line for line in peer.asked if line.startswith("DELETE")] == ["DELETE /v2/transcript/t2"]
+    assert sent.ids() == ["t3", "t4", "t5"]
+    assert not [path for path in sent.path.rglob("*") if path.name.startswith(("t1", "t2"))]
+    assert set(sent.jobs()["transcript_id"]) == {"t3", "t4", "t5"}
+    with pytest.raises(CorpusError, match="no transcript 't1'"):
+        sent.forget("t1")
+
+
+def test_forgetting_fails_whole(peer, client, sent, monkeypatch) -> None:
+    """Where the service does not delete it, it is not deleted here either; another service's is not touched."""
+    peer.statuses["t1"] = "completed"
+    sent.sync(client=client)
+    answer = peer.answer
+    peer.answer = lambda m, p, b: (400, {"error": "not now"}) if m == "DELETE" else answer(m, p, b)
+    with pytest.raises(ServiceError, match="not now"):
+        sent.forget("t1", remote=True, client=client)
+    assert "t1" in sent
+    other = voxframe.connect("https://other.example", api_key="k")
+    with pytest.raises(CorpusError, match=r"is at http://127"):
+        sent.forget("t1", remote=True, client=other)
+
+
+def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
+    """Files, lists, compressed files, exports and zips, byte for byte; what is none is named with its reason."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    raw = json.dumps(payload("a1"), indent=1).encode()
+    folder.joinpath("a1.json").write_bytes(raw)
+    folder.joinpath("b1.json.zst").write_bytes(zstandard.compress(json.dumps(payload("b1")).encode()))
+    folder.joinpath("c.json").write_text(json.dumps([payload("c1"), payload("c2", "error"), {"id": "c3"}]))
+    folder.joinpath("c1.sentences.json").write_text(json.dumps(export("c1", "sentences")))
+    folder.joinpath("d.json").write_text(json.dumps(payload("d", "queued")))
+    folder.joinpath("e.json").write_text("{broken")
+    folder.joinpath("nan.json").write_text('{"id": "n1", "status": "completed", "confidence": NaN}')
+    with zipfile.ZipFile(folder / "more.zip", "w") as archive:
+        archive.writestr("../../evil.json", json.dumps(payload("../../evil")))
+        archive.writestr("x/y.json", json.dumps(payload("z1")))
+        archive.writestr("read.me", "hello")
+    done = corpus.add(folder)
+    assert corpus.ids() == ["../../evil", "a1", "b1", "c1", "c2", "n1", "z1"]
+    assert (done.added, done.known) == (8, 0)
+    reasons = {name.rpartition("/")[2]: reason for name, reason in done.left_out}
+    assert set(reasons) == {"c.json[2]", "d.json", "e.json", "more.zip:read.me"}
+    assert "status is 'queued'" in reasons["d.json"]
+    assert corpus.raw("a1") == raw
+    assert len(corpus.table("sentences", "c1")) == 2
+    assert not list(tmp_path.parent.glob("evil*"))
+    again = corpus.add(f"{folder}/*.json")
+    assert (again.added, again.known) == (0, 5)
+
+
+def test_what_is_here_is_not_overwritten_unasked(corpus, tmp_path: Path) -> None:
+    """A different payload of the same identifier takes the old one's place only with replace=True."""
+    corpus.put("a1", json.dumps(payload("a1")).encode())
+    path = tmp_path / "a1.json"
+    path.write_text(json.dumps(payload("a1") | {"text": "Other."}))
+    assert "replace=True" in repr(corpus.add(path))
+    assert corpus.add([path], replace=True).added == 1
+    assert corpus.table("transcripts")["text"].to_list() == ["Other."]
+
+
+def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
+    """A file that unpacks to more than a transcript can be is not read to its end."""
+    monkeypatch.setattr(importing, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(importing, "MAX_MEMBERS", 2)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for n in range(3):
+            archive.writestr(f"{n}.json", b'{"id": "' + b"0" * 10**6)
+    tmp_path.joinpath("bomb.json.zst").write_bytes(zstandard.compress(b" " * 10**6))
+    tmp_path.joinpath("no.zip").write_bytes(b"PK\3\4 no")
+    done = corpus.add(tmp_path)
+    assert done.added == 0
+    assert [reason.split(";")[0][:14] for _, reason in done.left_out] == [
+        "it is larger t", "it is larger t", "it is larger t", "it holds 3 fil", "it cannot be r"
+    ]  # fmt: skip
+    with pytest.raises(PayloadError, match="leads to no payload file"):
+        corpus.add(f"{tmp_path}/*.xml")
