@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, errors, options, plots, webhooks
+    from voxframe import analysis, errors, options, plots, webhooks, widgets
     from voxframe.answers import load_responses, load_stream, load_stream_words, load_word_matches
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
@@ -76,6 +76,7 @@ __all__ = [
     "sample",
     "tables",
     "webhooks",
+    "widgets",
 ]
 
 #: Module of each public name that is no module itself.

@@ -1,0 +1,5 @@
+"""Interactive parts of a notebook: what is shown can be clicked, typed into, and taken away as a DataFrame."""
+
+from voxframe.widgets.timeline import Timeline
+
+__all__ = ["Timeline"]

@@ -1,0 +1,150 @@
+// What every widget here is made of. Text from a transcript reaches the page as text nodes only: `h` never parses markup.
+
+/** An element: attributes by name, `on*` as listeners, children as nodes or text. */
+function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  }
+  element.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return element;
+}
+
+/** Columns come as bytes that may begin anywhere in a message; typed arrays need their own aligned copy. */
+const aligned = (view) => view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength);
+const int32 = (view) => (view ? new Int32Array(aligned(view)) : new Int32Array(0));
+const float32 = (view) => (view ? new Float32Array(aligned(view)) : new Float32Array(0));
+
+/** Texts as `columns.texts` packs them: UTF-8 bytes, and where each text begins and ends. Decoded when asked for. */
+function texts(data, offsets) {
+  const bytes = data ? new Uint8Array(aligned(data)) : new Uint8Array(0);
+  const edges = int32(offsets);
+  const decoder = new TextDecoder();
+  return {
+    length: Math.max(0, edges.length - 1),
+    at: (i) => (i + 1 < edges.length ? decoder.decode(bytes.subarray(edges[i], edges[i + 1])) : ""),
+  };
+}
+
+/** How many of the sorted values are below `value` (or equal to it, with `equal`). */
+function below(values, value, equal = false) {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle] < value || (equal && values[middle] === value)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Milliseconds as m:ss or h:mm:ss, with `digits` of a second where one looks that closely. */
+function clock(ms, digits = 0) {
+  const unit = 10 ** digits;
+  const parts = Math.round((Math.max(0, ms) / 1000) * unit);
+  const seconds = Math.floor(parts / unit);
+  const two = (n) => String(n).padStart(2, "0");
+  const fraction = digits ? "." + String(parts % unit).padStart(digits, "0") : "";
+  const minutes = Math.floor(seconds / 60);
+  if (minutes >= 60) return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}${fraction}`;
+  return `${minutes}:${two(seconds % 60)}${fraction}`;
+}
+
+/** The root of a widget. Lumino's mark keeps JupyterLab's own keys (a, b, dd, ...) from answering what is typed here. */
+function frame(kind, label) {
+  return h("section", { class: `voxframe ${kind}`, "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+}
+
+/** The pane below a widget that says in words what went wrong, in the kernel or here. */
+function errorPane(model) {
+  const pane = h("div", { class: "vf-error", role: "alert", hidden: true });
+  let own = "";
+  const show = () => {
+    const said = [model.get("error"), own].filter(Boolean).join("\n");
+    pane.textContent = said;
+    pane.hidden = !said;
+  };
+  model.on("change:error", show);
+  show();
+  return {
+    pane,
+    say(message) {
+      own = message;
+      show();
+    },
+    /** A listener whose failure is shown instead of lost in the console. */
+    guard: (listener) => (...given) => {
+      try {
+        return listener(...given);
+      } catch (error) {
+        own = `This widget failed: ${error.message}. Run its cell again.`;
+        show();
+        throw error;
+      }
+    },
+  };
+}
+
+/** A colour of the style sheet as the canvas wants it: resolved for the theme that is on. */
+function resolver(root) {
+  const probe = h("i", { class: "vf-probe", "aria-hidden": "true" });
+  root.append(probe);
+  return (name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+}
+
+/** Calls back when the theme of the notebook or of the system changes, until `signal` aborts. */
+function onTheme(callback, signal) {
+  const observer = new MutationObserver(callback);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", callback, { signal });
+  signal.addEventListener("abort", () => observer.disconnect());
+}
+
+/** Runs a drawing at most once a frame, however often it is asked for. */
+function eachFrame(draw) {
+  let asked = 0;
+  return () => {
+    asked ||= requestAnimationFrame(() => {
+      asked = 0;
+      draw();
+    });
+  };
+}
+
+/** A canvas as sharp as the screen; returns its context and size in CSS pixels. */
+function sharp(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const [w, t] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+  if (canvas.width !== w || canvas.height !== t) {
+    canvas.width = w;
+    canvas.height = t;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** Sets traits and sends them to the kernel, where there is one. */
+function put(model, values) {
+  for (const [name, value] of Object.entries(values)) model.set(name, value);
+  model.save_changes();
+}
+
+/** The list of keys that a widget answers to, folded away behind a button. */
+function keyHelp(keys) {
+  const list = h("dl", { class: "vf-keys", hidden: true });
+  for (const [key, does] of keys) list.append(h("dt", {}, h("kbd", {}, key)), h("dd", {}, does));
+  const button = h("button", { type: "button", class: "vf-button", "aria-label": "Keys", "aria-expanded": "false" }, "?");
+  button.addEventListener("click", () => {
+    list.hidden = !list.hidden;
+    button.setAttribute("aria-expanded", String(!list.hidden));
+  });
+  return { button, list };
+}

@@ -1,0 +1,126 @@
+// Spans on lanes, drawn for any stretch of time in time that depends on the pixels, not on the number of spans.
+
+/** The spans of one lane, sorted by start. */
+class Lane {
+  constructor(start, end) {
+    this.start = start;
+    this.end = end;
+    const count = start.length;
+    this.reach = new Int32Array(count); // latest end so far
+    this.before = new Float64Array(count); // time covered up to the start of each span, overlaps counted once
+    for (let i = 0, covered = 0; i < count; i++) {
+      if (i) covered += Math.min(start[i], this.reach[i - 1]) - start[i - 1];
+      this.before[i] = covered;
+      this.reach[i] = i ? Math.max(this.reach[i - 1], end[i]) : end[i];
+    }
+  }
+
+  /** Time covered by spans up to `t`. */
+  covered(t) {
+    const i = below(this.start, t, true) - 1;
+    return i < 0 ? 0 : this.before[i] + Math.min(t, this.reach[i]) - this.start[i];
+  }
+
+  /** Indices of the spans that may touch [from, to): first, and one past the last. */
+  within(from, to) {
+    return [below(this.reach, from, true), below(this.start, to)];
+  }
+
+  /** Index of the span at `t` that began last, or -1. */
+  at(t) {
+    for (let i = below(this.start, t, true) - 1; i >= 0 && this.reach[i] > t; i--) if (this.end[i] > t) return i;
+    return -1;
+  }
+}
+
+/** Lanes of columns sorted by lane and start; `first` says where each lane begins. */
+function makeLanes(start, end, first) {
+  return Array.from({ length: Math.max(0, first.length - 1) }, (_, n) => {
+    return new Lane(start.subarray(first[n], first[n + 1]), end.subarray(first[n], first[n + 1]));
+  });
+}
+
+/** Draws one lane between two heights. Few spans are bars of their own, with their text; many are shades per pixel. */
+function drawLane(context, lane, from, to, width, top, height, colour, label) {
+  const scale = width / (to - from);
+  const [i0, i1] = lane.within(from, to);
+  context.fillStyle = colour;
+  if (i1 - i0 <= width / 4) {
+    for (let i = i0; i < i1; i++) {
+      if (lane.end[i] < from) continue;
+      const left = Math.max(-4, (lane.start[i] - from) * scale);
+      const right = Math.min(width + 4, (lane.end[i] - from) * scale);
+      const length = Math.max(1, right - left - (right - left > 4 ? 1 : 0));
+      context.beginPath();
+      context.roundRect(left, top, length, height, Math.min(3, length / 3));
+      context.fill();
+      if (label && length > 36 && height >= 14) label(context, i, Math.max(0, left), top, Math.min(width, right) - Math.max(0, left), height);
+    }
+    return;
+  }
+  let last = lane.covered(from);
+  for (let x = 0; x < width; x++) {
+    const now = lane.covered(from + (x + 1) / scale);
+    const part = (now - last) * scale;
+    if (part > 0) {
+      context.globalAlpha = 0.3 + 0.7 * Math.min(1, part);
+      context.fillRect(x, top, 1, height);
+    }
+    last = now;
+  }
+  context.globalAlpha = 1;
+}
+
+/** Text in a bar, cut where the bar ends. */
+function barText(context, text, left, top, width, height, ink) {
+  context.save();
+  context.beginPath();
+  context.rect(left, top, width - 4, height);
+  context.clip();
+  context.fillStyle = ink;
+  context.textBaseline = "middle";
+  context.fillText(text.slice(0, 200), left + 5, top + height / 2 + 0.5);
+  context.restore();
+}
+
+/** Steps between ticks that people count in, in ms. */
+const TICKS = [50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 288e5, 864e5];
+
+/** Draws ticks with their times; `height` is the height of the strip. */
+function drawAxis(context, from, to, width, height, ink, line) {
+  const wanted = ((to - from) / width) * 84;
+  const step = TICKS.find((tick) => tick >= wanted) ?? Math.ceil(wanted / 864e5) * 864e5;
+  const digits = step < 100 ? 2 : step < 1000 ? 1 : 0;
+  context.textBaseline = "middle";
+  for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) {
+    const x = ((tick - from) / (to - from)) * width;
+    context.fillStyle = line;
+    context.fillRect(Math.round(x), height - 5, 1, 5);
+    const text = clock(tick, digits);
+    context.fillStyle = ink;
+    const half = context.measureText(text).width / 2;
+    context.fillText(text, Math.min(width - 2 * half, Math.max(0, x - half)), height / 2 - 2);
+  }
+}
+
+/** Draws bands of time (chapters) with their titles. */
+function drawBands(context, bands, from, to, width, height, ink, fill) {
+  const scale = width / (to - from);
+  for (let i = 0; i < bands.start.length; i++) {
+    const left = Math.max(0, (bands.start[i] - from) * scale);
+    const right = Math.min(width, (bands.end[i] - from) * scale);
+    if (right - left < 1) continue;
+    context.fillStyle = fill;
+    context.beginPath();
+    context.roundRect(left, 1, Math.max(1, right - left - 2), height - 2, 3);
+    context.fill();
+    if (right - left > 30) barText(context, bands.text.at(i), left, 1, right - left, height - 2, ink);
+  }
+}
+
+/** Bands of a model's columns: start, end and text under one prefix. */
+const bandsOf = (columns, prefix) => ({
+  start: int32(columns[`${prefix}_start`]),
+  end: int32(columns[`${prefix}_end`]),
+  text: texts(columns[`${prefix}_text`], columns[`${prefix}_offsets`]),
+});

@@ -1,0 +1,279 @@
+// Timeline: who speaks when, zoomed and panned; a click sets the time, a drag selects.
+
+const TIMELINE_KEYS = [
+  ["← →", "move the cursor"],
+  ["Shift + ← →", "select from the cursor"],
+  ["+ −", "zoom at the cursor"],
+  ["Page ↑ ↓", "pan by a view"],
+  ["Home End", "to the beginning, to the end"],
+  ["0", "show all"],
+  ["Esc", "drop the selection"],
+  ["Ctrl + wheel", "zoom at the pointer; Shift + wheel pans"],
+];
+
+function renderTimeline({ model, el, signal }) {
+  const columns = model.get("_columns");
+  const names = model.get("_names");
+  const first = int32(columns.first);
+  const lanes = makeLanes(int32(columns.start), int32(columns.end), first);
+  const words = texts(columns.text, columns.offsets);
+  const bands = bandsOf(columns, "band");
+  const until = Math.max(1, model.get("_until"));
+  const count = first.length ? first[first.length - 1] : 0;
+  const laneHeight = names.length <= 12 ? 28 : names.length <= 30 ? 20 : 15;
+
+  const root = frame("vf-timeline", model.get("title") || "Timeline");
+  const { pane, guard } = errorPane(model);
+  const status = h("span", { class: "vf-status", role: "status" });
+  const button = (text, label, act) =>
+    h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act) }, text);
+  const help = keyHelp(TIMELINE_KEYS);
+  const clear = button("✕ selection", "Drop the selection", () => select(null));
+  const bar = h(
+    "div",
+    { class: "vf-bar" },
+    h("strong", { class: "vf-title" }, model.get("title") || "Timeline"),
+    status,
+    h("span", { class: "vf-space" }),
+    clear,
+    button("−", "Zoom out", () => zoom(2)),
+    button("+", "Zoom in", () => zoom(0.5)),
+    button("All", "Show all", () => look([0, until])),
+    help.button,
+  );
+  const axis = h("canvas", { class: "vf-axis", "aria-hidden": "true" });
+  const drawn = h("canvas", { class: "vf-lanes", "aria-hidden": "true" });
+  const over = h("canvas", { class: "vf-over", "aria-hidden": "true" });
+  const overview = h("canvas", { class: "vf-overview", "aria-hidden": "true" });
+  const labels = h("div", { class: "vf-labels" });
+  for (const [n, name] of names.entries()) {
+    const label = h("div", { class: "vf-label", title: name }, h("i", { class: "vf-dot" }), h("span", {}, name));
+    label.style.height = `${laneHeight}px`;
+    label.firstChild.style.background = `var(--vf-voice-${model.get("_colors")[n]})`;
+    labels.append(label);
+  }
+  const stage = h("div", { class: "vf-stage" }, drawn, over);
+  const body = h("div", { class: "vf-body" }, labels, stage);
+  const tip = h("div", { class: "vf-tip", hidden: true, "aria-hidden": "true" });
+  const plot = h(
+    "div",
+    {
+      class: "vf-plot",
+      tabindex: "0",
+      role: "application",
+      "aria-roledescription": "timeline",
+      "aria-label": `${count} spans on ${names.length} lanes, ${clock(0)} to ${clock(until)}. Arrow keys move, plus and minus zoom.`,
+    },
+    axis,
+    body,
+    overview,
+    tip,
+  );
+  root.append(bar, help.list, plot, pane);
+  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, "No row of this DataFrame has a start and an end."));
+  el.append(root);
+  const colour = resolver(root);
+
+  // The stretch of time in view, and a selection while it is being dragged.
+  let width = 1;
+  let drag = null;
+  const view = () => {
+    const [from, to] = model.get("view").length === 2 ? model.get("view") : [0, until];
+    return to > from ? [from, to] : [0, until];
+  };
+  const x = (t) => ((t - view()[0]) / (view()[1] - view()[0])) * width;
+  const time = (px) => view()[0] + (px / width) * (view()[1] - view()[0]);
+  const inside = (t) => Math.round(Math.min(until, Math.max(0, t)));
+
+  /** Shows a stretch, kept within the recording and no shorter than a tenth of a second. */
+  function look([from, to]) {
+    const span = Math.min(until, Math.max(100, to - from));
+    const begin = Math.min(until - span, Math.max(0, from));
+    put(model, { view: span >= until ? [] : [Math.round(begin), Math.round(begin + span)] });
+  }
+  function zoom(factor, around = null) {
+    const [from, to] = view();
+    const now = model.get("time");
+    const centre = around ?? (now >= from && now <= to ? now : (from + to) / 2);
+    look([centre - (centre - from) * factor, centre + (to - centre) * factor]);
+  }
+  const pan = (by) => look(view().map((t) => t + by));
+  function select(range) {
+    put(model, { interval: range ? [inside(Math.min(...range)), inside(Math.max(...range))] : [] });
+  }
+  function go(t) {
+    put(model, { time: inside(t) });
+    const [from, to] = view();
+    if (t < from || t > to) pan(t - (from + to) / 2);
+  }
+
+  /** Rows that touch the selection: those that began before its end, less those that ended before its start. */
+  let ends = null;
+  function touched([from, to]) {
+    ends ??= int32(columns.end).sort();
+    let begun = 0;
+    for (const lane of lanes) begun += below(lane.start, to);
+    return Math.max(0, begun - below(ends, from, true));
+  }
+
+  const drawAll = guard(() => {
+    const ratio = stage.getBoundingClientRect();
+    width = Math.max(1, ratio.width);
+    const [from, to] = view();
+    const [ink, line] = [colour("--vf-muted"), colour("--vf-line")];
+    const band = bands.start.length ? 20 : 0;
+    const top = sharp(axis, width, 24 + band);
+    top.font = getComputedStyle(root).font;
+    drawAxis(top, from, to, width, 24, ink, line);
+    top.translate(0, 24);
+    if (band) drawBands(top, bands, from, to, width, band, colour("--vf-ink"), colour("--vf-band"));
+
+    const context = sharp(drawn, width, lanes.length * laneHeight);
+    context.font = `12px ${getComputedStyle(root).fontFamily}`;
+    for (const [n, lane] of lanes.entries()) {
+      if (n % 2) {
+        context.fillStyle = colour("--vf-stripe");
+        context.fillRect(0, n * laneHeight, width, laneHeight);
+      }
+      const voice = model.get("_colors")[n];
+      const ink = colour(`--vf-on-voice-${voice}`);
+      const label = words.length && ((c, i, ...place) => barText(c, words.at(first[n] + i), ...place, ink));
+      drawLane(context, lane, from, to, width, n * laneHeight + 3, laneHeight - 6, colour(`--vf-voice-${voice}`), label);
+    }
+    const small = sharp(overview, width, 18);
+    small.fillStyle = colour("--vf-stripe");
+    small.fillRect(0, 0, width, 18);
+    for (const [n, lane] of lanes.entries()) {
+      const height = 14 / lanes.length;
+      drawLane(small, lane, 0, until, width, 2 + n * height, Math.max(1, height - 0.5), colour(`--vf-voice-${model.get("_colors")[n]}`));
+    }
+    small.strokeStyle = colour("--vf-accent");
+    small.lineWidth = 2;
+    small.strokeRect((from / until) * width + 1, 1, Math.max(4, ((to - from) / until) * width - 2), 16);
+    drawOver();
+  });
+
+  /** Selection and cursor, on a canvas of their own: they move more often than the lanes. */
+  const drawOver = guard(() => {
+    const height = lanes.length * laneHeight;
+    const context = sharp(over, width, height);
+    const range = drag?.range ?? model.get("interval");
+    if (range.length === 2) {
+      const [left, right] = [x(Math.min(...range)), x(Math.max(...range))];
+      context.globalAlpha = 0.18;
+      context.fillStyle = colour("--vf-accent");
+      context.fillRect(left, 0, Math.max(1, right - left), height);
+      context.globalAlpha = 1;
+      context.fillRect(left - 1, 0, 2, height);
+      context.fillRect(right - 1, 0, 2, height);
+    }
+    context.fillStyle = colour("--vf-cursor");
+    context.fillRect(x(model.get("time")) - 1, 0, 2, height);
+    clear.hidden = range.length !== 2;
+    status.textContent =
+      range.length === 2
+        ? `${clock(Math.min(...range), 1)} – ${clock(Math.max(...range), 1)} · ${touched([Math.min(...range), Math.max(...range)])} rows`
+        : clock(model.get("time"), 1);
+  });
+  const redraw = eachFrame(drawAll);
+  const move = eachFrame(drawOver);
+
+  const at = (event) => event.clientX - stage.getBoundingClientRect().left;
+  stage.addEventListener("pointerdown", guard((event) => {
+    if (event.button) return;
+    stage.setPointerCapture(event.pointerId);
+    drag = { from: at(event), range: null };
+    plot.focus({ preventScroll: true });
+    event.preventDefault();
+  }));
+  stage.addEventListener("pointermove", guard((event) => {
+    point(event);
+    if (!drag) return;
+    if (drag.range || Math.abs(at(event) - drag.from) > 4) drag.range = [inside(time(drag.from)), inside(time(at(event)))];
+    move();
+  }));
+  stage.addEventListener("pointerup", guard((event) => {
+    const done = drag;
+    drag = null;
+    if (done?.range) select(done.range);
+    else if (done) go(time(at(event)));
+  }));
+  stage.addEventListener("pointercancel", () => (drag = null));
+  stage.addEventListener("pointerleave", () => (tip.hidden = true));
+  stage.addEventListener("dblclick", guard((event) => zoom(0.25, time(at(event)))));
+  plot.addEventListener("wheel", guard((event) => {
+    const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+    if (event.ctrlKey || event.metaKey) zoom(2 ** (Math.max(-200, Math.min(200, event.deltaY)) / 200), time(at(event)));
+    else if (across) pan((across / width) * (view()[1] - view()[0]));
+    else return; // a plain wheel scrolls the notebook
+    event.preventDefault();
+  }), { passive: false });
+
+  /** What is under the pointer, in words. */
+  function point(event) {
+    const n = Math.floor((event.clientY - stage.getBoundingClientRect().top) / laneHeight);
+    const i = lanes[n]?.at(time(at(event))) ?? -1;
+    tip.hidden = i < 0 || Boolean(drag);
+    if (tip.hidden) return;
+    const lane = lanes[n];
+    tip.textContent = `${names[n]} · ${clock(lane.start[i], 1)} – ${clock(lane.end[i], 1)}`;
+    if (words.length) tip.append(h("span", {}, words.at(first[n] + i).slice(0, 300)));
+    const box = plot.getBoundingClientRect();
+    tip.style.left = `${Math.max(0, Math.min(box.width - tip.offsetWidth - 4, event.clientX - box.left + 12))}px`;
+    tip.style.top = `${event.clientY - box.top + 16}px`;
+  }
+
+  let grabbed = false;
+  const centre = (event) => {
+    const [from, to] = view();
+    const t = ((event.clientX - overview.getBoundingClientRect().left) / width) * until;
+    look([t - (to - from) / 2, t + (to - from) / 2]);
+  };
+  overview.addEventListener("pointerdown", guard((event) => {
+    grabbed = true;
+    overview.setPointerCapture(event.pointerId);
+    centre(event);
+  }));
+  overview.addEventListener("pointermove", guard((event) => grabbed && centre(event)));
+  overview.addEventListener("pointerup", () => (grabbed = false));
+
+  plot.addEventListener("keydown", guard((event) => {
+    const [from, to] = view();
+    const now = model.get("time");
+    const step = ((to - from) / 50) * (event.key === "ArrowLeft" ? -1 : 1);
+    const range = model.get("interval");
+    const act = {
+      ArrowLeft: () => (event.shiftKey ? extend(now, inside(now + step), range) : go(now + step)),
+      ArrowRight: () => (event.shiftKey ? extend(now, inside(now + step), range) : go(now + step)),
+      "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "−": () => zoom(2),
+      PageUp: () => pan(from - to), PageDown: () => pan(to - from),
+      Home: () => go(0), End: () => go(until), 0: () => look([0, until]), Escape: () => select(null),
+    }[event.key];
+    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    act();
+    speak();
+    event.preventDefault();
+  }));
+  /** Moves the end of the selection that the cursor stands on. */
+  function extend(now, next, range) {
+    const fixed = range.length === 2 && range.includes(now) ? range.find((t) => t !== now) ?? now : now;
+    select([fixed, next]);
+    go(next);
+  }
+  /** For screen readers: who speaks at the cursor. */
+  function speak() {
+    const now = model.get("time");
+    const who = names.filter((_, n) => lanes[n].at(now) >= 0).join(", ");
+    plot.setAttribute("aria-description", `${clock(now, 1)}: ${who || "nobody"}`);
+  }
+
+  const changed = new ResizeObserver(redraw);
+  changed.observe(stage);
+  onTheme(redraw, signal);
+  for (const name of ["view", "_columns"]) model.on(`change:${name}`, redraw);
+  for (const name of ["time", "interval"]) model.on(`change:${name}`, move);
+  signal.addEventListener("abort", () => changed.disconnect());
+  if (count) drawAll();
+}
+
+export default () => ({ render: renderTimeline });

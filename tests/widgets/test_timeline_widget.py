@@ -1,0 +1,140 @@
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+import traitlets
+
+import voxframe
+from voxframe.plots.style import COLORS
+from voxframe.widgets import Timeline
+
+PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
+
+
+@pytest.fixture(scope="module")
+def turns() -> pd.DataFrame:
+    return voxframe.load_utterances(PAYLOADS / "interview.json")
+
+
+def spans(**columns) -> pd.DataFrame:
+    return pd.DataFrame({"transcript_id": "t", **columns})
+
+
+def test_a_selection_is_the_rows_that_touch_the_interval(turns):
+    """Rows that end where it begins, or begin where it ends, are not in it; with no interval the result is all rows."""
+    timeline = Timeline(turns)
+    assert len(timeline.selection) == 0
+    assert list(timeline.selection.columns) == list(turns.columns)
+    assert timeline.result is turns
+    timeline.interval = [int(turns["end_ms"][2]), int(turns["start_ms"][5])]
+    assert timeline.selection["utterance_idx"].to_list() == [3, 4]
+    assert timeline.result.equals(timeline.selection)
+
+
+def test_the_code_shows_the_same_again(turns):
+    """Run with the same DataFrame, the lines give a timeline with the same view and the same selection."""
+    timeline = Timeline(turns, by="channel")
+    timeline.view, timeline.interval = [10_000, 60_000], [20_000, 40_000]
+    names: dict = {"df": turns}
+    exec(timeline.code, names)
+    assert names["timeline"].view == timeline.view
+    assert names["timeline"]._names == timeline._names
+    assert names["selection"].equals(timeline.selection)
+    assert len(timeline.selection) > 0
+
+
+def test_lanes_are_in_the_order_of_speaking_and_rows_sorted_in_them():
+    """The first to speak is on top; rows with no time are left out; a null speaker has a lane."""
+    df = spans(
+        speaker=["B", "A", None, "A", "B", "B"],
+        start_ms=pd.array([500, 300, 100, 200, None, 50], "Int64"),
+        end_ms=pd.array([600, 400, 150, 250, 10, 40], "Int64"),
+    )
+    timeline = Timeline(df)
+    read = {name: np.frombuffer(data, "<i4").tolist() for name, data in timeline._columns.items()}
+    assert timeline._names == ["(unknown)", "A", "B"]
+    assert read == {"first": [0, 1, 3, 4], "start": [100, 200, 300, 500], "end": [150, 250, 400, 600]}
+
+
+def test_a_speaker_has_the_colour_of_the_plots(turns):
+    """A and B are the first two of the shared colours, whoever speaks first."""
+    later = Timeline(turns[turns["speaker"] == "B"].assign(speaker="A"))
+    assert [COLORS[n] for n in Timeline(turns)._colors] == list(COLORS[:2])
+    assert later._colors == [0]
+
+
+def test_what_cannot_be_drawn_is_refused_with_a_next_step(turns):
+    """Several transcripts, too many lanes, a missing column, no DataFrame, an interval the wrong way round."""
+    two = pd.concat([turns, turns.assign(transcript_id="other")])
+    with pytest.raises(ValueError, match='has 2 transcripts; pick one, or give by="transcript_id"'):
+        Timeline(two)
+    assert len(Timeline(two, by="transcript_id")._names) == 2
+    with pytest.raises(ValueError, match="201 lanes are too many to see"):
+        Timeline(spans(start_ms=range(201), end_ms=range(1, 202), text=map(str, range(201))), by="text")
+    with pytest.raises(ValueError, match="lacks end_ms"):
+        Timeline(turns.drop(columns="end_ms"))
+    with pytest.raises(TypeError, match="not list"):
+        Timeline([])
+    with pytest.raises(traitlets.TraitError, match=r"interval is \[start, end\]"):
+        Timeline(turns).interval = [5, 1]
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict]] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_the_still_picture_holds_names_as_text_and_every_bar():
+    """Speaker names with markup are text in the SVG, in the description and in the title; bars are where speech is."""
+    hostile = "\"><script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
+    df = spans(speaker=[hostile, "B"], start_ms=[0, 500], end_ms=[500, 1000])
+    timeline = Timeline(df, title=hostile)
+    bundle, _ = timeline._repr_mimebundle_()
+    tags = Tags()
+    tags.feed(bundle["text/html"])
+    assert [tag for tag, _ in tags.seen] == ["div", "p", "strong", "img"]
+    image = tags.seen[-1][1]
+    assert set(image) == {"style", "alt", "src"}
+    svg = ET.fromstring(unquote(image["src"].removeprefix("data:image/svg+xml,")))
+    assert {element.tag.split("}")[1] for element in svg.iter()} == {"svg", "text", "path"}
+    paths = [element.get("d") for element in svg.iter() if element.tag.endswith("path")]
+    assert paths == ["M130.0 4h295.0v16h-295.0z", "M425.0 28h295.0v16h-295.0z"]
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+
+
+def test_an_empty_frame_has_a_picture_and_a_result():
+    """No rows are no error."""
+    timeline = Timeline(voxframe.load_words([]))
+    assert timeline.result.empty
+    assert "<img" in timeline.static_html()
+    assert repr(timeline) == "Timeline(0 spans, 0 lanes, 0:00 to 0:00)"
+
+
+def test_a_saved_picture_of_a_million_spans_is_small():
+    """However many rows there are, the picture in the notebook stays below 50 KB, and no text is sent."""
+    start = np.arange(1_000_000) * 40
+    df = spans(speaker=np.where(start % 1200 < 600, "A", "B"), start_ms=start, end_ms=start + 30, text="word")
+    timeline = Timeline(df)
+    assert len(timeline.static_html()) < 50_000
+    assert len(timeline._columns["start"]) == 4_000_000
+
+
+def test_a_page_holds_everything_and_lets_no_other_script_run(turns, tmp_path):
+    """The page names its one script by hash, refers to nothing outside, and data cannot end the element it is in."""
+    Timeline(turns.assign(text="</script><script>window.hurt=1</script>")).to_html(tmp_path / "t.html")
+    page = (tmp_path / "t.html").read_text()
+    tags = Tags()
+    tags.feed(page)
+    assert [tag for tag, _ in tags.seen].count("script") == 2
+    assert not [attrs for _, attrs in tags.seen if "src" in attrs or "href" in attrs]
+    policy = next(attrs["content"] for tag, attrs in tags.seen if tag == "meta" and "http-equiv" in attrs)
+    assert "default-src 'none'; script-src 'sha256-" in policy
+    assert "http" not in policy

@@ -1,0 +1,34 @@
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from voxframe.widgets import columns
+
+
+def unpacked(data: bytes, offsets: bytes) -> list[str]:
+    edges = np.frombuffer(offsets, "<i4")
+    return [data[a:b].decode() for a, b in pairwise(edges)]
+
+
+def test_texts_come_back_from_their_bytes():
+    """What a text holds (null characters, line ends, other scripts) is carried; a null is empty, half a pair a mark."""
+    given = ["plain", "", None, "nul\x00byte", "two\nlines", "שלום", "🙂", "half \ud800", np.nan]
+    wanted = ["plain", "", "", "nul\x00byte", "two\nlines", "שלום", "🙂", "half ?", ""]
+    assert unpacked(*columns.texts(given)) == wanted
+    assert unpacked(*columns.texts([])) == []
+
+
+def test_bands_are_in_time_order_and_have_a_time():
+    """Chapters out of order are sorted, those with no time or turned around are left out."""
+    chapters = pd.DataFrame(
+        {
+            "headline": ["second", "first", "no time", "turned around", "beyond"],
+            "start_ms": pd.array([500, 0, None, 900, 0], "Int64"),
+            "end_ms": pd.array([900, 500, 100, 800, 2**53], "Int64"),
+        }
+    )
+    packed = columns.bands(chapters, "headline", "band")
+    assert unpacked(packed["band_text"], packed["band_offsets"]) == ["first", "second"]
+    assert np.frombuffer(packed["band_end"], "<i4").tolist() == [500, 900]
+    assert columns.bands(None, "headline", "band") == {}
