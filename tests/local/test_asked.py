@@ -76,7 +76,9 @@ def polyglot(tmp_path, monkeypatch) -> str:
     """An installed engine that knows French too, and can tell which it hears."""
     (tmp_path / "polyglot_engine.py").write_text(
         "class Polyglot:\n"
-        "    name, model, languages, detects_language = 'polyglot', 'polyglot', frozenset({'fr', 'en_us'}), True\n"
+        "    name, model, languages = 'polyglot', 'polyglot', frozenset({'fr', 'en_us'})\n"
+        "    def detect(self, samples):\n"
+        "        return 'fr', 0.9\n"
     )
     metadata = tmp_path / "polyglot_engine-1.dist-info"
     metadata.mkdir()
@@ -114,7 +116,7 @@ def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload
 def test_language_detection_takes_an_engine_that_can(polyglot):
     """An engine for one language says why it cannot, what to send instead, and which engine can."""
     with pytest.raises(
-        asked.Refused, match=r"sphinx engine .* Send language_code instead .*engine that does: polyglot"
+        asked.Refused, match=r"sphinx engine .* Send language_code instead .*engine that does, by --engine: polyglot"
     ):
         asked.read({**ADDRESS, "language_detection": True})
     wanted = {**ADDRESS, "language_detection": True, "language_confidence_threshold": 0.4, "redact_pii": True}

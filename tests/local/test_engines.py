@@ -1,5 +1,7 @@
 """Speech engines and the languages they know."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,12 +17,11 @@ def test_sphinx_is_built_in_and_knows_english():
 
 
 def test_a_refusal_names_the_language_the_engine_and_the_way_on():
-    """Whoever asks for Spanish hears what this engine can do, and what would know Spanish."""
+    """Whoever asks for Spanish hears what this engine can do, and which would know Spanish."""
     text = engines.refusal("es")
     assert "'es'" in text
     assert "sphinx engine transcribes en, en_au, en_uk, en_us only" in text
-    assert "install one that does" in text
-    assert "base_url" in text
+    assert "an engine that knows it, by --engine: whisper" in text
 
 
 def test_an_unknown_engine_is_an_error_that_lists_those_there_are():
@@ -29,24 +30,45 @@ def test_an_unknown_engine_is_an_error_that_lists_those_there_are():
         engines.find("nosuch")
 
 
-def test_another_package_adds_an_engine(tmp_path, monkeypatch):
-    """A class named in the entry point group is found, and a refusal of its language points to it."""
-    (tmp_path / "echo_engine.py").write_text(
-        "from voxframe.local.engines import Heard\n"
-        "class Echo:\n"
-        "    name, model, languages = 'echo', 'echo', frozenset({'es'})\n"
+@pytest.fixture
+def parrot(tmp_path):
+    """Another package's distribution: one file and one entry point; it hears "hola" in everything."""
+    (tmp_path / "parrot_engine.py").write_text(
+        "from voxframe.local.engines import NOTHING, Heard\n"
+        "class Parrot:\n"
+        "    name, model, languages = 'parrot', 'parrot_1', frozenset({'es'})\n"
+        "    def __init__(self, wanted=NOTHING):\n"
+        "        pass\n"
         "    def transcribe(self, samples):\n"
         "        return [Heard('hola', 0, 100, 1.0)]\n"
     )
-    metadata = tmp_path / "echo_engine-1.dist-info"
+    metadata = tmp_path / "parrot_engine-1.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: echo-engine\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text("[voxframe.engines]\necho = echo_engine:Echo\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert engines.names() == ["echo", "sphinx"]
-    assert engines.find("echo")().transcribe(np.zeros(1, np.int16)) == [engines.Heard("hola", 0, 100, 1.0)]
-    assert engines.supports("es", "echo")
-    assert engines.refusal("es").endswith("start the service with an engine that knows it: echo")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: parrot-engine\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[voxframe.engines]\nparrot = parrot_engine:Parrot\n")
+    return tmp_path
+
+
+def test_another_package_adds_an_engine(parrot, monkeypatch):
+    """A class named in the entry point group is found, and a refusal of its language points to it."""
+    monkeypatch.syspath_prepend(parrot)
+    assert engines.names() == ["parrot", "sphinx", "whisper"]
+    assert engines.find("parrot")().transcribe(np.zeros(1, np.int16)) == [engines.Heard("hola", 0, 100, 1.0)]
+    assert engines.supports("es", "parrot")
+    assert engines.refusal("es").endswith("with an engine that knows it, by --engine: parrot, whisper")
+
+
+def test_a_service_works_with_another_packages_engine(parrot, start):
+    """Jobs are done by it and say so, in the language it knows; what it cannot do is refused in its name."""
+    recording = (Path(__file__).parents[2] / "data" / "call.flac").read_bytes()
+    service = start("--engine", "parrot", environment={"PYTHONPATH": str(parrot)})
+    upload = service.upload(recording)
+    done = service.wait(service.create(upload, language_code="es", audio_end_at=5000)["id"])
+    assert {word["text"].strip("¿?.").lower() for word in done["words"]} == {"hola"}
+    assert done["acoustic_model"] == "parrot_1"
+    refused = service.request("POST", "/v2/transcript", json={"audio_url": upload, "language_code": "de"})
+    assert refused.status_code == 400
+    assert "the parrot engine transcribes es only" in refused.json()["error"]
 
 
 def test_an_entry_of_the_dictionary_becomes_the_word_that_was_spoken():

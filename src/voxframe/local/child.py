@@ -37,6 +37,8 @@ class Task(TypedDict):
         media: Its media, a path in the data directory, for "speech".
         allowed_origins: Origins that may be fetched from wherever they resolve to, for "fetch".
         workers: Processes that may decode speech at once.
+        engine: Name of the speech engine.
+        model: Its model; None for its own.
     """
 
     stage: str
@@ -46,6 +48,8 @@ class Task(TypedDict):
     media: str | None
     allowed_origins: list[str]
     workers: int
+    engine: str
+    model: str | None
 
 
 def _fetch(task: Task, tell: Callable[..., None]) -> None:
@@ -64,7 +68,12 @@ def _speech(task: Task, tell: Callable[..., None]) -> None:
     pool = worker.new_pool(task["workers"]) if task["workers"] > 1 else None
     try:
         result = worker.run_job(
-            root / task["media"], task["asked"], progress=lambda part: tell(progress=part), pool=pool
+            root / task["media"],
+            task["asked"],
+            progress=lambda part: tell(progress=part),
+            pool=pool,
+            engine=task["engine"],
+            model=task["model"],
         )
     finally:
         if pool is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxframe.local import engines
-from voxframe.local.engines import Engine, Heard
+from voxframe.local.engines import Engine, Heard, Wanted
 from voxframe.local.samples import Samples
 from voxframe.local.voice import voice_features
 
@@ -28,9 +28,9 @@ class Decoded(NamedTuple):
 _engines: dict[str, Engine] = {}  # of this process: the one of the job at hand
 
 
-def decode(job: str, engine: str, samples: Samples, voices: bool) -> Decoded:
+def decode(job: str, engine: str, wanted: Wanted, samples: Samples, voices: bool) -> Decoded:
     """The words of a stretch, and its voice features. A job that is new to the process gets a new engine."""
     if job not in _engines:
         _engines.clear()  # before the new one is made: two would not fit the memory of a worker
-        _engines[job] = engines.find(engine)()
+        _engines[job] = engines.find(engine)(wanted)
     return Decoded(_engines[job].transcribe(samples), voice_features(samples) if voices else None)

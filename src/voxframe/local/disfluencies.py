@@ -23,5 +23,5 @@ def without_filled_pauses(words: Sequence[Word]) -> list[Word]:
         if word.text.lower() not in FILLED_PAUSES:
             kept.append(word)
         elif word.ends_sentence and kept and (kept[-1].speaker, kept[-1].channel) == (word.speaker, word.channel):
-            kept[-1].ends_sentence = True
+            kept[-1].ends_sentence, kept[-1].mark = True, word.mark
     return kept

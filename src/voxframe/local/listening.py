@@ -11,9 +11,13 @@ from concurrent.futures import TimeoutError as StillRunning
 from typing import NamedTuple
 from uuid import uuid4
 
+import numpy as np
+
 from voxframe.local.audio import Audio
 from voxframe.local.decoding import Decoded, decode
+from voxframe.local.engines import NOTHING, Wanted
 from voxframe.local.failed import JobCancelled
+from voxframe.local.samples import RATE, Samples
 from voxframe.local.segments import Segmenter, Stretch
 
 _AHEAD = 2 * (os.cpu_count() or 1)  # stretches under way at most: memory stays bounded, cores stay busy
@@ -40,13 +44,20 @@ def new_pool(workers: int | None = None) -> Executor:
 
 
 def listen(
-    audio: Audio, engine: str, *, voices: bool, pool: Executor | None, cancelled: Callable[[], bool]
+    audio: Audio,
+    engine: str,
+    wanted: Wanted = NOTHING,
+    *,
+    voices: bool,
+    pool: Executor | None,
+    cancelled: Callable[[], bool],
 ) -> Iterator[Listened]:
     """Decode the speech of a recording.
 
     Args:
         audio: The recording.
         engine: Name of the engine.
+        wanted: What it is to use and to expect.
         voices: Whether voice features are wanted too.
         pool: Where to decode (see `new_pool`); None decodes in this process.
         cancelled: Asked now and then; True ends the work.
@@ -74,9 +85,9 @@ def listen(
             if cancelled():
                 raise JobCancelled("the job was stopped")
             if pool is None:
-                yield Listened(channel, stretch, decode(job, engine, stretch.samples, voices))
+                yield Listened(channel, stretch, decode(job, engine, wanted, stretch.samples, voices))
                 continue
-            under_way.append((channel, stretch, pool.submit(decode, job, engine, stretch.samples, voices)))
+            under_way.append((channel, stretch, pool.submit(decode, job, engine, wanted, stretch.samples, voices)))
             if len(under_way) > _AHEAD:
                 yield oldest()
         while under_way:
@@ -84,6 +95,16 @@ def listen(
     finally:
         for _, _, future in under_way:
             future.cancel()
+
+
+def first_speech(audio: Audio, seconds: float = 30.0) -> Samples:
+    """The first so many seconds of speech, on whichever channel, one stretch after another."""
+    found: list[Samples] = []
+    for _, stretch in _stretches(audio):
+        found.append(stretch.samples)
+        if sum(map(len, found)) >= seconds * RATE:
+            break
+    return np.concatenate(found)[: round(seconds * RATE)] if found else np.zeros(0, np.int16)
 
 
 def speech_fraction(audio: Audio) -> float:

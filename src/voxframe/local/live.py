@@ -1,4 +1,4 @@
-"""The process that listens to one streaming session: `python -P -m voxframe.local.live RATE ENCODING ENGINE PARTIALS`.
+"""The process that listens to one streaming session: `python -P -m voxframe.local.live`, then its `main`'s arguments.
 
 It reads records from standard input (a kind, a length, that many bytes: `pack`) and writes messages of the interface to
 standard output, one JSON object a line: partials and finals, and last `{"done": true}`. Speech recognition holds
@@ -20,13 +20,14 @@ import orjson
 from voxframe.local import engines
 from voxframe.local.capitals import add_capitals
 from voxframe.local.disfluencies import without_filled_pauses
-from voxframe.local.engines import Heard
+from voxframe.local.engines import Heard, Wanted
 from voxframe.local.incoming import Incoming
 from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
 from voxframe.local.samples import RATE
 from voxframe.local.segments import Stretch
 from voxframe.local.utterances import Utterances
 from voxframe.local.words import Word
+from voxframe.local.written import finish, take_marks
 
 #: Kinds of record: audio; end the utterance under way; silence (ms, as digits) that ends one; end the session.
 AUDIO, END_UTTERANCE, SILENCE, TERMINATE = b"A", b"E", b"S", b"T"
@@ -48,12 +49,14 @@ class Listener:
         rate: Samples a second of the audio.
         encoding: Its encoding.
         engine: Name of the speech engine.
+        model: Its model; None for its own.
         partials: Whether partials are wanted.
     """
 
-    def __init__(self, rate: int, encoding: str, engine: str, *, partials: bool) -> None:
+    def __init__(self, rate: int, encoding: str, engine: str, model: str | None = None, *, partials: bool) -> None:
         self._incoming = Incoming(rate, encoding)
-        self._engine = engines.find(engine)()
+        self._engine = engines.find(engine)(Wanted(model))
+        self._written = engines.writes(engine)
         live = getattr(self._engine, "live", None) if partials else None
         self._live = live() if live is not None else None
         self._utterances = Utterances(SILENCE_MS)
@@ -94,6 +97,10 @@ class Listener:
         words = [word for _, heard in self._decoded for word in heard]
         if not words:
             return []
+        if self._written:
+            words = without_filled_pauses(take_marks(words))
+            finish(words, punctuate=True, format_text=True)
+            return words
         find_sentence_ends(words)
         words = without_filled_pauses(words)
         for sentence in sentences_of(words):
@@ -164,15 +171,15 @@ def main(argv: Sequence[str]) -> int:
     """Listen to the session on standard input.
 
     Args:
-        argv: Sample rate, encoding, engine, and "1" where partials are wanted.
+        argv: Sample rate, encoding, engine, its model or nothing, and "1" where partials are wanted.
 
     Returns:
         Exit status: 0 where the session was heard to its end.
     """
-    rate, encoding, engine, partials = argv
+    rate, encoding, engine, model, partials = argv
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not be taken for a message
-    listener = Listener(int(rate), encoding, engine, partials=partials == "1")
+    listener = Listener(int(rate), encoding, engine, model or None, partials=partials == "1")
     for kind, data in _records(sys.stdin.buffer):
         for message in listener.take(kind, data):
             out.write(orjson.dumps(message) + b"\n")

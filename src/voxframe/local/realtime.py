@@ -21,6 +21,8 @@ import orjson
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from voxframe.local import engines, live
+from voxframe.local.engines import configured
+from voxframe.local.engines.configured import Choice
 from voxframe.local.runner import cores
 from voxframe.local.tokens import Tokens
 from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
@@ -81,14 +83,17 @@ class Streaming:
         key: The service's key.
         tokens: Temporary tokens.
         limits: Limits.
-        engine: Name of the speech engine.
+        choice: The speech engine and its model.
     """
 
-    def __init__(self, key: str, tokens: Tokens, limits: Limits | None = None, engine: str = engines.DEFAULT) -> None:
+    def __init__(
+        self, key: str, tokens: Tokens, limits: Limits | None = None, choice: Choice = configured.DEFAULT
+    ) -> None:
         self._key = key.encode()
         self._tokens = tokens
-        self._limits = limits or Limits()
-        self._engine = engine
+        # An engine that keeps the machine busy follows one speaker at a time.
+        self._limits = limits or (Limits(sessions=1) if engines.uses_all_cores(choice.engine) else Limits())
+        self._choice = choice
         self._open = 0
 
     async def endpoint(self, socket: WebSocket) -> None:
@@ -97,7 +102,7 @@ class Streaming:
         self._open += 1
         try:
             self._admit(socket)
-            await _Session(socket, _asked(socket), self._limits, self._engine).run()
+            await _Session(socket, _asked(socket), self._limits, self._choice).run()
         except _RefusedError as refused:
             _log.info("stream: %d %s", refused.code, refused.message)
             await _end(socket, refused)
@@ -158,11 +163,11 @@ async def _end(socket: WebSocket, refused: _RefusedError) -> None:
 
 
 class _Session:
-    def __init__(self, socket: WebSocket, asked: _Asked, limits: Limits, engine: str) -> None:
+    def __init__(self, socket: WebSocket, asked: _Asked, limits: Limits, choice: Choice) -> None:
         self._socket = socket
         self._asked = asked
         self._limits = limits
-        self._engine = engine
+        self._choice = choice
         self._audio_s = 0.0
         self._begun = time.monotonic()
         self._terminating = False
@@ -175,7 +180,8 @@ class _Session:
             WebSocketDisconnect: The client is gone.
         """
         asked = self._asked
-        arguments = (str(asked.rate), asked.encoding, self._engine, "1" if asked.partials else "0")
+        engine, model = self._choice.engine, self._choice.model(None) or ""
+        arguments = (str(asked.rate), asked.encoding, engine, model, "1" if asked.partials else "0")
         try:
             listener = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "voxframe.local.live", *arguments),

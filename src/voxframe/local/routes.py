@@ -46,6 +46,8 @@ class Service:
     redacted: RedactedAudio
     #: Origins that may be notified wherever they resolve to. Whoever started the service may add to them.
     webhook_origins: set[str]
+    #: Name of the speech engine.
+    engine: str
 
     @property
     def owner(self) -> str:
@@ -110,7 +112,7 @@ async def create(request: Request) -> Response:
 
 def _create(service: Service, body: object) -> dict[str, Any]:
     try:
-        fields = asked.read(body)
+        fields = asked.read(body, service.engine)
     except asked.Refused as refused:
         raise HTTPException(400, str(refused)) from None
     webhook = _webhook(service, fields)

@@ -21,6 +21,7 @@ class Word:
         channel: Channel it was heard on, from "1", or None where channels are mixed.
         ends_sentence: Whether a sentence seems to end after it.
         given: Whether its spelling is the client's own, so that no capital is added.
+        mark: Punctuation after it, where the engine wrote some, until the text is finished.
     """
 
     text: str
@@ -31,6 +32,7 @@ class Word:
     channel: str | None = None
     ends_sentence: bool = False
     given: bool = False
+    mark: str = ""
 
     def wire(self) -> dict[str, Any]:
         """The word as the interface has it."""
@@ -61,5 +63,5 @@ def merged(words: Sequence[Word], texts: Sequence[str]) -> list[Word]:
         done += len(text)
         end = first.start + (last.end - first.start) * done // letters
         made.append(Word(text, start, end, confidence, first.speaker, first.channel))
-    made[-1].ends_sentence = last.ends_sentence
+    made[-1].ends_sentence, made[-1].mark = last.ends_sentence, last.mark
     return made

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pocketsphinx import Decoder
 
-from voxframe.local.engines import Heard, Live
+from voxframe.local.engines import NOTHING, Heard, Live, Wanted
+from voxframe.local.engines.boosting import as_said, listen_for
 
 _FRAME_MS = 10
 _VARIANT = re.compile(r"\(\d+\)$")  # the dictionary numbers the ways a word is said
@@ -43,8 +44,9 @@ class Sphinx:
     model: ClassVar[str] = "sphinx_en_us"
     languages: ClassVar[frozenset[str]] = frozenset({"en", "en_us", "en_uk", "en_au"})
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Wanted = NOTHING) -> None:
         self._decoder = Decoder(loglevel="FATAL", **SETTINGS)
+        self._boosted = listen_for(self._decoder, wanted.boost, wanted.boost_param)
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[Heard]:
         """Words of the samples."""
@@ -52,7 +54,7 @@ class Sphinx:
         self._decoder.start_utt()
         self._decoder.process_raw(samples.tobytes(), full_utt=True)
         self._decoder.end_utt()
-        return heard(self._decoder)
+        return list(as_said(heard(self._decoder), self._boosted))
 
     @staticmethod
     def live() -> Live:
