@@ -139,7 +139,7 @@ def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segmen
 _DYING = """
 import os, sys, voxframe
 from voxframe.corpus import search_index
-search_index.write_atomic = lambda *_: os._exit(9)
+search_index.write_atomic = lambda *_, **__: os._exit(9)
 voxframe.Corpus(sys.argv[1]).search("smoke")
 """
 

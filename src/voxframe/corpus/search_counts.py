@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -15,7 +17,7 @@ from voxframe.corpus.search_segment import Ints, Segment
 from voxframe.errors import OptionError
 
 _OF_WORDS = ("speaker", "channel")
-_TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
+_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
 def counts(
@@ -39,12 +41,12 @@ def counts(
     unknown = [name for name in groups if name not in known]
     if unknown:
         raise OptionError(f"counts are by {', '.join(known)}, not {unknown[0]!r}; about= brings more columns")
+    ranks = wanted_ranks(view, ids)
+    if groups == ["transcript_id"] and speaker is None:
+        return _by_transcript(view, ranks, query)
     finest = [name for name in _OF_WORDS if name in groups or (name == "speaker" and speaker is not None)]
     cells = pd.concat(
-        [
-            _cells(segment, rank, query, finest)
-            for segment, rank in zip(view.segments, wanted_ranks(view, ids), strict=True)
-        ]
+        [_cells(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
         or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
         ignore_index=True,
     )
@@ -55,6 +57,36 @@ def counts(
     if about is not None:
         cells = cells.merge(about.drop_duplicates("transcript_id"), how="left", on="transcript_id")
     return _sum(cells, groups, query.texts)
+
+
+def _by_transcript(view: View, ranks: Sequence[Ints], query: Query) -> pd.DataFrame:
+    """The same for the usual question, without grouping anything."""
+    words = np.full(len(view.ids), -1)
+    found = np.zeros((len(query.texts), len(view.ids)), np.int64)
+    for segment, rank in zip(view.segments, ranks, strict=True):
+        live = rank >= 0
+        words[rank[live]] = np.diff(segment.doc_word)[live]
+        for n, terms in enumerate(query.terms):
+            first, _ = find(segment, terms, query.within)
+            found[n, rank[live]] = np.diff(np.searchsorted(first, segment.doc_token))[live]
+    wanted = words >= 0
+    names = pa.chunked_array([view.ids.filter(pa.array(wanted)).cast(pa.large_string())])
+    number = np.repeat(np.arange(len(query.texts)), len(names))
+    count, of_all = found[:, wanted].ravel(), np.tile(words[wanted], len(query.texts))
+    texts = pa.chunked_array([pa.array(query.texts, pa.large_string()).take(pa.array(number))])
+    return pd.DataFrame(
+        {
+            "query": _TEXT.__from_arrow__(texts),
+            "transcript_id": _TEXT.__from_arrow__(pa.chunked_array(names.chunks * len(query.texts), pa.large_string())),
+            "count": count,
+            "words": of_all,
+            "per_1000": _rate(count, of_all),
+        }
+    )
+
+
+def _rate(count: Ints, words: Ints) -> npt.NDArray[np.float64]:
+    return np.where(words > 0, 1000 * count / np.maximum(words, 1), np.nan)
 
 
 def _cells(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) -> pd.DataFrame:
@@ -86,7 +118,7 @@ def _sum(cells: pd.DataFrame, groups: list[str], texts: Sequence[str]) -> pd.Dat
         table.insert(0, "query", pd.Series([text] * len(sums), index=sums.index, dtype=_TEXT))
         table["count"] = sums[n].astype("int64")
         table["words"] = sums["words"].astype("int64")
-        table["per_1000"] = np.where(table["words"] > 0, 1000 * table["count"] / table["words"].clip(lower=1), np.nan)
+        table["per_1000"] = _rate(table["count"].to_numpy(), table["words"].to_numpy())
         tables.append(table)
     return pd.concat(tables, ignore_index=True).astype(
         {name: _TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups}

@@ -12,6 +12,7 @@ directory cannot be written, what is missing is indexed in memory.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import threading
 import time
@@ -20,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -228,7 +229,13 @@ class Index:
 
     def _save(self, table: pa.Table) -> str:
         name = f"{secrets.token_hex(8)}.arrow"
-        write_atomic(self._folder / name, lambda file: write(table, file))
+
+        def put(file: IO[bytes]) -> None:
+            write(table, file)
+            file.flush()
+            os.fsync(file.fileno())  # a file of the right length with holes could not be told from a whole one
+
+        write_atomic(self._folder / name, put, durable=False)
         return name
 
     def _keep(self, table: pa.Table) -> str:
@@ -239,7 +246,7 @@ class Index:
     def _write(self, catalogue: _Catalogue) -> None:
         documents = {name: [d.segment, d.place, d.stamp, d.content] for name, d in catalogue.documents.items()}
         whole = orjson.dumps({"format": FORMAT, "segments": catalogue.segments, "documents": documents})
-        write_atomic(self._folder / "catalogue.json", lambda file: file.write(whole))
+        write_atomic(self._folder / "catalogue.json", lambda file: file.write(whole), durable=False)
 
     def _sweep(self, catalogue: _Catalogue) -> None:
         """Remove what the catalogue does not name; whoever holds the turn is the only one that writes."""

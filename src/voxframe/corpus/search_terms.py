@@ -29,6 +29,8 @@ def fold(word: str) -> str:
 
 def spoken(text: str) -> list[str]:
     """The words in a text as they are compared; those of punctuation only are none."""
+    if text.isascii() and text.isalnum():  # most words
+        return [text.lower()]
     return [word for word in map(fold, text.split()) if word]
 
 

@@ -207,24 +207,26 @@ def content_hash(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def write_atomic(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+def write_atomic(path: Path, write: Callable[[IO[bytes]], object], *, durable: bool = True) -> None:
     """Make or replace a file in one step that survives a crash: a reader sees the old file or the whole new one.
 
     Args:
         path: Where it goes.
         write: Called with the open file.
+        durable: Whether it is on the disk when this returns; otherwise a power cut may take it away again.
     """
     hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         with hidden.open("xb") as file:
             write(file)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         hidden.replace(path)
     except BaseException:
         hidden.unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # the rename itself must reach the disk; Windows cannot open a directory
+    if durable and os.name == "posix":  # the rename itself must reach the disk; Windows cannot open a directory
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -1,0 +1,266 @@
+"""How long a search takes over nine million words, beside Polars, DuckDB and SQLite FTS5.
+
+A synthetic corpus whose words are as frequent as Zipf's law has it. Queries are drawn from the running text, so that
+frequent words come as often as people say them. One core; every way gives the number of matches in each transcript
+(FTS5, which does not count, the transcripts that have any), and the results are checked to be equal. The peers get
+words that are normalised already. Then what only voxframe does: words in context, wildcards, any order,
+opening, adding.
+"""
+
+import argparse
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from voxframe.corpus import search_index
+from voxframe.corpus.searches import Searches
+from voxframe.corpus.store import Store
+from voxframe.schema import WORDS
+
+#: Milliseconds.
+LIMITS = {"counts": 10.0, "search, first 100 rows": 10.0, "open": 100.0, "add a transcript": 20.0}
+_TYPES = 100_000
+_TURN = 25  # words
+
+Matches = dict[int, int]
+
+
+class Corpus(Searches):
+    """A corpus that has its words in memory, and of raw payloads no more than that they are there."""
+
+    def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
+        self._store = Store(path)
+        self._forms = forms
+        self._transcripts = transcripts
+
+    def put(self, number: int) -> None:
+        """Make one of the transcripts known."""
+        self._store.put_raw(f"t{number:06}", "transcript", b"%d" % number)
+
+    def arrow(self, _: str, transcript_id: str) -> pa.Table:
+        """Words of one of the transcripts."""
+        words = self._transcripts[int(transcript_id[1:])]
+        count = np.arange(len(words))
+        turn = count // _TURN
+        columns = {
+            "transcript_id": pa.array([transcript_id]).take(pa.array(count * 0)),
+            "word_idx": count,
+            "utterance_idx": turn,
+            "text": self._forms.take(pa.array(words)),
+            "start_ms": count * 400,
+            "end_ms": count * 400 + 350,
+            "confidence": np.full(len(words), 0.9),
+            "speaker": pa.array(["A", "B"]).take(pa.array(turn % 2)),
+            "channel": pa.nulls(len(words), pa.string()),
+        }
+        return pa.table(columns, schema=WORDS.arrow)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print.
+
+    Returns:
+        1 where a figure is above its limit, else 0.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks search", description=__doc__.partition("\n")[0])
+    parser.add_argument("--transcripts", type=int, default=1000, help="of an hour each (default 1000)")
+    parser.add_argument("--words", type=int, default=9000, help="words of each (default 9000)")
+    parser.add_argument("--queries", type=int, default=400, help="of each kind (default 400)")
+    parser.add_argument("--peer-queries", type=int, default=40, help="of them asked of the peers too (default 40)")
+    parser.add_argument("--seed", type=int, default=1, help="of the corpus (default 1)")
+    asked = parser.parse_args(arguments)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pa.set_cpu_count(1)
+    rng = np.random.default_rng(asked.seed)
+    tokens, forms = _vocabulary(rng)
+    said = _zipf(rng, (asked.transcripts + 200) * asked.words).reshape(-1, asked.words)
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = Corpus(Path(folder, "corpus"), forms, 4 * said + rng.integers(0, 4, said.shape))
+        for number in range(asked.transcripts):
+            corpus.put(number)
+        begin = time.perf_counter()
+        corpus.counts("none")
+        print(f"{asked.transcripts * asked.words:,} words indexed in {time.perf_counter() - begin:.0f} s; ", end="")
+        size = sum(path.stat().st_size for path in Path(folder, "corpus", "search").iterdir())
+        print(f"{size / 1e6:.0f} MB in {len(list(Path(folder, 'corpus', 'search').glob('*.arrow')))} segments\n")
+        queries = _queries(rng, said[: asked.transcripts], tokens, asked.queries)
+        over = _peers(
+            corpus, said[: asked.transcripts], tokens, queries, asked.peer_queries, Path(folder, "fts.sqlite")
+        )
+        over |= _alone(corpus, queries, tokens, rng)
+        over |= _open_and_add(corpus, asked.transcripts)
+    return int(over)
+
+
+def _vocabulary(rng: np.random.Generator) -> tuple[list[str], pa.Array]:
+    """Words as they are compared, and four spellings of each: word, Word, word, (with a comma) and WORD."""
+    letters = rng.choice(list("etaoinshrdlucmfwypvbgk"), (2 * _TYPES, 9))
+    lengths = rng.integers(3, 10, 2 * _TYPES)
+    drawn = ("".join(row[:length]) for row, length in zip(letters, lengths, strict=True))
+    tokens = list(dict.fromkeys(drawn))[:_TYPES]
+    return tokens, pa.array([form for t in tokens for form in (t, t.capitalize(), f"{t},", t.upper())])
+
+
+def _zipf(rng: np.random.Generator, size: int) -> np.ndarray:
+    weights = 1 / (np.arange(_TYPES) + 2.7)
+    return np.searchsorted(np.cumsum(weights / weights.sum()), rng.random(size)).clip(max=_TYPES - 1).astype(np.int32)
+
+
+def _queries(rng: np.random.Generator, said: np.ndarray, tokens: list[str], count: int) -> dict[str, list[list[int]]]:
+    """Words and phrases as they were said somewhere."""
+
+    def drawn(length: int) -> Iterator[list[int]]:
+        for _ in range(count):
+            row, column = rng.integers(len(said)), rng.integers(said.shape[1] - length)
+            yield said[row, column : column + length].tolist()
+
+    return {f"{length} word{'s' * (length > 1)}": list(drawn(length)) for length in (1, 2, 3, 5)}
+
+
+def _peers(
+    corpus: Corpus, said: np.ndarray, tokens: list[str], queries: dict[str, list[list[int]]], few: int, path: Path
+) -> bool:
+    ways = {"Polars": _polars(said, tokens), "DuckDB": _duckdb(said, tokens), "SQLite FTS5": _fts5(said, tokens, path)}
+    print(f"{'matches per transcript, ms':34}{'median':>9}{'99%':>9}{'most':>9}")
+    ours_all, over = [], False
+    for kind, phrases in queries.items():
+        times, found = _timed(lambda words: _counts(corpus, words), [[tokens[w] for w in words] for words in phrases])
+        ours_all += times
+        _show(f"{kind}, voxframe", times)
+        for name, way in ways.items():
+            peer_times, theirs = _timed(way, [[tokens[w] for w in words] for words in phrases[:few]])
+            for ours, other in zip(found, theirs, strict=False):
+                if (set(ours) != set(other)) if name == "SQLite FTS5" else (ours != other):
+                    raise SystemExit(f"{name} finds something else")
+            _show(f"{kind}, {name}", peer_times)
+    over = _show("all kinds, voxframe", ours_all, LIMITS["counts"])
+    print("\nresults are equal")
+    return over
+
+
+def _counts(corpus: Corpus, words: list[str]) -> Matches:
+    counted = corpus.counts(" ".join(words))
+    found = counted["count"].to_numpy()
+    rows = np.flatnonzero(found)
+    return {int(counted["transcript_id"].iat[row][1:]): int(found[row]) for row in rows}
+
+
+def _polars(said: np.ndarray, tokens: list[str]) -> Callable[[list[str]], Matches]:
+    document = np.repeat(np.arange(len(said), dtype=np.int32), said.shape[1])
+    frame = pl.DataFrame({"document": document, "token": pl.Series(tokens).gather(said.ravel()).cast(pl.Categorical)})
+
+    def ask(words: list[str]) -> Matches:
+        last = len(words) - 1
+        hits = pl.col("document") == pl.col("document").shift(-last)
+        for n, word in enumerate(words):
+            hits &= pl.col("token").shift(-n) == word
+        counted = frame.lazy().filter(hits).group_by("document").len().collect()
+        return dict(counted.iter_rows())
+
+    return ask
+
+
+def _duckdb(said: np.ndarray, tokens: list[str]) -> Callable[[list[str]], Matches]:
+    db = duckdb.connect(config={"threads": 1})
+    place = np.arange(said.size, dtype=np.int32) + np.repeat(np.arange(len(said), dtype=np.int32), said.shape[1])
+    token = pa.DictionaryArray.from_arrays(pa.array(said.ravel()), pa.array(tokens))  # a gap after each transcript
+    words = pa.table({"place": place, "document": place // (said.shape[1] + 1), "token": token})
+    db.register("given", words)
+    db.execute("create table words as select place, document, token::varchar as token from given")
+
+    def ask(words: list[str]) -> Matches:
+        joins = "".join(f" join words w{n} on w{n}.place = w0.place + {n}" for n in range(1, len(words)))
+        asked = " and ".join(f"w{n}.token = ?" for n in range(len(words)))
+        sql = f"select w0.document, count(*) from words w0{joins} where {asked} group by 1"
+        return dict(db.execute(sql, words).fetchall())
+
+    return ask
+
+
+def _fts5(said: np.ndarray, tokens: list[str], path: Path) -> Callable[[list[str]], Matches]:
+    db = sqlite3.connect(path)
+    db.execute("create virtual table words using fts5(text, content='')")
+    names = np.array(tokens, object)
+    db.executemany(
+        "insert into words(rowid, text) values (?, ?)", ((n, " ".join(names[row])) for n, row in enumerate(said))
+    )
+    db.execute("insert into words(words) values ('optimize')")
+    db.commit()
+
+    def ask(words: list[str]) -> Matches:
+        rows = db.execute("select rowid from words where words match ?", [f'"{" ".join(words)}"'])
+        return dict.fromkeys((row for (row,) in rows), 1)
+
+    return ask
+
+
+def _alone(corpus: Corpus, queries: dict[str, list[list[int]]], tokens: list[str], rng: np.random.Generator) -> bool:
+    phrases = [" ".join(tokens[w] for w in words) for kind in queries.values() for words in kind]
+    pairs = [" ".join(tokens[w] for w in rng.permutation(words)[:2]) for words in queries["5 words"]]
+    stars = [f"{tokens[word][:3]}*" for (word,) in queries["1 word"] if len(tokens[word]) > 3]
+    stars += [f"{tokens[a]} {tokens[b][:3]}*" for a, b in queries["2 words"]]
+    print(f"\n{'DataFrames of words in context, ms':34}{'median':>9}{'99%':>9}{'most':>9}")
+    limit = LIMITS["search, first 100 rows"]
+    over = _show("words and phrases, first 100 rows", _timed(lambda q: corpus.search(q, limit=100), phrases)[0], limit)
+    over |= _show("with *, first 100 rows", _timed(lambda q: corpus.search(q, limit=100), stars)[0], limit)
+    times = _timed(lambda q: corpus.search(q, within=5, limit=100), pairs)[0]
+    over |= _show("two within 5, first 100 rows", times, limit)
+    times, found = _timed(corpus.search, phrases)
+    _show("words and phrases, all rows", times)
+    rows = sum(map(len, found))
+    print(f"{'':34}({rows:,} rows, {1e3 * sum(times) / max(1, rows):.1f} us each)")
+    return over
+
+
+def _open_and_add(corpus: Corpus, transcripts: int) -> bool:
+    print(f"\n{'ms':34}{'median':>9}{'99%':>9}{'most':>9}")
+
+    def reopened(_: int) -> None:
+        other = Corpus(corpus._store.root, corpus._forms, corpus._transcripts)
+        other.search("none")
+
+    over = _show("open, and a first search", _timed(reopened, range(20))[0], LIMITS["open"])
+    times = []
+    for number in range(transcripts, len(corpus._transcripts)):
+        corpus.put(number)
+        begin = time.perf_counter()
+        corpus._index.view()
+        times.append(1e3 * (time.perf_counter() - begin))
+    label = f"add a transcript, {len(times)} times"
+    _show(label, times)
+    within = float(np.median(times)) <= LIMITS["add a transcript"]
+    print(f"{'':34}(the slowest also merge: {search_index.FAN} small segments become one)")
+    return over or not within
+
+
+def _timed(ask: Callable, queries) -> tuple[list[float], list]:
+    """Milliseconds and result of each call."""
+    times, found = [], []
+    for query in queries:
+        begin = time.perf_counter()
+        found.append(ask(query))
+        times.append(1e3 * (time.perf_counter() - begin))
+    return times, found
+
+
+def _show(label: str, times: list[float], limit: float | None = None) -> bool:
+    """Print a line.
+
+    Returns:
+        Whether the 99th percentile is above the limit.
+    """
+    median, high, most = np.percentile(times, [50, 99, 100])
+    over = limit is not None and high > limit
+    print(f"{label:34}{median:9.2f}{high:9.2f}{most:9.2f}{f'  above {limit:.0f}' if over else ''}", flush=True)
+    return over
