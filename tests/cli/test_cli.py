@@ -52,7 +52,7 @@ def test_help_and_version_need_no_pandas() -> None:
     assert _voxframe("--version").stdout == f"voxframe {voxframe.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "serve", "transcribe", "tables", "doctor"])
+@pytest.mark.parametrize("command", ["demo", "serve", "transcribe", "submit", "sync", "jobs", "tables", "doctor"])
 def test_every_command_explains_itself(command: str) -> None:
     """Each command is listed and has its own help."""
     assert command in _voxframe("--help").stdout

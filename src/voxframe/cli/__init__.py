@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import voxframe
+from voxframe.cli.batch import add_arguments as add_batch_arguments
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
 
 _ASKED_WRONGLY = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
@@ -118,6 +119,8 @@ def _parser() -> argparse.ArgumentParser:
         "--resend", action="store_true", help="send again even what was sent before (a hosted service charges again)"
     )
     transcribe.set_defaults(run=_transcribe)
+
+    add_batch_arguments(commands)
 
     tables = commands.add_parser(
         "tables",

@@ -37,9 +37,9 @@ def tables(source: str | None, table: str | None, form: str, rows: int | None) -
     names = [*TRANSCRIPT_TABLES, *EXPORTS] if table is None else [table]
     found = _from_corpus(source, names) if source is None or Path(source).is_dir() else _from_payload(source, names)
     if table is None:
-        _write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), form, None)
+        write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), form, None)
     else:
-        _write(found[table], form, rows)
+        write(found[table], form, rows)
     return 0
 
 
@@ -62,7 +62,8 @@ def _from_payload(source: str, names: list[str]) -> dict[str, pd.DataFrame]:
     return found
 
 
-def _write(df: pd.DataFrame, form: str, rows: int | None) -> None:
+def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
+    """Print a table as text, CSV or one JSON object a line; rows beyond `rows` are counted or left out."""
     if form == "text":
         shown = df.head(_TEXT_ROWS if rows is None else rows)
         cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)

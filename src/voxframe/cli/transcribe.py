@@ -39,7 +39,7 @@ def transcribe(
         AudioError: A file is no recording; nothing was sent.
         ServiceError: The service, or the way to it, failed.
     """
-    wanted = cast("TranscriptOptions", options | dict(_option(text) for text in spelled))
+    wanted = cast("TranscriptOptions", options | dict(parse_option(text) for text in spelled))
     check(**wanted)
     for source in audio:
         if not is_address(source):
@@ -63,7 +63,7 @@ def transcribe(
     return 1 if failed else 0
 
 
-def _option(text: str) -> tuple[str, Any]:
+def parse_option(text: str) -> tuple[str, Any]:
     """Name and value of NAME=VALUE, the value as JSON where it is some, else as text."""
     name, equals, value = text.partition("=")
     if not equals:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Outcome:
         lines = [", ".join(parts) or "nothing to do"]
         lines += [f"  {name}: {advice}" for name, advice in _ADVICE.items() if getattr(self, name)]
         return "\n".join(lines)
+
+    def after(self, other: Outcome) -> Outcome:
+        """This and an earlier step together: what was done is added up, what is left is as this step found it."""
+        done = ("sent", "known", "adopted", "fetched")
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in done})
 
     @property
     def good(self) -> bool:

@@ -1,0 +1,137 @@
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.corpus.conftest import peer  # noqa: F401  a fixture
+
+from voxframe.cli import main
+
+
+@pytest.fixture
+def calls(peer, tmp_path: Path, monkeypatch) -> Path:  # noqa: F811
+    """A working directory with three recordings and a service that is configured."""
+    for n in range(3):
+        tmp_path.joinpath(f"{n}.mp3").write_bytes(bytes([n]))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXFRAME_BASE_URL", peer.base_url)
+    monkeypatch.setenv("VOXFRAME_API_KEY", "test-key")
+    return tmp_path
+
+
+def run(capsys, *arguments: str) -> tuple[int, str]:
+    """Exit status and what was printed."""
+    status = main(arguments)
+    return status, capsys.readouterr().out
+
+
+def test_a_batch_from_plan_to_tables(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """Plan, submit, submit again, sync, jobs: each says what it did."""
+    batch = ("submit", "*.mp3", "--corpus", "c", "--speakers", "2")
+    status, said = run(capsys, *batch, "--plan")
+    assert (status, peer.asked) == (0, [])
+    assert "3 of 3 recordings to send" in said
+    assert run(capsys, *batch) == (
+        0,
+        "3 sent, 3 waiting\n  waiting: sync() fetches them when they are finished\nin c\n",
+    )
+    assert peer.asked_for["t1"]["speakers_expected"] == 2
+    status, said = run(capsys, *batch, "--json")
+    assert json.loads(said)["known"] == 3
+    status, said = run(capsys, "sync", "--corpus", "c", "--wait", "--json")
+    assert (status, json.loads(said)["fetched"]) == (0, 3)
+    status, said = run(capsys, "jobs", "--corpus", "c")
+    assert status == 0
+    assert said.count("completed") == 3
+    status, said = run(capsys, "jobs", "--corpus", "c", "--json", "--rows", "1")
+    assert json.loads(said)["transcript_id"] in ("t1", "t2", "t3")
+
+
+def test_a_table_brings_metadata(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """Columns of a CSV beside that of the sources are shown by jobs."""
+    calls.joinpath("calls.csv").write_text("path,customer\n0.mp3,A\n1.mp3,B\n")
+    assert run(capsys, "submit", "--table", "calls.csv", "--corpus", "c")[0] == 0
+    found = [json.loads(line) for line in run(capsys, "jobs", "--corpus", "c", "--json")[1].splitlines()]
+    assert sorted(job["customer"] for job in found) == ["A", "B"]
+
+
+def test_failures_are_told_and_sent_again_when_asked(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """A job that failed makes the exit status 1 until it has been sent again and succeeded."""
+    peer.outcome = "error"
+    assert run(capsys, "submit", "0.mp3", "--corpus", "c")[0] == 0
+    status, said = run(capsys, "sync", "--corpus", "c")
+    assert status == 1
+    assert said.startswith("1 failed")
+    assert "no audio" in run(capsys, "jobs", "--corpus", "c", "--state", "error")[1]
+    assert "completed" not in run(capsys, "jobs", "--corpus", "c", "--state", "completed")[1]
+    peer.outcome = "completed"
+    assert json.loads(run(capsys, "submit", "--failed", "--corpus", "c", "--json")[1])["sent"] == 1
+    assert run(capsys, "sync", "--corpus", "c")[0] == 0
+
+
+def test_what_is_uncertain_makes_it_fail(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """A lost answer is never silent, and --uncertain sends it again."""
+    peer.drop_submissions = 1
+    status, said = run(capsys, "submit", "0.mp3", "--corpus", "c")
+    assert status == 1
+    assert "1 uncertain" in said
+    assert run(capsys, "submit", "--uncertain", "--corpus", "c")[0] == 0
+    assert len(peer.statuses) == 1
+
+
+def test_adopting_from_the_command_line(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """`sync --adopt` brings in what another corpus submitted."""
+    run(capsys, "submit", "0.mp3", "--corpus", "c")
+    status, said = run(capsys, "sync", "--adopt", "--corpus", "other", "--json")
+    assert (status, json.loads(said)["adopted"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["submit", "none/*.mp3"], "leads to no recording"),
+        (["submit", "0.mp3", "--table", "calls.csv"], "not both"),
+        (["submit", "--table", "none.csv"], "No such file"),
+        (["submit", "--plan"], "--plan needs recordings"),
+        (["submit", "0.mp3", "-o", "speaker_label=true"], "speaker_labels"),
+        (["submit", "0.mp3", "--concurrency", "0"], "concurrency"),
+    ],
+)
+def test_wrong_arguments_are_2(peer, calls: Path, capsys, arguments: list[str], message: str) -> None:  # noqa: F811
+    """What cannot be done as it was asked is said in a line, and nothing is sent."""
+    assert main([*arguments, "--corpus", "c"]) == 2
+    assert message in capsys.readouterr().err
+    assert peer.count("POST") == 0
+
+
+def test_jobs_of_no_corpus(calls: Path, capsys) -> None:
+    """A directory that is not there is no empty corpus."""
+    assert main(["jobs", "--corpus", "none"]) == 1
+    assert "no corpus at none" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_130_and_the_next_run_goes_on(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """Stopped in the middle, it says so in a line, and the rest is sent later."""
+    reached, go_on = threading.Event(), threading.Event()
+    answer = peer.answer
+
+    def slow(method: str, path: str, body: bytes) -> tuple[int, dict] | None:
+        if method == "POST" and path == "/v2/transcript":
+            reached.set()
+            go_on.wait(20)
+        return answer(method, path, body)
+
+    peer.answer = slow
+    command = [sys.executable, "-m", "voxframe", "submit", "*.mp3", "--corpus", "c", "--concurrency", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as batch:
+        assert reached.wait(20)
+        batch.send_signal(signal.SIGINT)
+        threading.Timer(0.3, go_on.set).start()
+        said = batch.communicate(timeout=20)[1]
+    assert batch.returncode == 130
+    assert said == "\nvoxframe submit: stopped; run it again to go on\n"
+    assert json.loads(run(capsys, "submit", "--corpus", "c", "--json")[1])["sent"] == 2
+    assert len(peer.statuses) == 3
