@@ -31,6 +31,7 @@ from voxframe.local.ratelimit import RateLimit
 from voxframe.local.realtime import Limits, Streaming
 from voxframe.local.redacted import RedactedAudio
 from voxframe.local.runner import Runner
+from voxframe.local.sweep import Keep
 
 _log = logging.getLogger("voxframe.local")
 #: What is the same for everyone and says nothing of what the service holds needs no key.
@@ -50,6 +51,7 @@ def make_app(
     llm_requests: int = 30,
     stream_limits: Limits | None = None,
     choice: Choice = configured.DEFAULT,
+    keep: Keep | None = None,
 ) -> Starlette:
     """Make the application. Work on jobs begins and ends with its lifespan.
 
@@ -66,6 +68,7 @@ def make_app(
         llm_requests: Language-model requests a minute; 0 for no limit.
         stream_limits: Limits of streaming; None: the usual ones.
         choice: The speech engine and its models.
+        keep: How much media is kept; None: as much as usual.
     """
     places.make()
     jobs = Jobs(places.database)
@@ -74,7 +77,7 @@ def make_app(
     courier = webhooks.Courier(
         Deliveries(jobs.database), lambda job_id: redacted_audio.url(job_id, base_url), webhook_interval
     )
-    runner = Runner(jobs, places, allowed_origins, courier.wake, choice)
+    runner = Runner(jobs, places, allowed_origins, courier.wake, choice, keep)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

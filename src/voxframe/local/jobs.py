@@ -269,6 +269,24 @@ class Jobs:
         """Whether an upload of that id is known."""
         return bool(self._rows("SELECT 1 FROM uploads WHERE id = ?", upload_id))
 
+    def drop_media(self, media: str, folder: str) -> bool:
+        """Forget a file of media, unless a job that is not finished needs it.
+
+        Args:
+            media: Its path in the data directory.
+            folder: Name of its folder, which may be a job's.
+
+        Returns:
+            Whether no job needs it: the file may go.
+        """
+        with self._transaction() as run:
+            needed = "SELECT 1 FROM jobs WHERE status IN ('queued', 'processing') AND (media = ? OR id = ?)"
+            if run(needed, (media, folder)).fetchone():
+                return False
+            run("DELETE FROM uploads WHERE 'uploads/' || id = ?", (media,))
+            run("UPDATE jobs SET media = NULL WHERE media = ?", (media,))
+        return True
+
     # What the service works on
 
     def claim(self, stage: Stage, holder: str, limit: int) -> Job | None:
@@ -312,6 +330,12 @@ class Jobs:
     def crashed(self, job_id: str, holder: str) -> bool:
         """Queue a job again whose worker process crashed."""
         return self._if_held(job_id, holder, "status = 'queued', holder = NULL, crashes = crashes + 1")
+
+    def ahead(self, job: Job) -> int:
+        """How many jobs that are not finished were asked for before this one."""
+        query = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'processing') AND seq < ?"
+        count: int = self._rows(query, job.seq)[0][0]
+        return count
 
     def processing(self) -> int:
         """How many jobs are being transcribed, in whatever process."""

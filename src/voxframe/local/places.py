@@ -43,13 +43,18 @@ class Places:
         """Folder of uploaded media."""
         return self.root / "uploads"
 
+    @property
+    def jobs(self) -> Path:
+        """Folder of a folder for each job."""
+        return self.root / "jobs"
+
     def upload(self, upload_id: str) -> Path:
         """File of one upload."""
         return self.uploads / upload_id
 
     def job(self, job_id: str) -> Path:
         """Folder of one job: its downloaded media and its result. It is gone once the job is deleted."""
-        return self.root / "jobs" / job_id
+        return self.jobs / job_id
 
     def result(self, job_id: str) -> Path:
         """File of one job's result fields."""
@@ -61,7 +66,7 @@ class Places:
 
     def make(self) -> None:
         """Make the folders, closed to other users."""
-        for folder in (self.root, self.instances, self.uploads, self.root / "jobs"):
+        for folder in (self.root, self.instances, self.uploads, self.jobs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 

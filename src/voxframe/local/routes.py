@@ -118,7 +118,7 @@ def _create(service: Service, body: object) -> dict[str, Any]:
     webhook = _webhook(service, fields)
     job = service.jobs.add(fields, service.upload_of(fields["audio_url"]), service.owner, service.places.job, webhook)
     service.runner.wake()
-    _log.info("job %s: queued", job.id)
+    _log.info("job %s: queued, with %d before it", job.id, service.jobs.ahead(job))
     return wire.transcript(job, None)
 
 

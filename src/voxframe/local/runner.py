@@ -23,7 +23,7 @@ from voxframe.local.engines.configured import Choice
 from voxframe.local.instances import Instance
 from voxframe.local.jobs import Job, Jobs, Stage
 from voxframe.local.places import Places
-from voxframe.local.sweep import sweep
+from voxframe.local.sweep import Keep, sweep
 
 _log = logging.getLogger("voxframe.local")
 
@@ -34,6 +34,7 @@ FETCHES = 4
 #: A child that says nothing for so long hangs, in seconds.
 STALLED = 1800.0
 _TICK = 1.0
+_SWEEP = 600.0  # seconds between two looks for old media
 
 
 def cores() -> int:
@@ -50,6 +51,7 @@ class Runner:
         allowed_origins: Origins that media may be fetched from wherever they resolve to.
         ended: Called when a job has ended.
         choice: The speech engine and its models.
+        keep: How much media is kept; None: as much as usual.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Runner:
         allowed_origins: frozenset[str] = frozenset(),
         ended: Callable[[], None] = lambda: None,
         choice: Choice = configured.DEFAULT,
+        keep: Keep | None = None,
     ) -> None:
         self._jobs = jobs
         self._places = places
@@ -66,6 +69,8 @@ class Runner:
         self._ended = ended
         self._instance = Instance(places.instances)
         self._choice = choice
+        self._keep = keep or Keep()
+        self._swept = float("-inf")
         speech = 1 if engines.uses_all_cores(choice.engine) else cores()
         self._limits: dict[Stage, int] = {"fetch": FETCHES, "speech": speech}
         self._children: dict[str, subprocess.Popen[str] | None] = {}
@@ -78,7 +83,6 @@ class Runner:
     def start(self) -> None:
         """Begin, with the jobs that were left behind by processes that have ended."""
         self._instance.sweep()
-        sweep(self._jobs, self._places)
         self._thread.start()
 
     def wake(self) -> None:
@@ -115,6 +119,9 @@ class Runner:
             if self._instance.is_dead(holder):
                 count = self._jobs.release(holder)
                 _log.info("%d job(s) of a service process that ended are queued again", count)
+        if time.monotonic() - self._swept > _SWEEP:
+            self._swept = time.monotonic()
+            threading.Thread(target=self._sweep, name="voxframe-sweep", daemon=True).start()
         held = self._jobs.held(self._instance.name)
         with self._lock:
             for job_id in self._children.keys() - held:
@@ -126,6 +133,13 @@ class Runner:
                 with self._lock:
                     self._children[job.id] = None
                 threading.Thread(target=self._mind, args=(job, stage), name=f"voxframe-{job.id}", daemon=True).start()
+
+    def _sweep(self) -> None:
+        try:
+            sweep(self._jobs, self._places, self._keep)
+        except (OSError, sqlite3.Error):  # another process sweeps too, or the disk is full; the next time will do
+            if not self._stopping:
+                _log.exception("old media could not be removed")
 
     def _mind(self, job: Job, stage: Stage) -> None:
         begun = time.monotonic()

@@ -19,6 +19,7 @@ from pathlib import Path
 from voxframe import settings
 from voxframe.errors import MissingExtraError, SettingsError
 from voxframe.local.addresses import origin
+from voxframe.local.arguments import add_arguments
 from voxframe.local.gate import LOOPBACK
 from voxframe.local.places import Places
 
@@ -43,6 +44,8 @@ def serve(
     engine: str | None = None,
     model: str | None = None,
     nano_model: str | None = None,
+    keep_days: float | None = None,
+    keep_gb: float | None = None,
     parent_pipe: bool = False,
 ) -> None:
     """Run the embedded service until it is stopped (Ctrl-C, SIGTERM).
@@ -68,6 +71,8 @@ def serve(
         model: Its model for `speech_model` best and where none is asked for: a directory, or a name to download;
             default: VOXFRAME_MODEL.
         nano_model: Its model for `speech_model` nano; default: VOXFRAME_MODEL_NANO, else the same.
+        keep_days: Days that media is kept: uploads, downloads, redacted audio; default: 30. Transcripts stay.
+        keep_gb: Gigabytes of media that are kept, the newest; default: 20.
         parent_pipe: Write one JSON line with the address to standard output once ready, and end with standard input. A
             line `{"allow_webhooks": origin}` there lets one more origin be notified; `{"allowed": origin}` answers it.
 
@@ -82,6 +87,7 @@ def serve(
         from voxframe.local.app import make_app
         from voxframe.local.engines.configured import chosen
         from voxframe.local.llm.configured import configured
+        from voxframe.local.sweep import Keep
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
             raise
@@ -113,6 +119,7 @@ def serve(
             answerer=answerer,
             llm_requests=30 if llm_requests is None else llm_requests,
             choice=choice,
+            keep=Keep(Keep.days if keep_days is None else keep_days, Keep.gigabytes if keep_gb is None else keep_gb),
         )
     except sqlite3.Error as error:
         raise SettingsError(
@@ -272,70 +279,3 @@ def _end_at_once() -> None:
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise ValueError
-    return count
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise ValueError
-    return seconds
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `voxframe serve`; their names are those of the arguments of `serve`."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to bind (default: this machine only)")
-    parser.add_argument("--port", type=int, default=8000, help="port to bind, 0 for a free one (default: 8000)")
-    parser.add_argument("--data-dir", type=Path, help="where jobs, media, results and the key are kept")
-    parser.add_argument(
-        "--api-key", help="key that requests must carry; better in VOXFRAME_API_KEY, where no other process sees it"
-    )
-    parser.add_argument(
-        "--engine", metavar="NAME", help="speech engine: sphinx, whisper, or an installed one (VOXFRAME_ENGINE, sphinx)"
-    )
-    parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        help="its model for speech_model best and where none is asked for: a directory, or a name to download such as "
-        "small or Systran/faster-whisper-small (VOXFRAME_MODEL)",
-    )
-    parser.add_argument(
-        "--nano-model", metavar="MODEL", help="its model for speech_model nano (VOXFRAME_MODEL_NANO, the same)"
-    )
-    parser.add_argument("--llm-prefix", help="first path segment of the language-model endpoints (default: llm)")
-    parser.add_argument(
-        "--llm-url",
-        metavar="URL",
-        help="address of an OpenAI-compatible language model such as http://127.0.0.1:11434/v1; its key in "
-        "VOXFRAME_LLM_KEY (default: VOXFRAME_LLM_URL, else requests are answered by quoting)",
-    )
-    parser.add_argument("--llm-model", metavar="NAME", help="its name there (default: VOXFRAME_LLM_MODEL)")
-    parser.add_argument(
-        "--llm-window",
-        type=_count,
-        metavar="TOKENS",
-        help="tokens it takes (default: VOXFRAME_LLM_WINDOW, 16000)",
-    )
-    parser.add_argument(
-        "--llm-requests",
-        type=_count,
-        metavar="N",
-        help="language-model requests a minute, 0: any (default: 30)",
-    )
-    parser.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="fetch media from this origin and notify it, like http://127.0.0.1:9000, though it is not public; may be "
-        "repeated",
-    )
-    parser.add_argument(
-        "--webhook-interval", type=_seconds, metavar="SECONDS", help="between two tries of a notification (default: 10)"
-    )
