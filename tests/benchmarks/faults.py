@@ -12,7 +12,7 @@ from voxframe.corpus import reconcile
 def main(arguments: list[str]) -> int:
     """Run the three and print their figures; 1 where anything was lost, paid twice or unreadable."""
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
-    parser.add_argument("--recordings", type=int, default=1300)
+    parser.add_argument("--recordings", type=int, default=1400)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--writer-kills", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)

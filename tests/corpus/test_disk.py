@@ -1,0 +1,119 @@
+"""A corpus on a disk that is full or cannot be written: a clear error, and nothing that was there is damaged."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.corpus.conftest import payload
+
+import voxframe
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and owners of files are those of POSIX")
+
+#: Runs a statement as somebody who may write nothing (argument 2: "nobody") or only files of so many bytes, with
+#: `corpus` and `client`, and prints the CorpusError it gives.
+_PROGRAM = """
+import os, resource, sys, av, voxframe
+from voxframe.errors import CorpusError
+import voxframe.loaders, voxframe.corpus.search, voxframe.service.opening, tqdm.auto, encodings.idna
+path, limit, base_url, statement = sys.argv[1:]
+corpus, client = voxframe.Corpus(path), voxframe.connect(base_url, api_key="k")
+if limit == "nobody":
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+else:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+try:
+    print(eval(statement))
+except CorpusError as error:
+    print("CorpusError:", error)
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that anybody may enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+        for path in Path(name).rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+@pytest.fixture
+def kept(peer, client, folder: Path) -> voxframe.Corpus:
+    """A corpus with two transcripts, one of them submitted."""
+    folder.joinpath("a.mp3").write_bytes(b"sound")
+    corpus = voxframe.Corpus(folder / "corpus")
+    corpus.submit(folder / "a.mp3", client=client)
+    corpus.sync(client=client)
+    corpus.put("b1", json.dumps(payload("b1")).encode())
+    folder.joinpath("new.mp3").write_bytes(b"other sound")
+    return corpus
+
+
+def contents(corpus: voxframe.Corpus) -> dict[str, str]:
+    """Hash of every file but the ledger's, whose log comes and goes."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(corpus.path.rglob("*"))
+        if path.is_file() and "ledger" not in path.name
+    }
+
+
+def run(corpus: voxframe.Corpus, limit: int | str, base_url: str, statement: str) -> str:
+    """What the statement gave, or its CorpusError."""
+    command = [sys.executable, "-c", _PROGRAM, str(corpus.path), str(limit), base_url, statement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=corpus.path.parent)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_directory_that_cannot_be_written(peer, kept) -> None:
+    """It is read as ever; what would write says so, sends nothing and leaves no trace."""
+    before, asked, jobs = contents(kept), len(peer.asked), kept.jobs()
+    for path in [kept.path, *kept.path.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    assert run(kept, "nobody", peer.base_url, "len(corpus.table('words'))") == "6"
+    assert run(kept, "nobody", peer.base_url, "corpus.jobs()['state'].to_list()") == "['completed']"
+    assert "1 of 1 recordings to send" in run(kept, "nobody", peer.base_url, "corpus.plan('new.mp3', client=client)")
+    for statement in (
+        "corpus.put('c1', b'{\"id\": \"c1\"}')",
+        "corpus.submit('new.mp3', client=client)",
+        "corpus.transcribe(client, 'new.mp3')",
+        "corpus.forget('b1')",
+    ):
+        said = run(kept, "nobody", peer.base_url, statement)
+        assert said.startswith(f"CorpusError: cannot write to the corpus {kept.path}"), said
+    assert contents(kept) == before
+    assert len(peer.asked) == asked
+    kept.path.chmod(0o755)
+    assert kept.jobs().equals(jobs)
+
+
+@pytest.mark.parametrize("limit", [0, 300, 3_000, 40_000])
+def test_a_full_disk(peer, kept, limit: int) -> None:
+    """Wherever it is that no more can be written: what was there is whole, and what was not written down not sent."""
+    before, sent = contents(kept), peer.count("POST /v2/transcript")
+    words = [{"text": f"word{n * n}", "start": n, "end": n + 1, "confidence": 0.5} for n in range(40_000)]
+    kept.path.with_name("big.json").write_text(json.dumps(payload("big") | {"words": words}))
+    said = run(kept, limit, peer.base_url, "corpus.put('big', open('big.json', 'rb').read())")
+    assert said.startswith(f"CorpusError: cannot write to the corpus {kept.path}"), said
+    said = run(kept, limit, peer.base_url, "corpus.submit('new.mp3', client=client).sent")
+    assert said == "1" or said.startswith("CorpusError: cannot write to the corpus"), said
+    assert peer.count("POST /v2/transcript") - sent <= 1
+    after = contents(kept)
+    assert {path: content for path, content in after.items() if path in before} == before
+    assert not [path for path in after if path.endswith(".tmp")]
+    assert kept.table("words", ["t1", "b1"])["text"].to_list() == ["Good", "morning.", "Hello!"] * 2
+    voxframe.Corpus(kept.path).submit(
+        kept.path.with_name("new.mp3"), client=voxframe.connect(peer.base_url, api_key="k")
+    )
+    assert peer.count("POST /v2/transcript") - sent == 1
