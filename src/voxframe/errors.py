@@ -8,6 +8,7 @@
     ├── MissingExtraError(ImportError)     an optional part is not installed
     ├── PayloadError(ValueError)           service data that cannot be read at all
     ├── CorpusError                        a corpus directory cannot be used
+    ├── ExportError(OSError)               an export that cannot be written
     ├── TranscriptError                    a transcript whose status is "error" (raise_for_status)
     └── ServiceError                       the service, or the way to it
         ├── ServiceUnreachableError(ConnectionError)
@@ -98,6 +99,10 @@ class PayloadWarning(UserWarning):
 
 class CorpusError(VoxframeError):
     """A corpus directory cannot be used."""
+
+
+class ExportError(VoxframeError, OSError):
+    """An export cannot be written; what was there before is as it was."""
 
 
 class TranscriptError(VoxframeError):

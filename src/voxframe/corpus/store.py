@@ -25,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from voxframe.corpus.names import file_name, is_plain
 from voxframe.errors import CorpusError
+from voxframe.file_names import file_name, is_plain
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
 #: Answers of a service about a transcript.

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxframe.corpus.names import file_name
+from voxframe.file_names import file_name
 
 
 def test_plain_identifiers_are_their_own_name() -> None:
