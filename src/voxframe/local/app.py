@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -14,12 +13,12 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from voxframe.local import openapi, page, redacted, routes, tokens, webhooks
 from voxframe.local.deliveries import Deliveries
 from voxframe.local.engines import configured
 from voxframe.local.engines.configured import Choice
+from voxframe.local.faults import Faults
 from voxframe.local.gate import LOOPBACK, Gate, failure
 from voxframe.local.jobs import Jobs
 from voxframe.local.llm import routes as llm_routes
@@ -33,7 +32,6 @@ from voxframe.local.redacted import RedactedAudio
 from voxframe.local.runner import Runner
 from voxframe.local.sweep import Keep
 
-_log = logging.getLogger("voxframe.local")
 #: What is the same for everyone and says nothing of what the service holds needs no key.
 _KEYLESS = page.KEYLESS | {"/openapi.json"}
 
@@ -108,7 +106,7 @@ def make_app(
             WebSocketRoute("/v2/realtime/ws", streaming.endpoint),
         ],
         middleware=[
-            Middleware(_Faults),
+            Middleware(Faults),
             Middleware(Gate, key=key, hosts=hosts, signed=redacted.PREFIX, keyless=_KEYLESS),
         ],
         exception_handlers={HTTPException: _http_error},
@@ -132,32 +130,3 @@ def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = "Not found" if error.status_code == 404 and error.detail == "Not Found" else error.detail
     return failure(error.status_code, message, dict(error.headers or {}))
-
-
-class _Faults:
-    """ASGI middleware that answers 500 where the service itself fails, and keeps the connection.
-
-    Starlette's own raises once more after its answer, at which the server drops the connection; the next request of a
-    client that keeps it would be lost.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and answer it if that fails."""
-        started = False
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        except Exception:
-            if scope["type"] != "http" or started:
-                raise
-            _log.exception("%s %s failed", scope["method"], scope["path"])
-            answer = failure(500, "Server error: the embedded service failed on this request; its log says why")
-            await answer(scope, receive, send)

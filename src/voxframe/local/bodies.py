@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
+from anyio import fail_after
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -18,6 +19,8 @@ from voxframe.local.places import Places, sync_folder
 #: Largest JSON body and largest upload, in bytes.
 MAX_JSON = 5 * 10**6
 MAX_UPLOAD = 2_200_000_000
+#: Longest wait for the next piece of a body, in seconds.
+STALLED = 60.0
 _WRITE = 1 << 20
 
 
@@ -25,7 +28,7 @@ async def read_json(request: Request) -> object:
     """The JSON of a request.
 
     Raises:
-        HTTPException: 413 where it is too large, 400 where it is no JSON.
+        HTTPException: 413 where it is too large, 408 where it does not end, 400 where it is no JSON.
     """
     body = bytearray()
     async for chunk in _bounded(request, MAX_JSON, "a JSON body"):
@@ -43,7 +46,7 @@ async def save_upload(request: Request, places: Places, limit: int = MAX_UPLOAD)
         Identifier of the upload; its file is whole and on disk.
 
     Raises:
-        HTTPException: 413 where it is too large, 400 where it is empty.
+        HTTPException: 413 where it is too large, 408 where it does not end, 400 where it is empty.
     """
     upload_id = str(uuid.uuid4())
     part = places.uploads / f".{upload_id}"
@@ -86,12 +89,19 @@ async def _bounded(request: Request, limit: int, what: str) -> AsyncIterator[byt
         if "expect" not in request.headers:
             await drain(chunks)
         raise too_large
-    try:
-        async for chunk in chunks:
-            size += len(chunk)
-            if size > limit:
-                await drain(chunks)
-                raise too_large
-            yield chunk
-    except ClientDisconnect:
-        raise HTTPException(400, "the body ended before it was complete") from None
+    while True:
+        try:
+            with fail_after(STALLED):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            late = f"no more of the body came for {STALLED:g} s"
+            raise HTTPException(408, late, {"Connection": "close"}) from None
+        except ClientDisconnect:
+            raise HTTPException(400, "the body ended before it was complete") from None
+        if chunk is None:
+            return
+        size += len(chunk)
+        if size > limit:
+            await drain(chunks)
+            raise too_large
+        yield chunk

@@ -100,6 +100,8 @@ class Gate:
         """The answer to a request under a foreign name, or from a foreign page."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
+        if not host_name(host):
+            return failure(400, "a request needs a Host header")
         if self._hosts is not None and host_name(host) not in self._hosts:
             allowed = ", ".join(sorted(self._hosts))
             return failure(

@@ -87,6 +87,7 @@ def serve(
         from voxframe.local.app import make_app
         from voxframe.local.engines.configured import chosen
         from voxframe.local.llm.configured import configured
+        from voxframe.local.protocol import Protocol
         from voxframe.local.sweep import Keep
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
@@ -142,7 +143,7 @@ def serve(
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=Protocol,
         ws="websockets-sansio",  # it reads no more than the session takes
         ws_max_size=1 << 20,  # two seconds of audio at the highest rate, in base64, are 256 kB
         ws_per_message_deflate=False,  # audio does not get smaller

@@ -19,6 +19,7 @@ _ERRORS = {
     "401": "The key is missing or wrong.",
     "403": "The address is not signed by this service, or no longer good.",
     "404": "There is no such thing.",
+    "408": "No more of the body came.",
     "413": "The body is too large.",
     "429": "Too many requests.",
     "500": "The service failed.",
@@ -113,7 +114,7 @@ def _transcripts() -> dict[str, Any]:
                 "createTranscript",
                 "Ask for a transcript.",
                 transcript,
-                ("413",),
+                ("408", "413"),
                 requestBody=_body(requests.transcript()),
                 links=link,
             ),
@@ -208,7 +209,7 @@ def _media() -> dict[str, Any]:
         "upload",
         "Send the bytes of a media file, under any content type or none.",
         {"content": _content(_ref("Upload"))},
-        ("413",),
+        ("408", "413"),
         requestBody=_body({"type": "string", "format": "binary", "minLength": 1}, "application/octet-stream"),
         links=to_create,
     )
@@ -216,7 +217,7 @@ def _media() -> dict[str, Any]:
         "createToken",
         "A token that opens one streaming session.",
         {"content": _content(_ref("Token"))},
-        ("413", "429"),
+        ("408", "413", "429"),
         requestBody=_body(requests.token()),
     )
     return {"/v2/upload": {"post": upload}, "/v2/realtime/token": {"post": token}}
@@ -230,7 +231,7 @@ def _language_model(prefix: str) -> dict[str, Any]:
                 name,
                 "Ask about transcripts, or about a text.",
                 answer,
-                ("413", "429", "503", "504"),
+                ("408", "413", "429", "503", "504"),
                 requestBody=_body(requests.language_model(task)),
                 links=_links("request_id", "request_id", "getAnswer", "purgeAnswer"),
             )
