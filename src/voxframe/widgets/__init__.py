@@ -1,5 +1,6 @@
 """Interactive parts of a notebook: what is shown can be clicked, typed into, and taken away as a DataFrame."""
 
+from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.timeline import Timeline
 
-__all__ = ["Timeline"]
+__all__ = ["Timeline", "TranscriptPlayer"]

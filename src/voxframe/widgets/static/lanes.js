@@ -124,3 +124,45 @@ const bandsOf = (columns, prefix) => ({
   end: int32(columns[`${prefix}_end`]),
   text: texts(columns[`${prefix}_text`], columns[`${prefix}_offsets`]),
 });
+
+/** Clicks and drags along a time axis: `go(px)` for a click, `drag([px, px])` meanwhile, `select([px, px])` at the end. */
+function brush(element, { go, drag, select }) {
+  let from = null;
+  let range = null;
+  const at = (event) => event.clientX - element.getBoundingClientRect().left;
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    element.setPointerCapture(event.pointerId);
+    [from, range] = [at(event), null];
+    event.preventDefault();
+  });
+  element.addEventListener("pointermove", (event) => {
+    if (from === null || (!range && Math.abs(at(event) - from) <= 4)) return;
+    range = [Math.min(from, at(event)), Math.max(from, at(event))];
+    drag(range);
+  });
+  element.addEventListener("pointerup", (event) => {
+    if (from !== null) range ? select(range) : go(at(event));
+    from = null;
+  });
+  element.addEventListener("pointercancel", () => {
+    from = null;
+    drag(null);
+  });
+  return () => from !== null;
+}
+
+/** Draws a selection and the cursor over lanes. */
+function drawOverlay(context, range, cursor, x, height, colour) {
+  if (range?.length === 2) {
+    const [left, right] = range.map(x);
+    context.fillStyle = colour("--vf-accent");
+    context.globalAlpha = 0.18;
+    context.fillRect(left, 0, Math.max(1, right - left), height);
+    context.globalAlpha = 1;
+    context.fillRect(left - 1, 0, 2, height);
+    context.fillRect(right - 1, 0, 2, height);
+  }
+  context.fillStyle = colour("--vf-cursor");
+  context.fillRect(x(cursor) - 1, 0, 2, height);
+}

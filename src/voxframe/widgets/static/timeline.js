@@ -28,7 +28,7 @@ function renderTimeline({ model, el, signal }) {
   const button = (text, label, act) =>
     h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act) }, text);
   const help = keyHelp(TIMELINE_KEYS);
-  const clear = button("✕ selection", "Drop the selection", () => select(null));
+  const clear = button(icon("close"), "Drop the selection", () => select(null));
   const bar = h(
     "div",
     { class: "vf-bar" },
@@ -157,48 +157,34 @@ function renderTimeline({ model, el, signal }) {
   const drawOver = guard(() => {
     const height = lanes.length * laneHeight;
     const context = sharp(over, width, height);
-    const range = drag?.range ?? model.get("interval");
-    if (range.length === 2) {
-      const [left, right] = [x(Math.min(...range)), x(Math.max(...range))];
-      context.globalAlpha = 0.18;
-      context.fillStyle = colour("--vf-accent");
-      context.fillRect(left, 0, Math.max(1, right - left), height);
-      context.globalAlpha = 1;
-      context.fillRect(left - 1, 0, 2, height);
-      context.fillRect(right - 1, 0, 2, height);
-    }
-    context.fillStyle = colour("--vf-cursor");
-    context.fillRect(x(model.get("time")) - 1, 0, 2, height);
+    const range = drag ?? model.get("interval");
+    drawOverlay(context, range, model.get("time"), x, height, colour);
     clear.hidden = range.length !== 2;
     status.textContent =
       range.length === 2
-        ? `${clock(Math.min(...range), 1)} – ${clock(Math.max(...range), 1)} · ${touched([Math.min(...range), Math.max(...range)])} rows`
+        ? `${clock(range[0], 1)} – ${clock(range[1], 1)} · ${touched(range)} rows`
         : clock(model.get("time"), 1);
   });
   const redraw = eachFrame(drawAll);
   const move = eachFrame(drawOver);
 
   const at = (event) => event.clientX - stage.getBoundingClientRect().left;
-  stage.addEventListener("pointerdown", guard((event) => {
-    if (event.button) return;
-    stage.setPointerCapture(event.pointerId);
-    drag = { from: at(event), range: null };
-    plot.focus({ preventScroll: true });
-    event.preventDefault();
-  }));
-  stage.addEventListener("pointermove", guard((event) => {
-    point(event);
-    if (!drag) return;
-    if (drag.range || Math.abs(at(event) - drag.from) > 4) drag.range = [inside(time(drag.from)), inside(time(at(event)))];
-    move();
-  }));
-  stage.addEventListener("pointerup", guard((event) => {
-    const done = drag;
-    drag = null;
-    if (done?.range) select(done.range);
-    else if (done) go(time(at(event)));
-  }));
-  stage.addEventListener("pointercancel", () => (drag = null));
+  const brushing = brush(stage, {
+    go: guard((px) => {
+      plot.focus({ preventScroll: true });
+      go(time(px));
+    }),
+    drag: guard((range) => {
+      drag = range && range.map((px) => inside(time(px)));
+      move();
+    }),
+    select: guard((range) => {
+      drag = null;
+      plot.focus({ preventScroll: true });
+      select(range.map(time));
+    }),
+  });
+  stage.addEventListener("pointermove", guard(point));
   stage.addEventListener("pointerleave", () => (tip.hidden = true));
   stage.addEventListener("dblclick", guard((event) => zoom(0.25, time(at(event)))));
   plot.addEventListener("wheel", guard((event) => {
@@ -213,7 +199,7 @@ function renderTimeline({ model, el, signal }) {
   function point(event) {
     const n = Math.floor((event.clientY - stage.getBoundingClientRect().top) / laneHeight);
     const i = lanes[n]?.at(time(at(event))) ?? -1;
-    tip.hidden = i < 0 || Boolean(drag);
+    tip.hidden = i < 0 || brushing();
     if (tip.hidden) return;
     const lane = lanes[n];
     tip.textContent = `${names[n]} · ${clock(lane.start[i], 1)} – ${clock(lane.end[i], 1)}`;

@@ -1,0 +1,318 @@
+// TranscriptPlayer: sound, lanes and text that move together.
+
+const PLAYER_KEYS = [
+  ["Space", "play, pause"],
+  ["← →", "5 seconds back, on"],
+  ["↑ ↓", "passage before, after; Enter plays it"],
+  ["[ ]", "slower, faster"],
+  ["/", "search; Enter and Shift + Enter go through what is found"],
+  ["L", "loop the selection: drag over the lanes or mark text"],
+  ["E, R", "correct the passage, rename its speaker"],
+  ["Esc", "drop the selection or the search"],
+];
+const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
+const LAYERS = { confidence: "Confidence", chapters: "Chapters", entities: "Entities", safety: "Safety" };
+
+function renderPlayer({ model, el, signal }, sound) {
+  const columns = model.get("_columns");
+  const passages = new Passages(columns, model.get("corrections"));
+  const voices = model.get("_voices");
+  const colours = model.get("_colors");
+  const root = frame("vf-player", model.get("title"));
+  const { pane, say, guard } = errorPane(model);
+  const name = (n) => model.get("names")[voices[n]] ?? (voices[n] || "(unknown)");
+  const editable = model.get("_editable");
+  const quietly = { capture: false, signal };
+
+  // The bar: sound on the left, search on the right.
+  const button = (text, label, act, more = {}) =>
+    h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act), ...more }, text);
+  const play = button(icon("play"), "Play", () => sound.toggle(), { class: "vf-button vf-play" });
+  const time = h("span", { class: "vf-status vf-clock" });
+  const speed = h("select", { class: "vf-button vf-speed", "aria-label": "Speed" });
+  for (const rate of [...new Set([...SPEEDS, model.get("speed")])].sort((a, b) => a - b)) speed.append(h("option", { value: rate }, `${rate}×`));
+  speed.addEventListener("change", guard(() => put(model, { speed: Number(speed.value) })));
+  const loop = button(icon("loop"), "Loop the selection", () => put(model, { loop: !model.get("loop") }));
+  loop.append(" Loop");
+  const search = h("input", { type: "search", class: "vf-search", placeholder: "Search", "aria-label": "Search the transcript", spellcheck: "false" });
+  const found = h("span", { class: "vf-status vf-found", role: "status" });
+  const help = keyHelp(PLAYER_KEYS);
+  const chips = h("span", { class: "vf-chips", role: "group", "aria-label": "Layers" });
+  for (const layer of model.get("_layers")) {
+    const chip = button(LAYERS[layer], `Show ${LAYERS[layer].toLowerCase()}`, () => {
+      const shown = model.get("layers");
+      put(model, { layers: shown.includes(layer) ? shown.filter((other) => other !== layer) : [...shown, layer] });
+    });
+    chip.dataset.layer = layer;
+    chips.append(chip);
+  }
+  const bar = h("div", { class: "vf-bar" }, play, time, speed, loop, h("span", { class: "vf-space" }), found, search, help.button);
+  const strip = h("canvas", { class: "vf-strip", "aria-hidden": "true" });
+  const over = h("canvas", { class: "vf-over", "aria-hidden": "true" });
+  const stage = h("div", {
+    class: "vf-stage", tabindex: "0", role: "slider", "aria-label": "Position in the recording", "aria-valuemin": "0",
+  }, strip, over);
+  const follow = button("Back to what is said ↓", "Follow the sound", () => followAgain(), { class: "vf-button vf-follow", hidden: true });
+  const spoken = h("div", { class: "vf-hidden", role: "status" });
+  const note = h("p", { class: "vf-note", hidden: sound.given }, "No recording was given: TranscriptPlayer(..., audio=\"recording.mp3\") plays one.");
+
+  const act = {
+    editable, name, named: voices.length > 1 || Boolean(voices[0]),
+    seek: guard((ms) => {
+      sound.seek(ms);
+      followAgain(false);
+    }),
+    select: guard((range) => put(model, { interval: range })),
+    rename: guard(rename),
+    correct: guard(correct),
+  };
+  const reader = new Reader(passages, model, act, signal);
+  const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips);
+  root.append(title, bar, help.list, stage, note, h("div", { class: "vf-under" }, reader.list, follow), pane);
+  root.append(spoken);
+  if (!passages.count) reader.list.append(h("p", { class: "vf-empty" }, "This transcript has no words."));
+  el.append(root);
+  const colour = resolver(root);
+
+  // Lanes: the passages of each voice, found again when a correction changed nothing but text.
+  const until = Math.max(1, model.get("_until"), sound.length);
+  const lanes = voices.map((_, n) => {
+    const spans = [];
+    for (let p = 0; p < passages.count; p++) if (passages.voice[p] === n) spans.push(passages.span(p));
+    const timed = spans.filter(([from]) => from >= 0).sort((a, b) => a[0] - b[0]);
+    return new Lane(Int32Array.from(timed, (s) => s[0]), Int32Array.from(timed, (s) => s[1]));
+  });
+  const laneHeight = Math.max(5, Math.min(18, 108 / Math.max(1, lanes.length)));
+  let width = 1;
+  let dragged = null;
+  const x = (ms) => (ms / until) * width;
+  const ms = (px) => Math.round(Math.min(until, Math.max(0, (px / width) * until)));
+  const shown = (layer) => model.get("_layers").includes(layer) && model.get("layers").includes(layer);
+
+  const drawStrip = guard(() => {
+    width = Math.max(1, stage.clientWidth);
+    const { chapters, safety } = reader.layers;
+    const band = shown("chapters") ? 20 : 0;
+    const marks = shown("safety") ? 6 : 0;
+    const height = 18 + band + lanes.length * laneHeight + marks + 4;
+    const context = sharp(strip, width, height);
+    context.font = `11px ${getComputedStyle(root).fontFamily}`;
+    drawAxis(context, 0, until, width, 18, colour("--vf-muted"), colour("--vf-line"));
+    context.translate(0, 18);
+    if (band) drawBands(context, chapters, 0, until, width, band, colour("--vf-ink"), colour("--vf-band"));
+    context.translate(0, band + 2);
+    for (const [n, lane] of lanes.entries())
+      drawLane(context, lane, 0, until, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-voice-${colours[n]}`));
+    context.fillStyle = colour("--vf-bad");
+    if (marks) for (let n = 0; n < safety.start.length; n++) context.fillRect(x(safety.start[n]), lanes.length * laneHeight + 1, Math.max(2, x(safety.end[n] - safety.start[n])), 4);
+    context.fillStyle = colour("--vf-doubt");
+    for (const [word] of hits) if (passages.start[word] >= 0) context.fillRect(x(passages.start[word]) - 1, 0, 2, lanes.length * laneHeight);
+    drawOver();
+  });
+  const drawOver = guard(() => {
+    const height = strip.clientHeight;
+    drawOverlay(sharp(over, width, height), dragged ?? model.get("interval"), sound.now, x, height, colour);
+  });
+  const redraw = eachFrame(drawStrip);
+  brush(stage, {
+    go: guard((px) => act.seek(ms(px))),
+    drag: guard((range) => {
+      dragged = range && range.map(ms);
+      drawOver();
+    }),
+    select: guard((range) => {
+      dragged = null;
+      act.select(range.map(ms));
+    }),
+  });
+
+  // What is said now.
+  let following = true;
+  let scrolled = 0;
+  function followAgain(jump = true) {
+    following = true;
+    follow.hidden = true;
+    const word = passages.begun(sound.now);
+    if (word >= 0) reader.show(passages.row[word], !jump);
+    tell();
+  }
+  for (const kind of ["wheel", "touchmove"]) reader.list.addEventListener(kind, () => (scrolled = performance.now()), { passive: true, signal });
+  reader.list.addEventListener("scroll", () => {
+    if (performance.now() - scrolled > 400 || !sound.playing) return;
+    following = false;
+    follow.hidden = false;
+  }, quietly);
+
+  const tell = guard(() => {
+    const now = sound.now;
+    const word = passages.begun(now);
+    const on = word >= 0 && now < passages.end[word] + 400 ? word : -1;
+    if (on !== reader.on) reader.highlight(on);
+    if (word >= 0 && reader.atRow(passages.row[word]) && following) reader.show(passages.row[word]);
+    const total = Math.max(sound.length, model.get("_until"));
+    const text = `${clock(now)} / ${clock(total)}`;
+    if (time.textContent !== text) {
+      time.textContent = text;
+      stage.setAttribute("aria-valuemax", Math.round(total / 1000));
+      stage.setAttribute("aria-valuenow", Math.round(now / 1000));
+      stage.setAttribute("aria-valuetext", `${text}${word >= 0 ? `, ${name(passages.voice[passages.row[word]])}` : ""}`);
+    }
+    const does = sound.playing ? "Pause" : "Play";
+    if (play.title !== does) {
+      play.replaceChildren(icon(does.toLowerCase()));
+      play.setAttribute("aria-label", does);
+      play.title = does;
+    }
+    play.disabled = !sound.ready;
+    if (sound.fault) say(sound.fault);
+    drawOver();
+  });
+  sound.addEventListener("tell", tell, { signal });
+  sound.addEventListener("said", (event) => say(event.detail), { signal });
+
+  // Search.
+  let hits = [];
+  let hit = -1;
+  function find(query) {
+    hits = passages.find(query);
+    reader.hits.clear();
+    for (const [n, [first, last]] of hits.entries()) for (let i = first; i <= last; i++) reader.hits.set(i, n);
+    const from = sound.now;
+    const next = hits.findIndex(([word]) => passages.start[word] >= from);
+    visit(hits.length ? Math.max(0, next) : -1, Boolean(query.trim()));
+    redraw();
+  }
+  function visit(n, asked = true) {
+    hit = reader.hit = n;
+    reader.again();
+    found.textContent = !asked ? "" : hits.length ? `${n + 1} of ${hits.length}` : "nothing found";
+    if (n >= 0) {
+      following = !sound.playing;
+      follow.hidden = following;
+      reader.show(passages.row[hits[n][0]], false);
+    }
+  }
+  search.addEventListener("input", guard(() => {
+    find(search.value);
+    put(model, { query: search.value });
+  }));
+  search.addEventListener("keydown", guard((event) => {
+    event.stopPropagation();
+    if (event.key === "Enter" && hits.length) visit((hit + (event.shiftKey ? -1 : 1) + hits.length) % hits.length);
+    if (event.key === "Enter" && event.ctrlKey && hits.length) act.seek(passages.start[hits[hit][0]]);
+    if (event.key === "Escape") {
+      search.value = "";
+      search.dispatchEvent(new Event("input"));
+      stage.focus();
+    }
+  }));
+
+  // Names and corrections.
+  function rename(p) {
+    const row = reader.rows[p];
+    reader.fill(row);
+    const place = row.querySelector(".vf-name");
+    const label = voices[passages.voice[p]];
+    const field = h("input", { class: "vf-field", "aria-label": `Name of ${name(passages.voice[p])}`, value: name(passages.voice[p]), maxlength: "100" });
+    place.hidden = false;
+    editInPlace(place, field, guard((text) => {
+      const names = { ...model.get("names") };
+      const given = (text ?? "").trim();
+      if (text === null) return reader.again();
+      if (given && given !== label) names[label] = given;
+      else delete names[label];
+      put(model, { names });
+      reader.again();
+      row.focus({ preventScroll: true });
+    }));
+  }
+  function correct(p) {
+    if (!editable) return;
+    const row = reader.rows[p];
+    reader.fill(row);
+    const line = row.querySelector(".vf-text");
+    if (!line) return;
+    getSelection().removeAllRanges();
+    const before = passages.plain(p);
+    const field = h("textarea", { class: "vf-field", "aria-label": "Corrected text; Enter keeps it, Escape does not", rows: Math.max(2, Math.ceil(before.length / 70)), dir: "auto" });
+    field.value = before;
+    editInPlace(line, field, guard((text) => {
+      const given = (text ?? before).trim().replace(/\s+/g, " ");
+      if (given === before) return;
+      const corrections = { ...model.get("corrections") };
+      const first = passages.given.text.slice(passages.given.first[p], passages.given.first[p + 1]).join(" ");
+      if (given && given !== first) corrections[p] = given;
+      else delete corrections[p];
+      put(model, { corrections });
+      row.focus({ preventScroll: true });
+    }));
+    field.setSelectionRange(field.value.length, field.value.length);
+  }
+  model.on("change:names", guard(() => (reader.again(), tell())));
+  model.on("change:corrections", guard(() => {
+    passages.correct(model.get("corrections"));
+    reader.readLayers();
+    reader.on = -1;
+    find(search.value);
+    tell();
+  }));
+
+  const settings = guard(() => {
+    for (const layer of Object.keys(LAYERS)) root.classList.toggle(`vf-show-${layer}`, shown(layer));
+    for (const chip of chips.children) chip.setAttribute("aria-pressed", String(shown(chip.dataset.layer)));
+    loop.setAttribute("aria-pressed", String(model.get("loop")));
+    loop.disabled = model.get("interval").length !== 2;
+    speed.value = model.get("speed");
+    redraw();
+  });
+  for (const trait of ["layers", "loop", "interval", "speed"]) model.on(`change:${trait}`, settings);
+  model.on("change:query", guard(() => {
+    if (search.value !== model.get("query")) find((search.value = model.get("query")));
+  }));
+
+  root.addEventListener("keydown", guard((event) => {
+    const { target, key } = event;
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.tagName === "BUTTON" && (key === " " || key === "Enter")) return;
+    const row = () => (reader.list.contains(document.activeElement) ? reader.cursor : Math.max(0, reader.current));
+    const faster = (by) => {
+      const rates = SPEEDS.filter((rate) => (rate - model.get("speed")) * by > 0);
+      if (rates.length) put(model, { speed: by > 0 ? rates[0] : rates[rates.length - 1] });
+    };
+    const keys = {
+      " ": () => sound.toggle(),
+      ArrowLeft: () => act.seek(sound.now - 5000), ArrowRight: () => act.seek(sound.now + 5000),
+      ArrowUp: () => (reader.cursor = row(), reader.step(-1)), ArrowDown: () => (reader.cursor = row(), reader.step(1)),
+      Enter: () => (act.seek(passages.span(row())[0]), sound.play()),
+      "[": () => faster(-1), "]": () => faster(1), "/": () => (search.focus(), search.select()),
+      l: () => model.get("interval").length && put(model, { loop: !model.get("loop") }),
+      e: () => correct(row()), r: () => editable && rename(row()),
+      Escape: () => put(model, { interval: [], loop: false }),
+    };
+    const does = keys[key.length === 1 ? key.toLowerCase() : key];
+    if (!does) return;
+    event.preventDefault();
+    does();
+  }));
+
+  const sizes = new ResizeObserver(redraw);
+  sizes.observe(stage);
+  onTheme(redraw, signal);
+  signal.addEventListener("abort", () => sizes.disconnect());
+  search.value = model.get("query");
+  settings();
+  reader.start();
+  if (search.value) find(search.value);
+  tell();
+  root.dataset.ready = "true";
+}
+
+export default () => {
+  let sound;
+  return {
+    initialize({ model, signal }) {
+      sound = new Sound(model, signal);
+    },
+    render: (context) => renderPlayer(context, sound),
+  };
+};

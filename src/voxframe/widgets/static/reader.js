@@ -1,0 +1,239 @@
+// The text of a player. Every passage has a box; only boxes near the visible part hold words, the others their height.
+
+class Reader {
+  /** `act` has what clicks ask for: seek, select, rename, correct; `say` names a speaker by number. */
+  constructor(passages, model, act, signal) {
+    Object.assign(this, { passages, model, act });
+    this.list = h("div", { class: "vf-reader", role: "list", "aria-label": "Transcript", tabindex: "-1" });
+    this.rows = [];
+    this.filled = new Set();
+    this.marked = []; // word elements that are highlighted
+    this.current = -1;
+    this.cursor = 0;
+    this.hits = new Map();
+    this.layers = this.readLayers();
+    const chapters = this.layers.chapters;
+    let chapter = 0;
+    for (let p = 0; p < passages.count; p++) {
+      const [from] = passages.span(p);
+      while (chapter < chapters.start.length && from >= 0 && chapters.start[chapter] <= from + 1)
+        this.list.append(this.heading(chapter++));
+      const row = h("div", { class: "vf-row", role: "listitem", tabindex: "-1" });
+      row.passage = p;
+      this.rows.push(row);
+      this.list.append(row);
+    }
+    this.nearby = new IntersectionObserver((seen) => {
+      for (const { target, isIntersecting } of seen) isIntersecting ? this.fill(target) : this.empty(target);
+    }, { root: this.list, rootMargin: "500px 0px" });
+    this.sizes = new ResizeObserver(() => this.estimate());
+    this.sizes.observe(this.list);
+    signal.addEventListener("abort", () => (this.nearby.disconnect(), this.sizes.disconnect()));
+    this.list.addEventListener("click", (event) => this.clicked(event));
+    this.list.addEventListener("pointerup", () => this.selected());
+    this.list.addEventListener("dblclick", (event) => {
+      const row = event.target.closest(".vf-row");
+      if (row && event.target.closest(".vf-text")) this.act.correct(row.passage);
+    });
+  }
+
+  /** Once in the page: heights from the length of the texts, then words where they are seen. */
+  start() {
+    this.estimate();
+    for (const row of this.rows) this.nearby.observe(row);
+  }
+
+  estimate() {
+    const width = this.list.clientWidth;
+    if (!width || width === this.width) return;
+    this.width = width;
+    const narrow = width < 620;
+    const letters = Math.max(20, (width - (narrow ? 40 : 210)) / 7.4);
+    for (const [p, row] of this.rows.entries()) {
+      if (this.filled.has(row)) continue;
+      const lines = Math.max(1, Math.ceil(this.passages.plain(p).length / letters));
+      row.style.height = `${lines * 23 + (narrow ? 34 : 12)}px`;
+    }
+  }
+
+  /** Marks by word: chapters, entities and safety labels as they are looked up while words are drawn. */
+  readLayers() {
+    const columns = this.model.get("_columns");
+    const layers = { chapters: bandsOf(columns, "chapter"), entities: bandsOf(columns, "entity"), safety: bandsOf(columns, "safety") };
+    this.entity = new Map();
+    for (let n = 0; n < layers.entities.start.length; n++) {
+      const name = layers.entities.text.at(n);
+      for (const word of this.passages.touching(layers.entities.start[n], layers.entities.end[n])) this.entity.set(word, name);
+    }
+    return layers;
+  }
+
+  heading(n) {
+    const { start, text } = this.layers.chapters;
+    const time = h("button", { type: "button", class: "vf-time" }, clock(start[n]));
+    time.addEventListener("click", () => this.act.seek(start[n]));
+    return h("div", { class: "vf-chapter", role: "listitem" }, h("strong", {}, text.at(n)), time);
+  }
+
+  fill(row) {
+    if (this.filled.has(row)) return;
+    const p = row.passage;
+    const { passages } = this;
+    const [from, to] = passages.span(p);
+    const number = passages.voice[p];
+    const name = this.act.name(number);
+    row.setAttribute("aria-label", `${name}, ${clock(from)}`);
+    const corrected = p in this.model.get("corrections");
+    const line = h("p", { class: "vf-text", dir: "auto" });
+    for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(this.word(i), " ");
+    const tools = h("div", { class: "vf-tools" });
+    const goes = p && passages.voice[p - 1] === number && !row.previousSibling.classList.contains("vf-chapter");
+    const who = h("button", {
+      type: "button", class: "vf-name", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Rename ${name}`,
+      title: "Rename this speaker", disabled: !this.act.editable,
+    }, h("i", { class: "vf-dot" }), h("span", {}, name));
+    who.firstChild.style.background = `var(--vf-voice-${this.model.get("_colors")[number]})`;
+    who.hidden = goes || !this.act.named;
+    who.dataset.act = "rename";
+    const time = h("button", { type: "button", class: "vf-time", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Go to ${clock(from)}` }, from < 0 ? "–" : clock(from));
+    time.dataset.act = "time";
+    tools.append(who, time);
+    if (corrected) tools.append(h("span", { class: "vf-corrected", title: "Corrected here; the recording's own words are kept" }, "corrected"));
+    for (const label of this.safety(from, to)) line.append(h("span", { class: "vf-safety" }, label));
+    const edit = h("button", { type: "button", class: "vf-edit vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Correct this passage", title: "Correct (E)" }, icon("pen"));
+    edit.dataset.act = "correct";
+    row.replaceChildren(tools, line, ...(this.act.editable ? [edit] : []));
+    row.style.height = "";
+    this.filled.add(row);
+    if (p === this.passages.row[this.on]) this.highlight(this.on);
+  }
+
+  safety(from, to) {
+    const { start, end, text } = this.layers.safety;
+    const labels = new Set();
+    for (let n = 0; n < start.length && start[n] < to; n++) if (end[n] > from) labels.add(text.at(n));
+    return labels;
+  }
+
+  word(i) {
+    const { confidence, text } = this.passages;
+    const classes = ["vf-w"];
+    if (confidence[i] < 0.8) classes.push(confidence[i] < 0.4 ? "vf-c3" : confidence[i] < 0.6 ? "vf-c2" : "vf-c1");
+    if (this.entity.has(i)) classes.push("vf-entity");
+    if (this.hits.has(i)) classes.push(this.hits.get(i) === this.hit ? "vf-hit vf-this" : "vf-hit");
+    const span = h("span", { class: classes.join(" "), title: this.entity.get(i) }, text[i]);
+    span.word = i;
+    return span;
+  }
+
+  empty(row) {
+    if (!this.filled.has(row) || row.contains(document.activeElement) || row.querySelector("textarea, input")) return;
+    row.style.height = `${row.offsetHeight}px`;
+    row.replaceChildren();
+    this.filled.delete(row);
+  }
+
+  /** Draws again what is filled: other names, corrections, hits. */
+  again() {
+    for (const row of [...this.filled]) {
+      if (row.querySelector("textarea, input")) continue;
+      this.filled.delete(row);
+      this.fill(row);
+    }
+  }
+
+  element(i) {
+    const row = this.rows[this.passages.row[i]];
+    return this.filled.has(row) ? row.querySelectorAll(".vf-w")[i - this.passages.first[row.passage]] : null;
+  }
+
+  /** Marks the word that is said, and brings its passage into view where it follows. */
+  highlight(i) {
+    for (const element of this.marked) element.classList.remove("vf-on");
+    this.on = i;
+    const element = i >= 0 ? this.element(i) : null;
+    element?.classList.add("vf-on");
+    this.marked = element ? [element] : [];
+  }
+
+  /** Marks the passage that is current; true where it is another than before. */
+  atRow(p) {
+    if (p === this.current) return false;
+    this.rows[this.current]?.removeAttribute("aria-current");
+    this.rows[p]?.setAttribute("aria-current", "true");
+    this.current = p;
+    return true;
+  }
+
+  /** Scrolls the text, never the notebook, so that a passage is a third from the top. */
+  show(p, calm = true) {
+    const row = this.rows[p];
+    if (!row) return;
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const { list } = this;
+    const [top, bottom] = [row.offsetTop - list.scrollTop, row.offsetTop + row.offsetHeight - list.scrollTop];
+    if (top >= 8 && bottom <= list.clientHeight - 24) return;
+    for (let n = Math.max(0, p - 8); n < Math.min(this.rows.length, p + 9); n++) this.fill(this.rows[n]); // their true heights
+    const to = row.offsetTop - list.clientHeight / 3;
+    const far = Math.abs(to - list.scrollTop) > list.clientHeight * 1.5;
+    list.scrollTo({ top: to, behavior: calm && !still && !far ? "smooth" : "instant" });
+  }
+
+  /** Moves the keyboard's place to a passage: its buttons are the ones that Tab reaches. */
+  step(by) {
+    this.place(Math.min(this.rows.length - 1, Math.max(0, this.cursor + by)));
+    this.rows[this.cursor].focus({ preventScroll: true });
+  }
+  place(p) {
+    for (const button of this.rows[this.cursor]?.querySelectorAll("button") ?? []) button.tabIndex = -1;
+    this.cursor = p;
+    this.show(p, false);
+    this.fill(this.rows[p]);
+    for (const button of this.rows[p].querySelectorAll("button")) button.tabIndex = 0;
+  }
+
+  clicked(event) {
+    const row = event.target.closest(".vf-row");
+    if (!row) return;
+    const { passages } = this;
+    const what = event.target.closest("[data-act]")?.dataset.act;
+    if (what === "rename") this.act.rename(row.passage);
+    else if (what === "correct") this.act.correct(row.passage);
+    else if (what === "time") this.act.seek(passages.span(row.passage)[0]);
+    else if (event.target.classList.contains("vf-w") && getSelection().isCollapsed && passages.start[event.target.word] >= 0)
+      this.act.seek(passages.start[event.target.word]);
+  }
+
+  /** Text that was marked with the mouse is the selection to loop. */
+  selected() {
+    const marked = getSelection();
+    if (marked.isCollapsed || !marked.rangeCount) return;
+    const range = marked.getRangeAt(0);
+    const words = [...this.filled].flatMap((row) => [...row.querySelectorAll(".vf-w")]).filter((word) => range.intersectsNode(word));
+    const timed = words.map((word) => word.word).filter((i) => this.passages.start[i] >= 0);
+    if (timed.length < 2) return;
+    this.act.select([Math.min(...timed.map((i) => this.passages.start[i])), Math.max(...timed.map((i) => this.passages.end[i]))]);
+  }
+}
+
+/** Puts a field in place of an element until Enter or Escape; `done` gets the text, or null. */
+function editInPlace(element, field, done) {
+  let over = false;
+  const finish = (text) => {
+    if (over) return;
+    over = true;
+    field.replaceWith(element);
+    done(text);
+  };
+  field.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key === "Escape") finish(null);
+    else if (event.key === "Enter" && !event.shiftKey) finish(field.value);
+    else return;
+    event.preventDefault();
+  });
+  field.addEventListener("blur", () => finish(field.value));
+  element.replaceWith(field);
+  field.focus();
+  field.select?.();
+}

@@ -1,0 +1,111 @@
+import http.client
+import json
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from voxframe.errors import AudioError, AudioNotFoundError
+from voxframe.widgets import media
+
+SOUND = bytes(range(256)) * 1000
+
+
+@pytest.fixture
+def recording(tmp_path) -> Path:
+    path = tmp_path / "täglich & <b>.flac"
+    path.write_bytes(SOUND)
+    return path
+
+
+def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """An answer of the media server; header names with _ for -."""
+    url = urlsplit(address)
+    connection = http.client.HTTPConnection("127.0.0.1", url.port, timeout=10)
+    connection.request(method, url.path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, dict(answer.getheaders()), body
+
+
+def test_a_browser_gets_the_part_it_asks_for(recording):
+    """Whole without a range; 206 with exactly the bytes asked for; the last bytes; 416 past the end."""
+    (address,) = media.addresses(recording)
+    status, headers, body = ask(address)
+    assert (status, body == SOUND, headers["Accept-Ranges"], headers["Content-Type"]) == (
+        200,
+        True,
+        "bytes",
+        "audio/flac",
+    )
+    status, headers, body = ask(address, Range="bytes=1000-1999")
+    assert (status, body, headers["Content-Range"]) == (206, SOUND[1000:2000], f"bytes 1000-1999/{len(SOUND)}")
+    assert ask(address, Range="bytes=255990-")[2] == SOUND[255990:]
+    assert ask(address, Range="bytes=-10")[2] == SOUND[-10:]
+    status, headers, body = ask(address, Range=f"bytes={len(SOUND)}-")
+    assert (status, headers["Content-Range"], body) == (416, f"bytes */{len(SOUND)}", b"")
+    status, headers, body = ask(address, "HEAD")
+    assert (status, headers["Content-Length"], body) == (200, str(len(SOUND)), b"")
+
+
+@pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=0-1,4-5", "bytes=-", "words=1-2", "bytes=x", "bytes=٣-"])
+def test_a_range_that_is_none_is_not_a_range(recording, asked):
+    """What cannot be read as one range of bytes is answered with everything, as the standard has it."""
+    assert media.byte_range(asked, len(SOUND)) == (0, len(SOUND))
+
+
+def test_only_recordings_that_were_named_are_served(recording, tmp_path):
+    """A wrong token, another file beside it, a path upwards, another host are refused; a file that went is gone."""
+    (tmp_path / "secret.txt").write_text("canary")
+    (address,) = media.addresses(recording)
+    url = urlsplit(address)
+    token = url.path.split("/")[1]
+    assert len(token) >= 20
+    for path in ("/", "", f"/{'x' * len(token)}/a.flac", f"/{token[:-1]}/a", "/../secret.txt", "//", f"/%2e{token}/"):
+        assert ask(f"http://127.0.0.1:{url.port}{path}")[0] == 404, path
+    beside = ask(f"http://127.0.0.1:{url.port}/{token}/../secret.txt")
+    assert beside[2] == SOUND  # the token says which file, the name is for people
+    assert ask(address, Host="evil.example")[0] == 421
+    assert ask(address, Host=f"localhost:{url.port}")[0] == 200
+    recording.unlink()
+    assert ask(address)[0] == 404
+
+
+def test_a_recording_keeps_its_address(recording):
+    """Asked for twice, it has the same address, with its name readable at the end."""
+    first, again = media.addresses(recording), media.addresses(str(recording))
+    assert first == again
+    assert unquote(first[0]).endswith("/täglich & <b>.flac")
+
+
+def test_an_address_is_taken_as_it_is_and_a_wrong_path_named(tmp_path):
+    """Http addresses go to the browser; a file that is not there, or a folder, is an error that names it."""
+    assert media.addresses("https://example.org/a.mp3") == ["https://example.org/a.mp3"]
+    with pytest.raises(AudioNotFoundError, match=r"no file 'nowhere\.mp3'"):
+        media.addresses("nowhere.mp3")
+    with pytest.raises(AudioError, match="is no file"):
+        media.addresses(tmp_path)
+
+
+def test_a_page_is_never_served_as_one(tmp_path):
+    """A file that calls itself HTML or SVG is sent as bytes."""
+    for name in ("a.html", "a.svg", "a.js", "a"):
+        assert media.media_type(Path(name)) == "application/octet-stream"
+    assert media.media_type(Path("a.mp3")) == "audio/mpeg"
+
+
+def test_a_file_under_jupyters_folder_has_an_address_there(recording, tmp_path, monkeypatch):
+    """The server's own note says folder and base address; hidden files and files elsewhere have none."""
+    monkeypatch.setenv("JPY_PARENT_PID", "4711")
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "run"))
+    assert media.jupyter_address(recording) is None
+    (tmp_path / "run").mkdir()
+    told = {"root_dir": str(tmp_path), "base_url": "/user/ada/", "token": "canary"}
+    (tmp_path / "run" / "jpserver-4711.json").write_text(json.dumps(told))
+    assert media.jupyter_address(recording) == "/user/ada/files/t%C3%A4glich%20%26%20%3Cb%3E.flac"
+    assert media.addresses(recording)[0] == media.jupyter_address(recording)
+    assert media.jupyter_address(tmp_path / ".hidden" / "a.mp3") is None
+    assert media.jupyter_address(Path("/elsewhere/a.mp3")) is None
+    (tmp_path / "run" / "jpserver-4711.json").write_text("[]")
+    assert media.jupyter_address(recording) is None
