@@ -162,24 +162,31 @@ class Ledger:
         """Hold the only right to work on a submission; see `turns.turn`."""
         return turn(self.path.parent / ".locks" / key, wait=wait)
 
-    def file(self, place: str, signature: str) -> tuple[str, float | None] | None:
-        """Hash and duration in seconds of a file that was read before and has not changed; None where it is not known.
+    def files(self) -> dict[str, tuple[str, str, float | None]]:
+        """Signature, hash and duration of every file that was read before, by its path or address."""
+        if not self.path.exists():
+            return {}
+        with self._open() as db:
+            rows = db.execute("SELECT place, signature, media, audio_duration_s FROM files").fetchall()
+        return {row[0]: row[1:] for row in rows}
 
-        Args:
-            place: Its path or address.
-            signature: What changes when the file does.
-        """
+    def file(self, place: str) -> tuple[str, str, float | None] | None:
+        """The same of one file; None where it was not read before."""
         if not self.path.exists():
             return None
         with self._open() as db:
-            row = db.execute("SELECT media, audio_duration_s, signature FROM files WHERE place = ?", [place]).fetchone()
-        return (row[0], row[1]) if row is not None and row[2] == signature else None
+            row = db.execute("SELECT signature, media, audio_duration_s FROM files WHERE place = ?", [place]).fetchone()
+        return row and tuple(row)
 
-    def keep_file(self, place: str, signature: str, media: str, audio_duration_s: float | None) -> None:
-        """Remember the hash and the duration of a file."""
+    def keep_files(self, files: Mapping[str, tuple[str, str, float | None]]) -> None:
+        """Remember files as `files` gives them; nothing where the corpus is not there yet or cannot be written."""
+        if not files or not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
+            return
         with self._writing() as db:
-            row = [place, signature, media, audio_duration_s]
-            db.execute("INSERT OR REPLACE INTO files (place, signature, media, audio_duration_s) VALUES (?,?,?,?)", row)
+            db.executemany(
+                "INSERT OR REPLACE INTO files (place, signature, media, audio_duration_s) VALUES (?, ?, ?, ?)",
+                [(place, *known) for place, known in files.items()],
+            )
 
     def _read(self, condition: str, values: Iterable[object]) -> list[Job]:
         if not self.path.exists():

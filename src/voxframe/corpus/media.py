@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import threading
 import time
 import wave
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from voxframe.corpus.ledger import Ledger
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
@@ -19,6 +19,8 @@ from voxframe.options import check_address
 _CHUNK_BYTES = 1 << 20
 #: A file that was changed so short a time ago may change once more without its time of change showing it.
 _RACY_NS = 2_000_000_000
+#: Files that were read are remembered on the disk after so many seconds at the latest, should the process end.
+_WRITE_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -46,14 +48,58 @@ def is_remote(source: str) -> bool:
     return "://" in source and not is_address(source)
 
 
-def identify(source: str, ledger: Ledger, *, measure: bool = False) -> Media:
+class Files(Protocol):
+    """What is remembered of files that were read, as far as `identify` needs it; a ledger is one."""
+
+    def file(self, place: str) -> tuple[str, str, float | None] | None:
+        """Signature, hash and duration in seconds of a file; None where it was not read before."""
+
+    def keep_files(self, files: Mapping[str, tuple[str, str, float | None]]) -> None:
+        """Remember files, by their path or address."""
+
+
+class ManyFiles:
+    """The same for many files: read from the ledger once, written to it in batches. Used from several threads.
+
+    Args:
+        ledger: The ledger.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._known = ledger.files()
+        self._new: dict[str, tuple[str, str, float | None]] = {}
+        self._written = time.monotonic()
+        self._lock = threading.Lock()
+
+    def file(self, place: str) -> tuple[str, str, float | None] | None:
+        """Signature, hash and duration in seconds of a file; None where it was not read before."""
+        return self._known.get(place)
+
+    def keep_files(self, files: Mapping[str, tuple[str, str, float | None]]) -> None:
+        """Remember files, by their path or address."""
+        with self._lock:
+            self._new |= files
+            late = time.monotonic() - self._written > _WRITE_S
+        if late:
+            self.write()
+
+    def write(self) -> None:
+        """Put what is new into the ledger."""
+        with self._lock:
+            new, self._new = self._new, {}
+            self._written = time.monotonic()
+        self._ledger.keep_files(new)
+
+
+def identify(source: str, files: Files, *, measure: bool = False) -> Media:
     """Find out what a recording is.
 
     A file is read from end to end the first time, and not again until its size or its time of change differ.
 
     Args:
         source: Path or address.
-        ledger: Remembers files that were read.
+        files: Files that were read before.
         measure: Whether to find its duration, too.
 
     Raises:
@@ -65,15 +111,20 @@ def identify(source: str, ledger: Ledger, *, measure: bool = False) -> Media:
         return Media(check_address(source), "")
     before = signature(source)
     place = source if is_remote(source) else str(Path(source).absolute())
-    kept = place.encode("utf-8", "backslashreplace").decode()
-    known = ledger.file(kept, before)
-    if known is not None and (known[1] is not None or not measure):
-        return Media(known[0], before, known[1])
-    with opened(source) as file:
-        identity = known[0] if known is not None else _reading(source, lambda: _hash(file))
+    place = place.encode("utf-8", "backslashreplace").decode()
+    known = files.file(place)
+    if known is not None and known[0] != before:
+        known = None
+    if known is not None and (known[2] is not None or not measure):
+        return Media(known[1], before, known[2])
+    if known is not None:
+        identity = known[1]
+    else:
+        with opened(source) as file:
+            identity = _reading(source, lambda: _hash(file))
     found = Media(identity, before, duration_s(source) if measure else None)
-    if known is None or found.audio_duration_s is not None:
-        _keep(ledger, kept, found)
+    if _is_settled(before) and (known is None or found.audio_duration_s is not None):
+        files.keep_files({place: (before, identity, found.audio_duration_s)})
     return found
 
 
@@ -173,10 +224,7 @@ def _hash(file: IO[bytes]) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
-def _keep(ledger: Ledger, place: str, media: Media) -> None:
-    """Remember a file, unless it was changed only just now or the corpus cannot be written."""
-    parts = media.signature.split()
-    if len(parts) == 3 and time.time_ns() - int(parts[1]) < _RACY_NS:
-        return
-    if ledger.path.parent.is_dir() and os.access(ledger.path.parent, os.W_OK):
-        ledger.keep_file(place, media.signature, media.identity, media.audio_duration_s)
+def _is_settled(before: str) -> bool:
+    """Whether a file, by its signature, was last changed long enough ago."""
+    parts = before.split()
+    return len(parts) != 3 or time.time_ns() - int(parts[1]) > _RACY_NS

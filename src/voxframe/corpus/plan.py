@@ -12,7 +12,7 @@ import pandas as pd
 
 from voxframe.corpus.crew import work_through
 from voxframe.corpus.ledger import LOST, UNSENT, Job, Ledger, new_job
-from voxframe.corpus.media import Media, identify
+from voxframe.corpus.media import ManyFiles, Media, identify
 from voxframe.corpus.recordings import Recording, metadata_from_json, metadata_to_json
 from voxframe.service.progress import Progress
 
@@ -195,11 +195,15 @@ def _verdict(old: Job | None, *, changed: bool) -> Verdict:
 
 def _identify(ledger: Ledger, sources: Sequence[str], measure: bool, progress: bool | None) -> dict[str, Media]:
     found: dict[str, Media] = {}
+    files = ManyFiles(ledger)
 
     def look(source: str) -> None:
-        found[source] = identify(source, ledger, measure=measure)
+        found[source] = identify(source, files, measure=measure)
 
     different = list(dict.fromkeys(sources))
     with Progress("reading recordings", jobs=len(different), show=progress) as bar:
-        work_through(different, look, threads=_READERS, stop=threading.Event(), done=lambda: bar.advance(1))
+        try:
+            work_through(different, look, threads=_READERS, stop=threading.Event(), done=lambda: bar.advance(1))
+        finally:
+            files.write()
     return found
