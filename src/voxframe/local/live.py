@@ -8,6 +8,7 @@ holds back whoever sends. When the service is gone, standard input ends, and thi
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import sys
@@ -20,7 +21,7 @@ import orjson
 from voxframe.local import engines
 from voxframe.local.capitals import add_capitals
 from voxframe.local.disfluencies import without_filled_pauses
-from voxframe.local.engines import Heard, Wanted
+from voxframe.local.engines import NOTHING, Heard, Wanted
 from voxframe.local.incoming import Incoming
 from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
 from voxframe.local.samples import RATE
@@ -49,13 +50,13 @@ class Listener:
         rate: Samples a second of the audio.
         encoding: Its encoding.
         engine: Name of the speech engine.
-        model: Its model; None for its own.
+        wanted: What is wanted of it.
         partials: Whether partials are wanted.
     """
 
-    def __init__(self, rate: int, encoding: str, engine: str, model: str | None = None, *, partials: bool) -> None:
+    def __init__(self, rate: int, encoding: str, engine: str, wanted: Wanted = NOTHING, *, partials: bool) -> None:
         self._incoming = Incoming(rate, encoding)
-        self._engine = engines.find(engine)(Wanted(model))
+        self._engine = engines.find(engine)(wanted)
         self._written = engines.writes(engine)
         live = getattr(self._engine, "live", None) if partials else None
         self._live = live() if live is not None else None
@@ -171,15 +172,17 @@ def main(argv: Sequence[str]) -> int:
     """Listen to the session on standard input.
 
     Args:
-        argv: Sample rate, encoding, engine, its model or nothing, and "1" where partials are wanted.
+        argv: Sample rate, encoding, engine, its model or nothing, the words to listen for as a JSON array, and "1"
+            where partials are wanted.
 
     Returns:
         Exit status: 0 where the session was heard to its end.
     """
-    rate, encoding, engine, model, partials = argv
+    rate, encoding, engine, model, boost, partials = argv
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not be taken for a message
-    listener = Listener(int(rate), encoding, engine, model or None, partials=partials == "1")
+    wanted = Wanted(model or None, boost=tuple(json.loads(boost)))
+    listener = Listener(int(rate), encoding, engine, wanted, partials=partials == "1")
     for kind, data in _records(sys.stdin.buffer):
         for message in listener.take(kind, data):
             out.write(orjson.dumps(message) + b"\n")

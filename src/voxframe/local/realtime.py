@@ -70,6 +70,7 @@ class _Asked:
     encoding: str
     partials: bool
     information: bool
+    boost: list[str]
 
     @property
     def bytes_per_second(self) -> int:
@@ -129,14 +130,12 @@ def _asked(socket: WebSocket) -> _Asked:
     encoding = query.get("encoding") or "pcm_s16le"
     if encoding not in STREAM_ENCODINGS:
         raise _RefusedError(4101, f"Invalid encoding: it is one of {', '.join(STREAM_ENCODINGS)}")
-    boost = query.get("word_boost")
-    if boost:
-        _check_word_boost(boost)
     return _Asked(
         int(rate),
         encoding,
         not _flag(query.get("disable_partial_transcripts")),
         _flag(query.get("enable_extra_session_information")),
+        _word_boost(query.get("word_boost") or "[]"),
     )
 
 
@@ -144,7 +143,7 @@ def _flag(text: str | None) -> bool:
     return (text or "").lower() in ("true", "1")
 
 
-def _check_word_boost(text: str) -> None:
+def _word_boost(text: str) -> list[str]:
     try:
         words = json.loads(text)
     except (ValueError, RecursionError):
@@ -153,6 +152,7 @@ def _check_word_boost(text: str) -> None:
         raise _RefusedError(4104, "Could not parse word boost parameter: it is a JSON array of strings")
     if len(text) > STREAM_WORD_BOOST_CHARS:
         raise _RefusedError(4104, f"Word boost may have at most {STREAM_WORD_BOOST_CHARS} characters")
+    return words
 
 
 async def _end(socket: WebSocket, refused: _RefusedError) -> None:
@@ -181,7 +181,8 @@ class _Session:
         """
         asked = self._asked
         engine, model = self._choice.engine, self._choice.model(None) or ""
-        arguments = (str(asked.rate), asked.encoding, engine, model, "1" if asked.partials else "0")
+        boost, partials = json.dumps(asked.boost), "1" if asked.partials else "0"
+        arguments = (str(asked.rate), asked.encoding, engine, model, boost, partials)
         try:
             listener = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "voxframe.local.live", *arguments),

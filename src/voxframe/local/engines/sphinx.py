@@ -45,6 +45,7 @@ class Sphinx:
     languages: ClassVar[frozenset[str]] = frozenset({"en", "en_us", "en_uk", "en_au"})
 
     def __init__(self, wanted: Wanted = NOTHING) -> None:
+        self._wanted = wanted
         self._decoder = Decoder(loglevel="FATAL", **SETTINGS)
         self._boosted = listen_for(self._decoder, wanted.boost, wanted.boost_param)
 
@@ -56,12 +57,11 @@ class Sphinx:
         self._decoder.end_utt()
         return list(as_said(heard(self._decoder), self._boosted))
 
-    @staticmethod
-    def live() -> Live:
+    def live(self) -> Live:
         """Follows speech while it is spoken."""
         from voxframe.local.engines.sphinx_live import SphinxLive
 
-        return SphinxLive()
+        return SphinxLive(self._wanted)
 
 
 def new_stream(decoder: Decoder) -> None:

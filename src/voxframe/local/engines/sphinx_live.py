@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pocketsphinx import Decoder
 
-from voxframe.local.engines import Heard
+from voxframe.local.engines import NOTHING, Heard, Wanted
+from voxframe.local.engines.boosting import as_said, listen_for
 from voxframe.local.engines.sphinx import heard, new_stream
 from voxframe.local.samples import RATE
 
@@ -21,8 +22,9 @@ _SETTINGS = {"fwdflat": False, "bestpath": False, "maxhmmpf": 2000}
 class SphinxLive:
     """Follows one utterance after another. Its first words come once a second of speech has been heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Wanted = NOTHING) -> None:
         self._decoder = Decoder(loglevel="FATAL", **_SETTINGS)
+        self._boosted = listen_for(self._decoder, wanted.boost, wanted.boost_param)
         self._levelled = False
         self._samples: list[NDArray[np.int16]] = []
         self._open = False
@@ -37,7 +39,7 @@ class SphinxLive:
             samples = np.concatenate(self._samples)
         self._decoder.process_raw(samples.tobytes(), full_utt=False)
         # How sure the decoder is, it can tell of a whole utterance only.
-        return [word._replace(confidence=0.0) for word in heard(self._decoder)]
+        return [word._replace(confidence=0.0) for word in as_said(heard(self._decoder), self._boosted)]
 
     def end(self) -> None:
         """The utterance is over: the next samples are of another."""
