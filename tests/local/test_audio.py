@@ -97,9 +97,8 @@ def test_blocks_are_short_however_long_the_recording(tmp_path):
     assert sum(lengths) == pytest.approx(180, abs=0.1)
 
 
-def test_sound_that_begins_later_than_the_picture_keeps_its_time(tmp_path):
-    """A video whose sound starts a second in gives a second of silence first."""
-    path = tmp_path / "a.mkv"
+def late(path: Path, seconds: float) -> Path:
+    """A video whose sound, a tone of a second, begins so late."""
     with av.open(str(path), "w") as container:
         picture = container.add_stream("mpeg4", rate=10)
         picture.width = picture.height = 32
@@ -109,11 +108,23 @@ def test_sound_that_begins_later_than_the_picture_keeps_its_time(tmp_path):
             frame.pts = number
             container.mux(picture.encode(frame))
         frame = av.AudioFrame.from_ndarray((tone(440, 1.0, RATE) * 32767).astype(np.int16)[None], "s16", "mono")
-        frame.sample_rate, frame.pts = RATE, RATE
+        frame.sample_rate, frame.pts = RATE, round(seconds * RATE)
         container.mux(sound.encode(frame))
         container.mux(picture.encode(None))
         container.mux(sound.encode(None))
-    (heard,) = samples(Audio(path))
+    return path
+
+
+def test_sound_that_begins_hours_late_is_no_large_block(tmp_path):
+    """The silence before it comes in blocks like all else, so that a time stamp takes no memory."""
+    lengths = [block.shape[1] for block in Audio(late(tmp_path / "a.mkv", 7200)).blocks()]
+    assert max(lengths) < 11 * RATE
+    assert sum(lengths) == pytest.approx(7201 * RATE, abs=RATE // 20)
+
+
+def test_sound_that_begins_later_than_the_picture_keeps_its_time(tmp_path):
+    """A video whose sound starts a second in gives a second of silence first."""
+    (heard,) = samples(Audio(late(tmp_path / "a.mkv", 1)))
     assert len(heard) == pytest.approx(2 * RATE, abs=RATE // 20)
     assert np.abs(heard[: int(0.95 * RATE)]).max() == 0
     assert np.abs(heard[int(1.05 * RATE) :]).max() > 10_000

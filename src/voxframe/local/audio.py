@@ -14,6 +14,10 @@ from voxframe.options import MIN_AUDIO_MS
 
 #: Longest recording that is taken, in seconds.
 MAX_SECONDS = 10 * 3600
+#: Sample rates that are taken, in Hz. From less, a small file would become a very large one.
+RATES = (1000, 768_000)
+#: Most samples that are decoded, of all channels together: ten hours of 16 channels at 48 kHz, and some.
+MAX_SAMPLES = 30_000_000_000
 #: Most channels that are transcribed apart.
 MAX_CHANNELS = 16
 #: Containers that hold audio themselves. Playlists are not among them: they name other files and addresses to read.
@@ -21,7 +25,10 @@ FORMATS = (
     "aac,ac3,aiff,amr,amrnb,amrwb,asf,au,avi,caf,eac3,flac,flv,g722,gsm,matroska,mov,mp3,mp4,mpeg,mpegts,ogg,"
     "rf64,sox,spdif,tta,voc,w64,wav,wv,xwma"
 )
+#: Containers whose word for how long they are is good; others estimate it.
+_TELL_LENGTH = ("flac", "ogg", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2")
 _BLOCK = 10 * RATE
+_TOO_LONG = f"Audio duration is too long: at most {MAX_SECONDS // 3600} hours can be transcribed."
 
 
 class Audio:
@@ -41,7 +48,8 @@ class Audio:
         seconds: Length of the whole file; known once all blocks are read.
 
     Raises:
-        JobFailed: The file holds no audio that can be read, or has too many channels to keep apart.
+        JobFailed: The file holds no audio that can be read, says that it is too long, or has too many channels to keep
+            apart.
     """
 
     def __init__(
@@ -68,6 +76,9 @@ class Audio:
         self._end = None if end_ms is None else end_ms * self.rate // 1000
         self.start = self._start
         self._seconds_said = (self._container.duration or 0) / av.time_base
+        if self._seconds_said > MAX_SECONDS + 60 and self._container.format.name in _TELL_LENGTH:
+            self._container.close()
+            raise JobFailed(_TOO_LONG)
         self._stream.codec_context.thread_type = "NONE"  # the workers have the cores
         self.channels = self._stream.channels if apart or (as_recorded and self._stream.channels == 2) else 1
         if self.channels > MAX_CHANNELS:
@@ -81,16 +92,15 @@ class Audio:
         """The samples from `start_ms` to `end_ms`, in order, shape (channels, at most 10 s).
 
         Raises:
-            JobFailed: The file turns out to hold no audio, less than 160 ms of it, or more than ten hours.
+            JobFailed: The file turns out to hold no audio, less than 160 ms of it, more than ten hours, or more samples
+                than are decoded.
         """
         with self._container:
             position, held, wanted = 0, 0, []
             for piece in self._pieces():
                 position += piece.shape[1]
                 if position > MAX_SECONDS * self.rate:
-                    raise JobFailed(
-                        f"Audio duration is too long: at most {MAX_SECONDS // 3600} hours can be transcribed."
-                    )
+                    raise JobFailed(_TOO_LONG)
                 first = max(0, self._start - (position - piece.shape[1]))
                 last = piece.shape[1] if self._end is None else self._end - (position - piece.shape[1])
                 if last <= first:
@@ -122,15 +132,22 @@ class Audio:
         """Everything in the file, frame by frame, at one rate; what is damaged is left out."""
         resampler: av.AudioResampler | None = None
         kind: object = None
+        samples = 0
         for frame in self._frames():
+            samples += frame.samples * frame.layout.nb_channels
+            if samples > MAX_SAMPLES:
+                raise JobFailed("The audio is too large once decoded; a lower rate or fewer channels will do.")
             if kind is None:
                 late = self._late_by(frame)
-                if late:
-                    yield np.zeros((self.channels, late), np.int16)
+                for at in range(0, late, _BLOCK):
+                    yield np.zeros((self.channels, min(_BLOCK, late - at)), np.int16)
             if kind != (frame.format.name, frame.layout.name, frame.sample_rate):  # it may change within a file
                 if resampler is not None:
                     yield from map(self._rows, resampler.resample(None))
                 kind = (frame.format.name, frame.layout.name, frame.sample_rate)
+                low, high = RATES
+                if not low <= frame.sample_rate <= high:
+                    raise JobFailed(f"The audio has {frame.sample_rate} samples a second, not {low} to {high}.")
                 # Interleaved: with a plane for each of more than 7 channels the library crashes.
                 resampler = av.AudioResampler(format="s16", layout=frame.layout.name, rate=self.rate)
             assert resampler is not None

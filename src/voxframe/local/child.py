@@ -21,8 +21,10 @@ from typing import Any, TypedDict
 
 import orjson
 
+from voxframe.local import engines
 from voxframe.local.analyses import REDACTED_SPANS
 from voxframe.local.failed import JobFailed
+from voxframe.local.limits import limit_this_process
 from voxframe.local.places import Places, write_whole
 
 
@@ -55,6 +57,7 @@ class Task(TypedDict):
 def _fetch(task: Task, tell: Callable[..., None]) -> None:
     from voxframe.local.fetch import fetch
 
+    limit_this_process(memory_gb=1)
     folder = Places(Path(task["root"])).job(task["id"])
     fetch(task["asked"]["audio_url"], folder / "media", frozenset(task["allowed_origins"]))
     tell(media=f"jobs/{task['id']}/media")
@@ -64,6 +67,7 @@ def _speech(task: Task, tell: Callable[..., None]) -> None:
     from voxframe.local import worker
 
     assert task["media"] is not None
+    limit_this_process(whole_machine=engines.uses_all_cores(task["engine"]))
     root = Path(task["root"])
     pool = worker.new_pool(task["workers"]) if task["workers"] > 1 else None
     try:

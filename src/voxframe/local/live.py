@@ -23,6 +23,7 @@ from voxframe.local.capitals import add_capitals
 from voxframe.local.disfluencies import without_filled_pauses
 from voxframe.local.engines import NOTHING, Heard, Wanted
 from voxframe.local.incoming import Incoming
+from voxframe.local.limits import limit_this_process
 from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
 from voxframe.local.samples import RATE
 from voxframe.local.segments import Stretch
@@ -179,6 +180,7 @@ def main(argv: Sequence[str]) -> int:
         Exit status: 0 where the session was heard to its end.
     """
     rate, encoding, engine, model, boost, partials = argv
+    limit_this_process(whole_machine=engines.uses_all_cores(engine))
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not be taken for a message
     wanted = Wanted(model or None, boost=tuple(json.loads(boost)))
