@@ -79,8 +79,6 @@ def closed(
     """The error for a connection that closed before the session was over."""
     if error.rcvd is not None:
         return ended(error.rcvd.code, error.rcvd.reason, said, session_id=session_id, hidden=hidden)
-    if error.sent is not None and error.sent.code == 1011:
-        return StreamCutError("no sign of life from the service any more", session_id=session_id)
     if error.sent is not None and error.sent.code != 1000:
         return StreamError(f"its answer breaks the protocol ({error.sent.reason})", session_id=session_id)
     return ended(None, None, said, session_id=session_id, hidden=hidden)

@@ -28,6 +28,7 @@ from voxframe.errors import (
 from voxframe.service.pacing import Clock, Cutter, Feed, Pump
 from voxframe.service.retry import backoff
 from voxframe.service.stream_errors import PATH, closed, ended, not_opened
+from voxframe.service.stream_life import Life
 from voxframe.service.stream_log import MessageLog
 from voxframe.service.stream_messages import Final, Gap, Message, SessionBegins, SessionTerminated, read
 from voxframe.service.stream_sources import Samples
@@ -221,8 +222,7 @@ class Run:
                 user_agent_header="voxframe",
                 compression=None,  # audio does not get smaller
                 open_timeout=_OPEN_SECONDS,
-                ping_interval=plan.keepalive_s,
-                ping_timeout=2 * plan.keepalive_s,
+                ping_interval=None,  # `Life` asks for signs of life
                 close_timeout=_CLOSE_SECONDS,
                 max_size=_LARGEST_MESSAGE,
                 logger=_UNLOGGED,
@@ -254,16 +254,21 @@ class Run:
             await self._terminate()
         else:
             self._sender = asyncio.get_running_loop().create_task(self._send(self._socket))
+        life = Life(self._socket, self._plan.keepalive_s)
+        watch = asyncio.get_running_loop().create_task(life.watch())
         try:
             async with asyncio.timeout(None) as self._patience:
                 while True:
                     message = self._take(await self._socket.recv())
+                    life.heard()
                     self._wait_for_the_end()
                     if isinstance(message, SessionTerminated):
                         if self.stopping:
                             return
                         raise await self._unasked_end()
         except ConnectionClosed as error:
+            if life.gone:
+                raise StreamCutError("no sign of life from the service any more", session_id=self.session_id) from None
             over = self.stopping and self._said is None and error.rcvd is not None and error.rcvd.code in (1000, 1001)
             if not over:
                 raise closed(error, self._said, session_id=self.session_id, hidden=self._plan.hidden) from None
@@ -273,6 +278,7 @@ class Run:
                 "the finals received so far are in the session's .finals"
             ) from None
         finally:
+            watch.cancel()
             self._patience = None
             if self._sender is not None:
                 self._sender.cancel()

@@ -197,6 +197,24 @@ def test_a_silent_connection_is_noticed(stream: Make, wire: Any) -> None:
     assert session.text == "second 1"
 
 
+def test_a_service_that_is_slow_is_not_taken_for_dead(stream: Make, peer: Any) -> None:
+    """Where audio is read far slower than it is sent, a ping is answered late; what is heard meanwhile counts too."""
+
+    async def slow(session: Any) -> None:
+        await session.begin()
+        session.connection.transport.pause_reading()  # pings are not read, nor answered
+        for second in range(1, 7):
+            await asyncio.sleep(0.2)
+            await session.final(second * 1000)
+        session.connection.transport.resume_reading()
+        async for data in session.connection:
+            if isinstance(data, str) and "terminate" in data:
+                await session.say(message_type="SessionTerminated")
+
+    peer.script = slow
+    assert len(stream(SECOND * 60, keepalive_s=0.2).wait(20)) == 6
+
+
 def test_reconnecting_reports_the_gap(stream: Make, peer: Any, wire: Any) -> None:
     """Where it is asked for, another session goes on with the next audio, and what may be lost is said in ms."""
     session = stream(endless(), realtime=True, url=wire.url, reconnect=True)
