@@ -105,11 +105,11 @@ def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload
     """All of them by name and in the interface's words, in a language that only the engine knows."""
     example = orjson.loads((payload_folder / "error_models_not_in_language_400.json").read_bytes())
     beginning = example["error"].partition(":")[0]
-    wanted = {"redact_pii": True, "summarization": True, "filter_profanity": True, "word_boost": ["a"]}
+    wanted = {"redact_pii": True, "summarization": True, "filter_profanity": True}
     with pytest.raises(asked.Refused) as refused:
         asked.read({**ADDRESS, "language_code": "fr", **wanted}, polyglot)
-    assert str(refused.value) == f"{beginning}: redact_pii, summarization, filter_profanity, word_boost"
-    assert asked.read({**ADDRESS, "language_code": "fr", "speaker_labels": True}, polyglot)
+    assert str(refused.value) == f"{beginning}: redact_pii, summarization, filter_profanity"
+    assert asked.read({**ADDRESS, "language_code": "fr", "speaker_labels": True, "word_boost": ["a"]}, polyglot)
     assert asked.read({**ADDRESS, **wanted}, polyglot)
 
 

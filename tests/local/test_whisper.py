@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from faster_whisper import WhisperModel
 from tests.local.tiny_whisper import make
 
 from voxframe.errors import MissingExtraError, SettingsError
@@ -42,6 +43,16 @@ def test_words_have_the_times_and_confidences_of_the_model(german):
     assert [word.end_ms for word in words] == [1000, 1500, 3000, 3500]
     assert [word.start_ms for word in words[1:]] == [1000, 2000, 3000]
     assert all(word.confidence > 0.99 for word in words)
+
+
+def test_boosted_words_are_told_to_the_model(german, monkeypatch):
+    """As its hot words; without any, as none."""
+    asked = []
+    real = WhisperModel.transcribe
+    monkeypatch.setattr(WhisperModel, "transcribe", lambda *a, **how: asked.append(how["hotwords"]) or real(*a, **how))
+    for boost in (("Ilse", "Blaue Berge"), ()):
+        assert Whisper(Wanted(str(german), "de", boost)).transcribe(SIX_SECONDS)
+    assert asked == ["Ilse, Blaue Berge", None]
 
 
 def test_no_word_lies_outside_its_stretch(german):
@@ -103,7 +114,7 @@ def test_formatting_that_is_not_wanted_is_taken_off(german):
 
 def test_a_stream_ends_with_the_words_of_the_model(german):
     """Finals of a session come from the engine the service was started with."""
-    listener = live.Listener(16_000, "pcm_s16le", "whisper", str(german), partials=True)
+    listener = live.Listener(16_000, "pcm_s16le", "whisper", Wanted(str(german)), partials=True)
     from voxframe.local.audio import Audio
 
     sound = np.concatenate([block[0] for block in Audio(INTERVIEW, end_ms=4000).blocks()])

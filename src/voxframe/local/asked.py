@@ -9,7 +9,7 @@ from voxframe import options
 from voxframe.local import analyses, engines
 
 #: Request fields that are for English alone.
-_ENGLISH = (*analyses.OPTIONS, "filter_profanity", "word_boost")
+_ENGLISH = (*analyses.OPTIONS, "filter_profanity")
 #: Headers that say where a request goes and where it ends; nobody's to choose.
 _FRAMING = frozenset(
     "connection content-encoding content-length content-type expect host keep-alive te trailer transfer-encoding "

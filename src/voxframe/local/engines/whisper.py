@@ -45,6 +45,7 @@ class Whisper:
         assert wanted.model is not None  # `check` has seen to that
         self._model = _load(wanted.model)
         self._language = (wanted.language or "en").split("_")[0]
+        self._hotwords = ", ".join(wanted.boost) or None
         if self._language != "en" and not self._model.model.is_multilingual:
             raise JobFailed(
                 f"The model {Path(wanted.model).name} knows English only, not {wanted.language!r}; start the service "
@@ -83,6 +84,7 @@ class Whisper:
             language=self._language,
             word_timestamps=True,
             condition_on_previous_text=False,  # a stretch knows nothing of the one before
+            hotwords=self._hotwords,
         )
         last = len(samples) * 1000 // 16_000
         heard = []
