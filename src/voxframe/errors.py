@@ -39,6 +39,7 @@
             └── UnreadableAnswerError      2xx, but cut short or not what the interface says
 
     PayloadWarning(UserWarning)            service data was read, but a value in it made no sense and became null
+    CorpusWarning(UserWarning)             a file of a corpus was damaged, and made again
 
 Each message says what was given, what is allowed and what to do next, and none holds a key.
 """
@@ -95,6 +96,10 @@ class PayloadError(VoxframeError, ValueError):
 
 class PayloadWarning(UserWarning):
     """Service data was read, but not all of it made sense; the message names where. The raw payload is as it came."""
+
+
+class CorpusWarning(UserWarning):
+    """A file of a corpus was damaged. What can be made again from the raw payload was made again."""
 
 
 class CorpusError(VoxframeError):

@@ -129,6 +129,7 @@ def test_a_payload_that_cannot_be_read_is_kept(corpus: voxframe.Corpus) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "old version"])
+@pytest.mark.filterwarnings("ignore::voxframe.errors.CorpusWarning")
 def test_tables_are_made_again_from_the_payload(
     corpus: voxframe.Corpus, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,6 +105,7 @@ def test_rows_that_are_gone_leave_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncate", "garbage", "empty", "other content", "other version"])
+@pytest.mark.filterwarnings("ignore::voxframe.errors.CorpusWarning")
 def test_a_file_that_cannot_be_trusted_is_not_returned(tmp_path: Path, damage: str) -> None:
     """Damaged tables, and those made from another payload or under another schema, read as not there."""
     store = Store(tmp_path)

@@ -10,7 +10,7 @@ import pandas as pd
 from voxframe import loaders
 from voxframe.cli.terminal import plain, shorten
 from voxframe.corpus import Corpus
-from voxframe.corpus.corpus import EXPORTS
+from voxframe.corpus.store import EXPORTS
 from voxframe.errors import CorpusError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
 

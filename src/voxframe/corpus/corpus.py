@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
 from pathlib import Path
 
-import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames, settings
 from voxframe.corpus.batches import Batches
 from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.reading import Part
+from voxframe.corpus.reads import Reads
 from voxframe.corpus.searches import Searches
-from voxframe.corpus.store import Store, View, content_hash
+from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
 from voxframe.errors import CorpusError
 from voxframe.schema import TRANSCRIPT_TABLES
-
-#: Exports of a transcript that are kept beside it, each a table of the same name.
-EXPORTS: tuple[View, ...] = ("sentences", "paragraphs")
-
-#: Statuses after which a transcript does not change any more.
-FINAL = frozenset({"completed", "error"})
 
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Searches):
+class Corpus(Batches, Reads, Searches):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
@@ -123,39 +117,6 @@ class Corpus(Batches, Searches):
         """Identifiers of all transcripts here, sorted."""
         return self._store.ids()
 
-    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
-        """Every table of one transcript as DataFrames, by name; sentences and paragraphs where their exports are here.
-
-        Raises:
-            CorpusError: The transcript is not here.
-        """
-        names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self.has_export(transcript_id, view))]
-        return frames.all_to_pandas({name: self.arrow(name, transcript_id) for name in names})
-
-    def table(self, name: str, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
-        """One table over many transcripts.
-
-        Args:
-            name: Name of the table; `voxframe.describe()` lists them.
-            ids: Identifier or identifiers to read, in the order wanted. None reads all that are here (of sentences and
-                paragraphs: all whose export is here).
-
-        Returns:
-            A DataFrame with the dtypes of the data dictionary, also where there are no rows.
-
-        Raises:
-            CorpusError: A transcript is not here, or there is no such table.
-        """
-        if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
-            known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
-            raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
-        view = _view_of(name)
-        if ids is None:
-            wanted: Iterable[str] = (i for i in self.ids() if view == "transcript" or self.has_export(i, view))
-        else:
-            wanted = [ids] if isinstance(ids, str) else ids
-        return frames.to_pandas(frames.concat_tables([self.arrow(name, i) for i in wanted], name), name)
-
     def has_export(self, transcript_id: str, view: View) -> bool:
         """Whether the export ("sentences", "paragraphs") of a transcript is here."""
         return self._store.content(transcript_id, view) is not None
@@ -177,6 +138,44 @@ class Corpus(Batches, Searches):
         with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
             self._store.put_tables(transcript_id, tables, content)
         return tables[name]
+
+    def put_again(self, transcript_id: str, view: View = "transcript") -> None:
+        """Make the tables of a payload that is here again, whether or not they can be used.
+
+        Raises:
+            CorpusError: The payload is not here or damaged, or the directory cannot be written.
+            PayloadError: The payload cannot be read.
+        """
+        tables, content = self._make(transcript_id, view, self.raw(transcript_id, view))
+        with clear_errors(self.path):
+            self._store.put_tables(transcript_id, tables, content)
+
+    def stale(self, view: View = "transcript") -> list[str]:
+        """Identifiers of the transcripts of which some table has to be made again before it can be read."""
+        names = TRANSCRIPT_TABLES if view == "transcript" else (view,)
+        leading = _LEADING if view == "transcript" else view
+        ids = (i for i in self.ids() if view == "transcript" or self.has_export(i, view))
+        found = []
+        for transcript_id in ids:
+            content = self._content(transcript_id, view) or ""
+            if any(self._store.state(transcript_id, name, content, leading) == "stale" for name in names):
+                found.append(transcript_id)
+        return found
+
+    def part(self, name: str, transcript_id: str) -> Part:
+        """Where the rows of one transcript are."""
+        view = _view_of(name)
+        content = self._content(transcript_id, view)
+        if content is None:
+            raise self._absent(transcript_id, view)
+        leading = _LEADING if view == "transcript" else view
+        state = self._store.state(transcript_id, name, content, leading)
+        if state == "stale":
+            table = self.arrow(name, transcript_id)
+            state = self._store.state(transcript_id, name, self._content(transcript_id, view) or "", leading)
+            if state == "stale":  # the disk cannot be written
+                return table
+        return self._store.table_path(transcript_id, name) if state == "filled" else None
 
     def _make(self, transcript_id: str, view: View, raw: bytes) -> tuple[dict[str, pa.Table], str]:
         """Tables of a payload under the identifier it is kept by, and the hash of what they were made from.

@@ -9,9 +9,9 @@ from collections.abc import Collection
 import pyarrow as pa
 
 from voxframe import frames
-from voxframe.corpus.corpus import FINAL, Corpus
+from voxframe.corpus.corpus import Corpus
 from voxframe.corpus.sources import Remote
-from voxframe.corpus.store import View
+from voxframe.corpus.store import FINAL, View
 from voxframe.errors import PayloadError
 from voxframe.schema import TABLES
 

@@ -17,6 +17,7 @@ import os
 import secrets
 import struct
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Literal, TypeAlias, get_args
@@ -25,12 +26,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.file_names import file_name, is_plain
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
 #: Answers of a service about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
+
+#: Exports of a transcript that are kept beside it, each a table of the same name.
+EXPORTS: tuple[View, ...] = ("sentences", "paragraphs")
+
+#: Statuses after which a transcript does not change any more.
+FINAL = frozenset({"completed", "error"})
+
+#: How a table of a transcript is found on disk.
+State: TypeAlias = Literal["filled", "empty", "stale"]
 
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
@@ -131,13 +141,13 @@ class Store:
         leading, *others = tables
         filled = [name for name in others if tables[name].num_rows]
         for name in others:
-            path = self._table_path(transcript_id, name)
+            path = self.table_path(transcript_id, name)
             if name in filled:
                 _write_table(path, name, tables[name], {"content": content})
             else:
                 path.unlink(missing_ok=True)
         extra = {"content": content, "tables": " ".join(filled)}
-        _write_table(self._table_path(transcript_id, leading), leading, tables[leading], extra)
+        _write_table(self.table_path(transcript_id, leading), leading, tables[leading], extra)
 
     def table(self, transcript_id: str, name: str, content: str, leading: str) -> pa.Table | None:
         """One table of one transcript.
@@ -151,29 +161,52 @@ class Store:
         Returns:
             None where the table is absent, damaged, or was made from another payload or under another schema.
         """
-        path = self._table_path(transcript_id, name)
+        path = self.table_path(transcript_id, name)
         if not path.exists():
-            metadata = _fresh_metadata(self._table_path(transcript_id, leading), content)
-            filled = None if metadata is None else metadata.get(b"voxframe.tables", b"").decode().split()
-            return None if filled is None or name in filled or name == leading else TABLES[name].arrow.empty_table()
+            is_empty = self.state(transcript_id, name, content, leading) == "empty"
+            return TABLES[name].arrow.empty_table() if is_empty else None
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 return file.read(use_threads=False) if _is_fresh(file.schema_arrow.metadata, content) else None
-        except (pa.ArrowException, OSError):  # damaged, or removed since; pyarrow uses both
+        except FileNotFoundError:  # removed since
+            return None
+        except (pa.ArrowException, OSError) as e:  # pyarrow uses both
+            _report_damage(path, e)
             return None
 
     def remove(self, transcript_id: str) -> None:
         """Delete all files of a transcript, its raw payload last, so that what is interrupted can be done again."""
         for name in stored_tables():
-            self._table_path(transcript_id, name).unlink(missing_ok=True)
+            self.table_path(transcript_id, name).unlink(missing_ok=True)
         for view in reversed(get_args(View)):
             self._raw_path(transcript_id, view).unlink(missing_ok=True)
+
+    def state(self, transcript_id: str, name: str, content: str, leading: str) -> State:
+        """How one table of one transcript is found on disk, by its footer alone.
+
+        Args:
+            transcript_id: Identifier of the transcript.
+            name: Name of the table.
+            content: Hash of the raw payload it has to come from.
+            leading: First of the tables that are made from that payload.
+
+        Returns:
+            "filled" where its file can be used, "empty" where it has no rows and so no file, "stale" where it has to be
+            made again.
+        """
+        path = self.table_path(transcript_id, name)
+        if path.exists():
+            return "stale" if _fresh_metadata(path, content) is None else "filled"
+        metadata = _fresh_metadata(self.table_path(transcript_id, leading), content)
+        filled = None if metadata is None else metadata.get(b"voxframe.tables", b"").decode().split()
+        return "stale" if filled is None or name in filled or name == leading else "empty"
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
         suffix = "" if view == "transcript" else f".{view}"
         return self.root / "raw" / f"{file_name(transcript_id)}{suffix}.json.zst"
 
-    def _table_path(self, transcript_id: str, name: str) -> Path:
+    def table_path(self, transcript_id: str, name: str) -> Path:
+        """Where the Parquet file of one table of one transcript is, or would be."""
         return self.root / "tables" / name / f"{file_name(transcript_id)}.parquet"
 
     def _prepare(self) -> None:
@@ -267,9 +300,20 @@ def _note(path: Path) -> dict[str, str] | None:
 def _fresh_metadata(path: Path, content: str) -> Mapping[bytes, bytes] | None:
     try:
         metadata: Mapping[bytes, bytes] = pq.read_schema(path).metadata
-    except (pa.ArrowException, OSError):
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError) as e:
+        _report_damage(path, e)
         return None
     return metadata if _is_fresh(metadata, content) else None
+
+
+def _report_damage(path: Path, error: Exception) -> None:
+    warnings.warn(
+        f"{path} is damaged ({str(error).splitlines()[0]}) and is made again from the raw payload",
+        CorpusWarning,
+        stacklevel=2,
+    )
 
 
 def _is_fresh(metadata: Mapping[bytes, bytes] | None, content: str) -> bool:
@@ -296,6 +340,7 @@ def _write_table(path: Path, name: str, table: pa.Table, extra: Mapping[str, str
             compression_level=1,
             use_dictionary=strings,
             column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+            write_page_checksum=True,
         ),
     )
 

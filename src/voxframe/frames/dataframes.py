@@ -24,7 +24,7 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     """A DataFrame with exactly the dtypes of the data dictionary.
 
     Args:
-        table: An Arrow table with the columns of the dictionary.
+        table: An Arrow table with the columns of the dictionary, or some of them.
         name: Name of the table.
 
     Returns:
@@ -35,7 +35,15 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
         >>> to_pandas(empty_table("entities"), "entities").dtypes["start_ms"]
         Int64Dtype()
     """
-    return all_to_pandas({name: table})[name]
+    if set(table.column_names).issuperset(TABLES[name].names):
+        return all_to_pandas({name: table})[name]
+    ways = {place: way for (way, _), places in _ways(name) for place in places}
+    places = [TABLES[name].names.index(column) for column in table.column_names]
+    return _frame(
+        [next(iter(ways[place]([column]))) for place, column in zip(places, table.columns, strict=True)],
+        pd.Index(table.column_names),
+        table.num_rows,
+    )
 
 
 def all_to_pandas(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:

@@ -1,0 +1,138 @@
+"""Reading a table over many transcripts: columns and rows are chosen by Arrow, before they take any memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from voxframe import frames
+from voxframe.errors import CorpusError, MissingExtraError
+from voxframe.schema import TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Rows to read: an expression of pyarrow, or conditions as `pandas.read_parquet(filters=...)` takes them:
+#: (column, operator, value) triples that must all hold, or a list of such lists of which one must.
+Where: TypeAlias = "pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]"
+
+#: Where one transcript's rows are: a file, a table in memory where the disk cannot be written, None for no rows.
+Part: TypeAlias = "Path | pa.Table | None"
+
+
+#: What verifies the checksum of every page it reads: a flipped bit is an error, never a wrong value.
+_FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+
+
+def dataset(name: str, parts: Iterable[Part]) -> ds.Dataset:
+    """Parts of one table as one data set, in their order.
+
+    Args:
+        name: Name of the table.
+        parts: Where the rows of each transcript are.
+
+    Returns:
+        A data set with the dictionary's schema, from which nothing was read yet.
+    """
+    schema = TABLES[name].arrow
+    children: list[ds.Dataset] = []
+    for _, run in groupby((part for part in parts if part is not None), type):
+        files, loose = [], []
+        for part in run:
+            if isinstance(part, Path):
+                files.append(str(part))
+            else:
+                loose.append(part.cast(schema))
+        children.append(ds.dataset(files, schema=schema, format=_FORMAT) if files else ds.dataset(loose))
+    if len(children) == 1:
+        return children[0]
+    return ds.dataset(children) if children else ds.dataset(schema.empty_table())
+
+
+def read(name: str, data: ds.Dataset, columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
+    """Rows of a data set as a DataFrame.
+
+    Args:
+        name: Name of the table.
+        data: The data set.
+        columns: Columns to read, in the order wanted; None reads all.
+        where: Rows to read; None reads all.
+
+    Raises:
+        CorpusError: There is no such column, or a condition does not fit the column's type.
+    """
+    if isinstance(columns, str):
+        columns = [columns]
+    for column in columns or ():
+        check_column(name, column)
+    try:
+        table = data.to_table(columns=None if columns is None else list(columns), filter=expression(name, where))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as e:
+        if where is None:
+            raise
+        raise CorpusError(
+            f"where={where!r} cannot be answered ({str(e).splitlines()[0]}); "
+            f"voxframe.describe({name!r}) says what type each column has"
+        ) from None
+    frame = frames.to_pandas(table, name)
+    return frame if columns is None else frame[list(columns)]
+
+
+def expression(name: str, where: Where | None) -> pc.Expression | None:
+    """Conditions as an expression of pyarrow.
+
+    Raises:
+        CorpusError: They are no conditions, or name a column that the table has not.
+    """
+    if where is None or isinstance(where, pc.Expression):
+        return where
+    conditions = list(where)
+    if conditions and isinstance(conditions[0], str):
+        conditions = [tuple(conditions)]  # one condition, not in a list
+    for condition in conditions:
+        for triple in [condition] if isinstance(condition, tuple) else condition:
+            if not (isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)):
+                raise CorpusError(
+                    f"where takes (column, operator, value) triples such as ('speaker', '==', 'A'), or an expression "
+                    f"of pyarrow, not {triple!r}"
+                )
+            check_column(name, triple[0])
+    if not conditions:
+        return None
+    try:
+        return pq.filters_to_expression(conditions)
+    except (ValueError, TypeError) as e:
+        raise CorpusError(f"where={where!r}: {e}; an operator is one of ==, !=, <, >, <=, >=, in, not in") from None
+
+
+def check_column(name: str, column: str) -> None:
+    """Check that a table has a column.
+
+    Raises:
+        CorpusError: It has not.
+    """
+    if column not in TABLES[name].names:
+        raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(TABLES[name].names)}")
+
+
+def lazy_frame(data: ds.Dataset) -> pl.LazyFrame:
+    """A data set for Polars, read when collected.
+
+    Raises:
+        MissingExtraError: Polars is not installed.
+    """
+    try:
+        import polars as pl
+    except ModuleNotFoundError:
+        raise MissingExtraError("polars", "Corpus.to_polars") from None
+    return pl.scan_pyarrow_dataset(data)

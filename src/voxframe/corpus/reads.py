@@ -1,0 +1,154 @@
+"""The part of a corpus that reads its tables over many transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from voxframe import frames
+from voxframe.corpus import reading
+from voxframe.corpus.reading import Where
+from voxframe.corpus.store import EXPORTS
+from voxframe.errors import CorpusError
+from voxframe.schema import TRANSCRIPT_TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxframe.corpus.corpus import Corpus
+
+
+class Reads:
+    """Tables over many transcripts; `Corpus` is one of these."""
+
+    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+        """Every table of one transcript as DataFrames, by name; sentences and paragraphs where their exports are here.
+
+        Raises:
+            CorpusError: The transcript is not here.
+        """
+        names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self._corpus.has_export(transcript_id, view))]
+        return frames.all_to_pandas({name: self._corpus.arrow(name, transcript_id) for name in names})
+
+    def table(
+        self,
+        name: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+    ) -> pd.DataFrame:
+        """One table over many transcripts. Columns and rows that are not asked for are not brought into memory.
+
+        Args:
+            name: Name of the table; `voxframe.describe()` lists them.
+            ids: Identifier or identifiers to read, in the order wanted. None reads all that are here (of sentences and
+                paragraphs: all whose export is here).
+            columns: Columns to read, in the order wanted; None reads all.
+            where: Rows to read, as `pandas.read_parquet(filters=...)` takes it: (column, operator, value) triples that
+                must all hold, or lists of such lists; or an expression of pyarrow. Times are in milliseconds.
+
+        Returns:
+            A DataFrame with the dtypes of the data dictionary, also where there are no rows.
+
+        Raises:
+            CorpusError: A transcript is not here, there is no such table or column, or a condition does not fit.
+
+        Example:
+            >>> import voxframe
+            >>> corpus = voxframe.Corpus()
+            >>> first_minute = corpus.table(
+            ...     "words", columns=["text", "start_ms"], where=[("speaker", "==", "A"), ("start_ms", "<", 60_000)]
+            ... )
+        """
+        try:
+            return reading.read(name, self.scan(name, ids), columns, where)
+        except (pa.ArrowException, OSError):  # a page is damaged, which the footer does not show
+            for transcript_id in self.wanted(name, ids):
+                self._corpus.arrow(name, transcript_id)  # reports which, and makes it again
+            return reading.read(name, self.scan(name, ids), columns, where)
+
+    def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
+        """One table over many transcripts as a data set of pyarrow, from which nothing was read yet.
+
+        Args:
+            name: Name of the table.
+            ids: Identifier or identifiers, in the order wanted; None is all that are here.
+
+        Returns:
+            A data set with the dictionary's schema; its `to_table(columns=..., filter=...)`, `to_batches()` and
+            `scanner()` read no more than they are asked for.
+
+        Raises:
+            CorpusError: A transcript is not here, or there is no such table.
+        """
+        return reading.dataset(name, [self._corpus.part(name, i) for i in self.wanted(name, ids)])
+
+    def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
+        """One table over many transcripts for Polars, read when collected.
+
+        Raises:
+            CorpusError: A transcript is not here, or there is no such table.
+            MissingExtraError: Polars is not installed.
+        """
+        return reading.lazy_frame(self.scan(name, ids))
+
+    def sql(self, query: str, parameters: Sequence[object] | None = None) -> pd.DataFrame:
+        """Answer a query of DuckDB's SQL in which every table of the corpus can be named.
+
+        Args:
+            query: The query. It reads `transcripts`, `words` and all the other tables, and `jobs`.
+            parameters: Values for its question marks, never written into the text.
+
+        Returns:
+            A DataFrame with the columns of the query: text is str, integers Int64, floats float64.
+
+        Raises:
+            CorpusError: The query cannot be answered; the message is DuckDB's.
+            MissingExtraError: DuckDB is not installed.
+
+        Example:
+            >>> import voxframe
+            >>> corpus = voxframe.Corpus()
+            >>> said = corpus.sql("select speaker, count(*) as words from words group by speaker order by words desc")
+        """
+        from voxframe.corpus.sql import answer
+
+        return answer(query, parameters, [*TRANSCRIPT_TABLES, *EXPORTS], self.scan, self._corpus.jobs)
+
+    def rebuild(self, *, workers: int | None = None, progress: bool = True) -> int:
+        """Make again, from the raw payloads and with no request, every table whose file cannot be used.
+
+        Reading does the same for what it reads; this does it for all, on all cores.
+
+        Args:
+            workers: Processes to use; None is one a core.
+            progress: Whether to show how far it is.
+
+        Returns:
+            How many answers of the service had their tables made again.
+
+        Raises:
+            CorpusError: A raw payload is damaged (after all others were done), or the disk cannot be written.
+        """
+        from voxframe.corpus.rebuilding import rebuild
+
+        return rebuild(self._corpus, workers, progress=progress)
+
+    def wanted(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
+        """Identifiers a read is about."""
+        if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
+            known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
+            raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
+        if ids is not None:
+            return [ids] if isinstance(ids, str) else list(ids)
+        view = next((view for view in EXPORTS if view == name), None)
+        return [i for i in self._corpus.ids() if view is None or self._corpus.has_export(i, view)]
+
+    @property
+    def _corpus(self) -> Corpus:
+        return cast("Corpus", self)
