@@ -59,7 +59,7 @@ def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:
     assert (plan.new, plan.known, plan.failed, plan.changed, plan.duplicates) == (2, 1, 1, 1, 1)
     assert (plan.to_send, plan.audio_s, plan.unmeasured) == (3, 3600.0, 2)
     assert "3 of 5 recordings to send" in repr(plan)
-    assert "1.00 hours of audio and 2 of unknown length" in repr(plan)
+    assert "1.0 hours of audio and 2 of unknown length" in repr(plan)
     assert "1 sent before with other options: new jobs" in repr(plan)
     assert plan.table["verdict"].to_list()[2:4] == ["changed", "new"]
 

@@ -14,6 +14,7 @@ from voxframe.corpus.crew import work_through
 from voxframe.corpus.ledger import LOST, UNSENT, Job, Ledger, new_job
 from voxframe.corpus.media import ManyFiles, Media, identify
 from voxframe.corpus.recordings import Recording, metadata_from_json, metadata_to_json
+from voxframe.corpus.send import EMBEDDED
 from voxframe.service.progress import Progress
 
 #: new: not sent before. changed: sent before, with other options. unsent: begun before and not sent. known: at the
@@ -120,7 +121,8 @@ class Plan:
         if self.duplicates:
             parts.append(f"{self.duplicates} the same as another")
         listed = "".join(f"\n  {part}" for part in parts)
-        return f"Plan: {self.to_send} of {len(self.steps)} recordings to send to {self.service}{self._hours()}{listed}"
+        where = "the embedded service" if self.service == EMBEDDED else self.service
+        return f"Plan: {self.to_send} of {len(self.steps)} recordings to send to {where}{self._hours()}{listed}"
 
     def _hours(self) -> str:
         if not self.to_send:
@@ -128,7 +130,8 @@ class Plan:
         if self.unmeasured == self.to_send:
             return ", of unknown length"
         more = f" and {self.unmeasured} of unknown length" if self.unmeasured else ""
-        return f", {self.audio_s / 3600:.2f} hours of audio{more}"
+        length = f"{self.audio_s / 3600:.1f} hours" if self.audio_s >= 3600 else f"{self.audio_s / 60:.1f} minutes"
+        return f", {length} of audio{more}"
 
 
 _SAID: Mapping[Verdict, str] = {
