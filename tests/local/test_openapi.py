@@ -1,5 +1,6 @@
 """The OpenAPI description of the REST endpoints, held against the service by Schemathesis and against the options."""
 
+import json
 import string
 
 import jsonschema
@@ -104,3 +105,51 @@ def test_language_model_is_described_under_its_prefix():
     paths = document("lm")["paths"]
     assert "/lm/v3/generate/summary" in paths
     assert not [path for path in paths if path.startswith("/llm/")]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("transcripts/queued.json", "Transcript"),
+        ("transcripts/completed.json", "Transcript"),
+        ("transcripts/deleted.json", "Transcript"),
+        ("Transcript.json", "Transcript"),
+        ("TranscriptList.json", "TranscriptList"),
+        ("SentencesResponse.json", "Sentences"),
+        ("ParagraphsResponse.json", "Paragraphs"),
+        ("WordSearchResponse.json", "WordSearch"),
+        ("RedactedAudioResponse.json", "RedactedAudio"),
+        ("UploadedFile.json", "Upload"),
+        ("RealtimeTemporaryTokenResponse.json", "Token"),
+        ("PurgeLlmRequestDataResponse.json", "Purged"),
+        ("error_BadRequest.json", "Error"),
+    ],
+)
+def test_answers_of_the_interface_are_valid_as_described(payload_folder, file, name):
+    """What a hosted service answers is what the description says this one answers."""
+    described = {"$ref": f"#/components/schemas/{name}", "components": document()["components"]}
+    jsonschema.Draft202012Validator(described).validate(json.loads((payload_folder / file).read_text()))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["status"], "done"),
+        (["words", 0, "start"], "250"),
+        (["words", 0, "confidence"], 97),
+        (["chapters", 0, "headline"], None),
+        (["iab_categories_result", "results", 0, "labels", 0, "relevance"], "high"),
+        (["text"], ["Smoke"]),
+        (["punctuate"], "yes"),
+    ],
+)
+def test_an_answer_that_is_none_is_not_valid_as_described(payload_folder, path, value):
+    """The description says something: with one value of a wrong kind in it, the same transcript is refused."""
+    described = {"$ref": "#/components/schemas/Transcript", "components": document()["components"]}
+    answer = json.loads((payload_folder / "Transcript.json").read_text())
+    place = answer
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(described).validate(answer)
