@@ -7,6 +7,70 @@ made for one person's machine; for production point `base_url` at a hosted servi
     app, routes          endpoints                 runner, child       work on jobs, a process each
     gate, addresses      who may come in,          worker, engines     speech
                          and where it may go
+
+What it does of the interface, how, and how well. Figures are of the default engine, on the sets that
+`python -m tests.benchmarks` measures (`speech`, `analyses`, `boost`); the module named says more.
+
+Fields of a request (a value that is not allowed is a 400 that names it; unknown fields are ignored; all are echoed but
+for the secret):
+
+| field | what is done | module, measured |
+|---|---|---|
+| audio_url | fetched by http and https from public addresses and allowed origins; or an upload | fetch, audio |
+| language_code | the four English codes; others are a 400 that names an engine that knows them | engines |
+| language_detection | a 400 with sphinx, which takes all for English; whisper tells, by its model | engines |
+| language_confidence_threshold | under it the job is an error | worker |
+| speech_model | echoed by sphinx, which has one model; `best` and `nano` are two of whisper's | engines.configured |
+| punctuate | full stops and question marks by pauses and word order | punctuation |
+| format_text | capitals of sentences, names and titles; numbers stay words | capitals, names |
+| disfluencies | filled pauses stay in | disfluencies |
+| multichannel, dual_channel | each channel is transcribed by itself | worker, turns |
+| webhook_url, webhook_auth_header_name, webhook_auth_header_value | see below; the value is never returned | webhooks |
+| auto_highlights | runs of nouns, by rarity; 65 % of the first ten are labelled ones | analyses.key_phrases |
+| audio_start_from, audio_end_at | only that part is transcribed; times are those of the file | audio |
+| word_boost, boost_param | words of the recogniser; of terms, 43 % heard without, 69 to 77 % with | engines.boosting |
+| filter_profanity | letters of listed words become asterisks | profanity |
+| redact_pii, redact_pii_policies, redact_pii_sub | what entities finds, also in quotes; never all | analyses.redaction |
+| redact_pii_audio, redact_pii_audio_quality | a tone over it; over 79 to 91 % of personal time | redact_audio |
+| speaker_labels, speakers_expected | voices told apart; confusion 0.00 on synthetic ones | analyses.speakers |
+| content_safety, content_safety_confidence | lists of words; precision 0.96, recall 1.00 | analyses.content_safety |
+| iab_categories | lists of words for 160 labels; first level right for 18 of 25 strange passages | analyses.topics |
+| custom_topics, topics | the same for one's own; F1 0.92 | analyses.topics |
+| custom_spelling | words and phrases, in any case, as they are given | custom_spelling |
+| sentiment_analysis | VADER a sentence; 93 % right | analyses.sentiment |
+| auto_chapters | changes of subject; Pk 0.00 and 0.29, where equal lengths have 0.18 and 0.41 | analyses.chapters |
+| entity_detection | patterns, checks and lists; precision 0.97, recall 0.96 | analyses.entities |
+| summarization, summary_model, summary_type | quotes; 56 % labelled ones, of the first 50 % | analyses.summary |
+| speech_threshold | share of speech by a voice detector; under it the job is an error | listening |
+
+Fields of a result that are not one of these, echoed:
+
+| field | what it holds |
+|---|---|
+| id, status, error | a UUID; queued, processing, completed, error; why |
+| text, words, confidence | word error rate 0.13 on synthetic voices, 0.20 on six real recordings; mean of the words |
+| utterances | turns, with speaker labels or separate channels |
+| audio_duration, audio_channels | whole seconds; channels, with multichannel |
+| language_confidence | of a detected language |
+| language_model, acoustic_model | name of the engine's model |
+| webhook_status_code, webhook_auth | what the client's server answered; whether a header goes with it |
+| auto_highlights_result, content_safety_labels, iab_categories_result, custom_topics_results | of the fields above |
+| sentiment_analysis_results, chapters, entities, summary | of the fields above |
+| throttled | whether it waits for a core |
+| speed_boost | false |
+
+Endpoints: all of the interface, with upload, delete and the filters of lists (`routes`, `captions`, `views`,
+`word_search`, `redacted`); the language model's four tasks, responses and purge, by quoting, or by a model that is
+configured (`llm`), at most 30 requests a minute (`ratelimit`); tokens that open one session within 60 to 360,000 s
+(`tokens`); both notifications, tried up to eleven times (`webhooks`).
+
+Streaming (`realtime`, `live`): sample_rate 8,000 to 48,000, encoding pcm_s16le and pcm_mulaw, word_boost,
+disable_partial_transcripts, enable_extra_session_information, token; all messages and close codes but 4004 and 4010:
+no session can be come back to.
+
+Errors are objects with `error`: 400, 401, 404, 405, 413, 429, 500; and 403 for pages of other origins. Limits: JSON of
+5 MB, uploads of 2.2 GB, lists of 200, phrases of 5 words to search for, 100 transcripts or 100 hours and 4,000 tokens
+for the language model.
 """
 
 from __future__ import annotations
