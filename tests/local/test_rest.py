@@ -394,4 +394,5 @@ def test_log_shows_the_way_of_a_job_and_no_key(service, silent_wav):
     log = service.log.read_text()
     for state in ("queued", "speech", "completed in"):
         assert f"job {job}: {state}" in log
+    assert f"a browser shows jobs and their text at {service.url}/" in log
     assert service.session.headers["Authorization"] not in log
