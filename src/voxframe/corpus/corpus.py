@@ -128,7 +128,7 @@ class Corpus(Batches, Reads, Searches):
             CorpusError: The transcript, or the export that the table is made from, is not here.
         """
         view = _view_of(name)
-        content = self._content(transcript_id, view)
+        content = self.content(transcript_id, view)
         if content is None:
             raise self._absent(transcript_id, view)
         table = self._store.table(transcript_id, name, content, _LEADING if view == "transcript" else view)
@@ -157,7 +157,7 @@ class Corpus(Batches, Reads, Searches):
         ids = (i for i in self.ids() if view == "transcript" or self.has_export(i, view))
         found = []
         for transcript_id in ids:
-            content = self._content(transcript_id, view) or ""
+            content = self.content(transcript_id, view) or ""
             if any(self._store.state(transcript_id, name, content, leading) == "stale" for name in names):
                 found.append(transcript_id)
         return found
@@ -165,14 +165,14 @@ class Corpus(Batches, Reads, Searches):
     def part(self, name: str, transcript_id: str) -> Part:
         """Where the rows of one transcript are."""
         view = _view_of(name)
-        content = self._content(transcript_id, view)
+        content = self.content(transcript_id, view)
         if content is None:
             raise self._absent(transcript_id, view)
         leading = _LEADING if view == "transcript" else view
         state = self._store.state(transcript_id, name, content, leading)
         if state == "stale":
             table = self.arrow(name, transcript_id)
-            state = self._store.state(transcript_id, name, self._content(transcript_id, view) or "", leading)
+            state = self._store.state(transcript_id, name, self.content(transcript_id, view) or "", leading)
             if state == "stale":  # the disk cannot be written
                 return table
         return self._store.table_path(transcript_id, name) if state == "filled" else None
@@ -190,7 +190,7 @@ class Corpus(Batches, Reads, Searches):
         words = None if transcript is None else self.arrow("words", transcript_id)
         return {view: make(raw, words, transcript_id)}, _both(content, transcript)
 
-    def _content(self, transcript_id: str, view: View) -> str | None:
+    def content(self, transcript_id: str, view: View) -> str | None:
         """Hash of all that the tables of an answer are made from, as it is on the disk."""
         content = self._store.content(transcript_id, view)
         if content is None or view == "transcript":

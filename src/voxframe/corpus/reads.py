@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxframe.corpus.corpus import Corpus
+    from voxframe.corpus.snapshot import Snapshot
 
 
 class Reads:
@@ -119,6 +120,49 @@ class Reads:
         from voxframe.corpus.sql import answer
 
         return answer(query, parameters, [*TRANSCRIPT_TABLES, *EXPORTS], self.scan, self._corpus.jobs)
+
+    def snapshot(self, *, progress: bool = True) -> Snapshot:
+        """Seal all that is here as a new version: sorted, compact, with a manifest. Readers of older ones go on.
+
+        Args:
+            progress: Whether to show how far it is.
+
+        Returns:
+            The version. Its `table`, `scan`, `manifest` and `verify` are for reading it.
+
+        Raises:
+            CorpusError: The disk cannot be written or is full; nothing is left behind.
+
+        Example:
+            >>> import tempfile
+            >>> import voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> _ = corpus.put("a1", b'{"id": "a1", "status": "completed", "words": []}')
+            >>> corpus.snapshot().version, len(corpus.load().table("transcripts"))
+            (1, 1)
+        """
+        from voxframe.corpus.snapshot import write
+
+        return write(self._corpus, progress=progress)
+
+    def load(self, version: int | None = None) -> Snapshot:
+        """A sealed version, as it was when `snapshot` made it.
+
+        Args:
+            version: Its number; None is the latest.
+
+        Raises:
+            CorpusError: There is no such version.
+        """
+        from voxframe.corpus.snapshot import load
+
+        return load(self._corpus.path, version)
+
+    def versions(self) -> list[int]:
+        """Numbers of the sealed versions, lowest first."""
+        from voxframe.corpus.snapshot import versions
+
+        return versions(self._corpus.path)
 
     def rebuild(self, *, workers: int | None = None, progress: bool = True) -> int:
         """Make again, from the raw payloads and with no request, every table whose file cannot be used.

@@ -20,7 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Literal, TypeAlias, get_args
+from typing import IO, Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -329,20 +329,20 @@ def _write_table(path: Path, name: str, table: pa.Table, extra: Mapping[str, str
     schema = TABLES[name].arrow
     metadata = {**schema.metadata, **{f"voxframe.{key}": value for key, value in extra.items()}}
     table = table.cast(schema).replace_schema_metadata(metadata)
+    options = parquet_options(schema)
+    write_atomic(path, lambda file: pq.write_table(table, file, **options))
+
+
+def parquet_options(schema: pa.Schema) -> dict[str, Any]:
+    """How a table is written: small, and so that a flipped bit is noticed."""
     integers = [f.name for f in schema if pa.types.is_integer(f.type)]
-    strings = [f.name for f in schema if pa.types.is_string(f.type)]
-    write_atomic(
-        path,
-        lambda file: pq.write_table(
-            table,
-            file,
-            compression="zstd",
-            compression_level=1,
-            use_dictionary=strings,
-            column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-            write_page_checksum=True,
-        ),
-    )
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": [f.name for f in schema if pa.types.is_string(f.type)],
+        "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        "write_page_checksum": True,
+    }
 
 
 def _write_schema(path: Path, name: str) -> None:

@@ -1,0 +1,133 @@
+"""Sealed versions of a corpus."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.conftest import export, payload
+
+import voxframe
+from voxframe.errors import CorpusError
+from voxframe.schema import SCHEMA_VERSION
+
+
+def _fill(corpus: voxframe.Corpus, count: int, text: str = "Hello!") -> None:
+    for number in range(count):
+        name = f"t{number:03d}"
+        answer = payload(name)
+        answer["words"] = [*answer["words"][:2], {**answer["words"][2], "text": text}]
+        corpus.put(name, json.dumps(answer).encode())
+
+
+def test_a_version_holds_what_the_corpus_held(corpus: voxframe.Corpus) -> None:
+    """Every table reads the same from the version, sorted by transcript; later changes do not reach it."""
+    _fill(corpus, 34)
+    corpus.put("t003", json.dumps(export("t003", "sentences")).encode(), "sentences")
+    before = {name: corpus.table(name) for name in ("transcripts", "words", "utterances", "sentences", "topics")}
+    sealed = corpus.snapshot(progress=False)
+    _fill(corpus, 3, "Changed.")
+    corpus.put("new", json.dumps(payload("new")).encode())
+    for name, frame in before.items():
+        pd.testing.assert_frame_equal(sealed.table(name), frame)
+    assert sealed.table("words", "t001", columns=["text"], where=[("speaker", "==", "B")])["text"].to_list() == [
+        "Hello!"
+    ]
+    second = corpus.snapshot(progress=False)
+    assert corpus.versions() == [1, 2] == [sealed.version, second.version]
+    assert "Changed." in set(corpus.load().table("words")["text"])
+    assert "Changed." not in set(corpus.load(1).table("words")["text"])
+
+
+def test_the_manifest_says_what_is_in_the_files(corpus: voxframe.Corpus) -> None:
+    """Schema version, counts and hashes of the manifest are those of the files; 32 transcripts share a row group."""
+    _fill(corpus, 34)
+    sealed = corpus.snapshot(progress=False)
+    manifest = json.loads((corpus.path / "snapshots" / "v=1" / "manifest.json").read_text())
+    assert manifest["schema_version"] == SCHEMA_VERSION
+    assert manifest["transcripts"] == 34
+    for name, entry in manifest["tables"].items():
+        path = corpus.path / "snapshots" / "v=1" / name / "part-0.parquet"
+        assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert entry["bytes"] == path.stat().st_size
+        assert entry["rows"] == pq.read_metadata(path).num_rows
+    words = pq.read_metadata(corpus.path / "snapshots" / "v=1" / "words" / "part-0.parquet")
+    assert [words.row_group(n).num_rows for n in range(words.num_row_groups)] == [96, 6]
+    sealed.verify()
+    path = sealed.path / "words" / "part-0.parquet"
+    data = bytearray(path.read_bytes())
+    data[30] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CorpusError, match="missing or damaged"):
+        sealed.verify()
+
+
+def test_what_is_not_there_is_named(corpus: voxframe.Corpus) -> None:
+    """No version, another number, another table, a lost manifest: errors that say what there is."""
+    with pytest.raises(CorpusError, match="has no snapshot"):
+        corpus.load()
+    _fill(corpus, 1)
+    sealed = corpus.snapshot()
+    with pytest.raises(CorpusError, match="no snapshot 7; it has 1"):
+        corpus.load(7)
+    with pytest.raises(CorpusError, match="no table 'nonsense'"):
+        sealed.table("nonsense")
+    (sealed.path / "manifest.json").unlink()
+    with pytest.raises(CorpusError, match="manifest"):
+        corpus.load(1)
+
+
+_WRITER = """
+import json, sys, voxframe
+corpus = voxframe.Corpus(sys.argv[1])
+print("go", flush=True)
+while True:
+    corpus.snapshot(progress=False)
+"""
+
+
+def test_a_killed_writer_leaves_only_whole_versions(corpus: voxframe.Corpus) -> None:
+    """Wherever the process that seals is killed, each version that is there verifies, and the next one can be made."""
+    _fill(corpus, 10)
+    corpus.snapshot(progress=False)
+    for kill in range(4):
+        child = subprocess.Popen([sys.executable, "-c", _WRITER, str(corpus.path)], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(0.04 * kill)
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        for version in corpus.versions():
+            corpus.load(version).verify()
+            assert len(corpus.load(version).table("words")) == 30
+    assert corpus.snapshot().version == len(corpus.versions())
+
+
+def test_two_at_once_get_two_numbers(corpus: voxframe.Corpus) -> None:
+    """Versions that are made at the same time do not replace each other."""
+    _fill(corpus, 5)
+    made: list[int] = []
+    threads = [threading.Thread(target=lambda: made.append(corpus.snapshot().version)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [1, 2, 3, 4] == corpus.versions()
+
+
+def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Where the folder cannot be made the error names the corpus, and no half version is left."""
+    _fill(corpus, 2)
+    shutil.rmtree(corpus.path / "snapshots", ignore_errors=True)
+    (corpus.path / "snapshots").write_text("in the way")
+    with pytest.raises(CorpusError, match="cannot write to the corpus"):
+        corpus.snapshot()
+    assert corpus.versions() == []
