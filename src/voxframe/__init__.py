@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, errors, options, plots, webhooks, widgets
+    from voxframe import analysis, errors, export, options, plots, webhooks, widgets
     from voxframe.answers import load_responses, load_stream, load_stream_words, load_word_matches
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
@@ -52,6 +52,7 @@ __all__ = [
     "connect",
     "describe",
     "errors",
+    "export",
     "load_chapters",
     "load_content_safety",
     "load_content_safety_summary",

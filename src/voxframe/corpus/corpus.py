@@ -11,6 +11,7 @@ import pyarrow as pa
 from voxframe import frames, settings
 from voxframe.corpus.batches import Batches
 from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.exports import Exports
 from voxframe.corpus.reading import Part
 from voxframe.corpus.reads import Reads
 from voxframe.corpus.searches import Searches
@@ -21,7 +22,7 @@ from voxframe.schema import TRANSCRIPT_TABLES
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Reads, Searches):
+class Corpus(Batches, Reads, Searches, Exports):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:

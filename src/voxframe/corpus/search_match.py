@@ -57,7 +57,8 @@ def _near(segment: Segment, terms: Sequence[Term], within: int) -> tuple[Ints, I
         return np.empty(0, np.int32), np.empty(0, np.int32)
     # Only around the rarest term can there be a match: with a frequent term beside it most places need no look.
     rarest = min((of_term for of_term, _ in places), key=len)
-    last = np.unique(np.concatenate([_around(of_term, rarest, within) for of_term, _ in places]))
+    last = np.sort(np.concatenate([_around(of_term, rarest, within) for of_term, _ in places]))
+    last = last[np.diff(last, prepend=-1) > 0]  # several times as fast as np.unique
     first = last
     for of_term, count in places:
         nth = np.searchsorted(of_term, last, "right") - count

@@ -1,0 +1,149 @@
+"""Where exports go, and tables read back by other tools."""
+
+import json
+from pathlib import Path
+
+import datasets
+import duckdb
+import fsspec
+import pandas as pd
+import polars as pl
+import pytest
+
+import voxframe
+from voxframe import export
+from voxframe.errors import ExportError, OptionError
+
+PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, pd.DataFrame]:
+    """Every table of two recordings."""
+    return voxframe.tables([PAYLOADS / "interview.json", PAYLOADS / "panel.json"])
+
+
+def files(folder: Path) -> list[str]:
+    """Everything below a directory, hidden or not."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def test_parquet_as_duckdb_and_polars_read_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """A folder a table, with the types of the data dictionary and rows as they were; empty tables too."""
+    written = export.write(tables, tmp_path / "set", "parquet")
+    assert written == [f"{name}/part-0.parquet" for name in tables]
+    words = pl.read_parquet(tmp_path / "set/words/*.parquet")
+    assert words["text"].to_list() == tables["words"]["text"].to_list()
+    assert words.schema["start_ms"] == pl.Int64
+    sql = f"select speaker, count(*) from '{tmp_path}/set/words/*.parquet' group by 1 order by 1"
+    assert duckdb.sql(sql).fetchall() == list(tables["words"].groupby("speaker").size().items())
+    assert pl.read_parquet(tmp_path / "set/topics/*.parquet").schema["level_1"] == pl.String
+
+
+def test_partitions(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """Values become folders that other tools take for columns."""
+    written = export.write(tables["words"], tmp_path / "set", "parquet", partition_by=["transcript_id", "speaker"])
+    assert sorted(written) == files(tmp_path / "set")
+    read = duckdb.sql(f"select transcript_id, speaker, count(*) from read_parquet('{tmp_path}/set/**/*.parquet', hive_partitioning=true) group by all order by all")  # fmt: skip  # noqa: E501
+    expected = tables["words"].groupby(["transcript_id", "speaker"]).size()
+    assert {(str(a), b): n for a, b, n in read.fetchall()} == expected.to_dict()
+    with pytest.raises(OptionError, match="cannot partition by 'customer'"):
+        export.write(tables["words"], tmp_path / "other", "parquet", partition_by="customer")
+    with pytest.raises(OptionError, match="only parquet can be partitioned, not csv"):
+        export.write(tables["words"], tmp_path / "other", "csv", partition_by="speaker")
+    assert files(tmp_path) == [f"set/{name}" for name in sorted(written)]
+
+
+def test_csv_and_json_lines(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """Texts with quotes, line ends and commas come back as they were."""
+    hard = tables["words"].head(4).assign(text=['a "b", c', "x\ny", "=1+1", "日本\u2028"])
+    export.write(hard, tmp_path / "w.csv", "csv")
+    assert pl.read_csv(tmp_path / "w.csv")["text"].to_list() == hard["text"].to_list()
+    export.write({"words": hard, "entities": tables["entities"]}, tmp_path / "lines", "jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "lines/words.jsonl").read_text("utf-8").split("\n")[:-1]]
+    assert [row["text"] for row in rows] == hard["text"].to_list()
+    assert [row["start_ms"] for row in rows] == hard["start_ms"].to_list()
+    assert pl.read_ndjson(tmp_path / "lines/words.jsonl")["confidence"].to_list() == hard["confidence"].to_list()
+    export.write(tables, tmp_path / "all", "csv")
+    assert len(pl.read_csv(tmp_path / "all/utterances.csv")) == len(tables["utterances"])
+
+
+def test_hugging_face_datasets(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """`datasets.load_from_disk` reads a table with its columns and types, lists and nulls among them."""
+    export.write(
+        {"utterances": tables["utterances"], "transcripts": tables["transcripts"]}, tmp_path / "hf", "huggingface"
+    )
+    turns = datasets.load_from_disk(str(tmp_path / "hf/utterances"))
+    assert turns["text"][:] == tables["utterances"]["text"].to_list()
+    assert turns.features["start_ms"].dtype == "int64"
+    transcripts = datasets.load_from_disk(str(tmp_path / "hf/transcripts"))
+    assert transcripts.column_names == tables["transcripts"].columns.to_list()
+    export.write(tables["words"], tmp_path / "one", "huggingface")
+    assert len(datasets.load_from_disk(str(tmp_path / "one"))) == len(tables["words"])
+
+
+def test_a_file_a_transcript(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """An identifier that is no file name becomes one; it leads nowhere else."""
+    words = tables["words"]
+    odd = words["transcript_id"].mask(words["transcript_id"] == words["transcript_id"].iloc[0], "../../etc/x")
+    export.write(words.assign(transcript_id=odd), tmp_path / "deep/captions", "vtt")
+    names = files(tmp_path)
+    assert len(names) == 2
+    assert all(name.startswith("deep/captions/") and name.endswith(".vtt") for name in names)
+    assert export.write(words, tmp_path / "all.rttm", "rttm") == [str(tmp_path / "all.rttm")]
+
+
+def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:
+    """An address of another file system is written to in every kind of format."""
+    store = fsspec.filesystem("memory")
+    export.write({"words": tables["words"]}, "memory://bucket/set", "parquet", partition_by="transcript_id")
+    assert len(store.glob("/bucket/set/words/*/*.parquet")) == 2
+    export.write(tables["words"], "memory://bucket/captions", "srt")
+    assert len(store.ls("/bucket/captions")) == 2
+    export.write(tables["words"], "memory://bucket/w.csv", "csv")
+    assert store.cat("/bucket/w.csv").startswith(b"transcript_id,")
+    with pytest.raises(ExportError, match="is there already"):
+        export.write(tables["words"], "memory://bucket/w.csv", "csv")
+    export.write(tables["words"].head(1), "memory://bucket/captions", "srt", overwrite=True)
+    assert len(store.ls("/bucket/captions")) == 1
+    with pytest.raises(OptionError, match="nowhere://x"):
+        export.write(tables["words"], "nowhere://x", "csv")
+
+
+def test_what_is_there_is_not_replaced_unasked(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """A file or directory stays as it was until overwrite=True, which leaves nothing of it."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old/mine.txt").write_text("keep")
+    (tmp_path / "old.csv").write_text("keep")
+    for target, form in (("old", "srt"), ("old", "parquet"), ("old.csv", "csv")):
+        with pytest.raises(ExportError, match="is there already; name another place, or say overwrite=True"):
+            export.write(tables["words"], tmp_path / target, form)
+    assert files(tmp_path) == ["old.csv", "old/mine.txt"]
+    export.write(tables["words"], tmp_path / "old", "srt", overwrite=True)
+    export.write(tables["words"], tmp_path / "old.csv", "csv", overwrite=True)
+    assert len(files(tmp_path)) == 3
+    assert (tmp_path / "old.csv").read_text().startswith("transcript_id")
+
+
+def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """Where a part cannot be written, what was there before is there, and no half of the new."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine.txt").write_text("keep")
+    bad = pd.concat([tables["words"], pd.DataFrame({"transcript_id": ["x"], "text": ["y"]})])
+    with pytest.raises(OptionError, match="lacks start_ms"):
+        export.write(bad.drop(columns="start_ms"), tmp_path / "out", "srt", overwrite=True)
+    assert files(tmp_path) == ["out/mine.txt"]
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(ExportError, match="cannot write"):
+        export.write(tables["words"], tmp_path / "file" / "below", "csv")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_formats_that_are_none(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """The message lists what there is."""
+    with pytest.raises(OptionError, match="no format 'docx'; there is parquet, csv"):
+        export.write(tables["words"], tmp_path / "x", "docx")
+    with pytest.raises(OptionError, match="srt is made of one DataFrame"):
+        export.write(tables, tmp_path / "x", "srt")
+    with pytest.raises(OptionError, match="one file holds one table"):
+        export.write(tables, tmp_path / "x.csv", "csv")
