@@ -132,6 +132,9 @@ def test_filters_and_limit(recordings: voxframe.Corpus) -> None:
     pd.testing.assert_frame_equal(one, expected)
     early = recordings.search(["the", "a"], where=(pc.field("start_ms") < 20_000) & pc.field("channel").is_null())
     assert early.equals(whole[(whole["start_ms"] < 20_000) & whole["channel"].isna()].reset_index(drop=True))
+    assert recordings.search("the", where=[("start_ms", "<", 20_000)]).equals(
+        whole[(whole["start_ms"] < 20_000) & (whole["query"] == "the")].reset_index(drop=True)
+    )
     for limit in (0, 3, 30, 10_000):
         assert recordings.search(["the", "a"], limit=limit).equals(whole.head(limit))
         assert recordings.search(["the", "a"], speaker=["A", "B"], limit=limit).equals(
@@ -198,7 +201,7 @@ def test_counts_in_nothing(tmp_path: Path) -> None:
         ({"query": "a", "context": -1}, "context is a whole number from 0"),
         ({"query": "a", "limit": 1.5}, "limit is a whole number"),
         ({"query": "a", "where": pc.field("nope") == 1}, "where is an expression over transcript_id"),
-        ({"query": "a", "where": "speaker = 'A'"}, "where is an expression"),
+        ({"query": "a", "where": pc.field("left") == "the"}, "where is an expression over transcript_id"),
     ],
 )
 def test_what_cannot_be_searched_for(recordings: voxframe.Corpus, arguments: dict, said: str) -> None:

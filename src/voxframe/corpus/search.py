@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe.corpus.reading import Where, expression
 from voxframe.corpus.search_index import View
 from voxframe.corpus.search_match import find
 from voxframe.corpus.search_segment import Ints, Segment
@@ -70,7 +71,7 @@ def concordance(
     context: int,
     speaker: str | Iterable[str] | None = None,
     ids: str | Iterable[str] | None = None,
-    where: pc.Expression | None = None,
+    where: Where | None = None,
     limit: int | None = None,
 ) -> pa.Table:
     """The table `concordance`: see `Corpus.search`.
@@ -81,13 +82,14 @@ def concordance(
     check_count("context", context)
     if limit is not None:
         check_count("limit", limit)
+    rows_wanted = expression("concordance", where)
     ranks = wanted_ranks(view, ids)
     found, rows = [], 0
     for n, terms in enumerate(query.terms):
         enough = None if limit is None or where is not None or speaker is not None else max(0, limit - rows)
         keys = _keys(view, ranks, terms, query.within, enough)
         keys = keys.append_column("query", pa.array([query.texts[n]]).take(pa.array(np.zeros(len(keys), int))))
-        found.append(_filter(keys, speaker, where).slice(0, enough))
+        found.append(_filter(keys, speaker, rows_wanted).slice(0, enough))
         rows += len(found[-1])
     return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
 

@@ -14,8 +14,7 @@ from voxframe import frames
 from voxframe.corpus.store import Store
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
-
+    from voxframe.corpus.reading import Where
     from voxframe.corpus.search_index import Index
 
 
@@ -36,7 +35,7 @@ class Searches(ABC):
         within: int | None = None,
         speaker: str | Iterable[str] | None = None,
         ids: str | Iterable[str] | None = None,
-        where: pc.Expression | None = None,
+        where: Where | None = None,
         limit: int | None = None,
     ) -> pd.DataFrame:
         """Every occurrence of a word or phrase, with the words around it: keyword in context.
@@ -56,7 +55,7 @@ class Searches(ABC):
                 them that holds no shorter one. None finds them next to each other in the order given.
             speaker: Only matches whose first word this speaker says, or one of these.
             ids: Only in these transcripts.
-            where: Only rows for which this expression over the columns, but for the three texts, holds.
+            where: Only rows for which this holds, over the columns but for the three texts; as for `table`.
             limit: Only the first so many rows.
 
         Returns:
@@ -64,6 +63,7 @@ class Searches(ABC):
 
         Raises:
             OptionError: An argument is wrong, such as a query with no word in it.
+            CorpusError: `where` is no condition, or names a column that is not there.
 
         Example:
             >>> import json, tempfile, voxframe
