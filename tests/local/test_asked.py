@@ -121,3 +121,12 @@ def test_language_detection_takes_an_engine_that_can(polyglot):
         asked.read({**ADDRESS, "language_detection": True})
     wanted = {**ADDRESS, "language_detection": True, "language_confidence_threshold": 0.4, "redact_pii": True}
     assert asked.read(wanted, polyglot) == wanted
+
+
+def test_more_words_than_can_be_listened_for_are_refused():
+    """A thousand are taken, of a hundred characters each."""
+    most = ["a" * 100] * 1000
+    assert asked.read({**ADDRESS, "word_boost": most})["word_boost"] == most
+    for beyond in ([*most, "a"], ["a" * 101]):
+        with pytest.raises(asked.Refused, match="at most 1000 words or phrases of at most 100 characters"):
+            asked.read({**ADDRESS, "word_boost": beyond})

@@ -30,7 +30,7 @@ for the secret):
 | audio_start_from, audio_end_at | only that part is transcribed; times are those of the file | audio |
 | word_boost, boost_param | words of the recogniser; of terms, 43 % heard without, 69 to 77 % with | engines.boosting |
 | filter_profanity | letters of listed words become asterisks | profanity |
-| redact_pii, redact_pii_policies, redact_pii_sub | what entities finds, also in quotes; never all | analyses.redaction |
+| redact_pii, redact_pii_policies, redact_pii_sub | what entities finds, in quotes too; never all | analyses.redaction |
 | redact_pii_audio, redact_pii_audio_quality | a tone over it; over 79 to 91 % of personal time | redact_audio |
 | speaker_labels, speakers_expected | voices told apart; confusion 0.00 on synthetic ones | analyses.speakers |
 | content_safety, content_safety_confidence | lists of words; precision 0.96, recall 1.00 | analyses.content_safety |
@@ -69,7 +69,8 @@ disable_partial_transcripts, enable_extra_session_information, token; all messag
 no session can be come back to.
 
 Errors are objects with `error`: 400, 401, 404, 405, 413, 429, 500; and 403 for pages of other origins. Limits: JSON of
-5 MB, uploads of 2.2 GB, lists of 200, phrases of 5 words to search for, 100 transcripts or 100 hours and 4,000 tokens
+5 MB, uploads of 2.2 GB, lists of 200, phrases of 5 words to search for, 1,000 boosted terms of 100
+characters, ten hours of audio, 100 transcripts or 100 hours and 4,000 tokens
 for the language model.
 """
 

@@ -10,6 +10,8 @@ from voxframe.local import analyses, engines
 
 #: Request fields that are for English alone.
 _ENGLISH = (*analyses.OPTIONS, "filter_profanity")
+#: Words and phrases that a recogniser can listen for at once, and how long one may be, in characters.
+BOOSTED, BOOSTED_CHARS = 1000, 100
 #: Headers that say where a request goes and where it ends; nobody's to choose.
 _FRAMING = frozenset(
     "connection content-encoding content-length content-type expect host keep-alive te trailer transfer-encoding "
@@ -45,6 +47,11 @@ def read(body: object, engine: str = engines.DEFAULT) -> dict[str, Any]:
         )
     if asked.get("redact_pii_audio") and not asked.get("redact_pii"):
         wrongs.append("redact_pii_audio takes redact_pii too: without it nothing is looked for that could be covered")
+    boost = asked.get("word_boost", ())
+    if len(boost) > BOOSTED or any(len(term) > BOOSTED_CHARS for term in boost):
+        wrongs.append(
+            f"word_boost may have at most {BOOSTED} words or phrases of at most {BOOSTED_CHARS} characters each"
+        )
     wrongs += _language(asked, engine)
     if wrongs:
         raise Refused("; ".join(wrongs))

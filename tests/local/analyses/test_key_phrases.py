@@ -67,3 +67,10 @@ def test_ranks_fall_and_sum_to_one():
 def test_small_talk_has_no_key_phrases():
     """Nothing is better than something that says nothing."""
     assert key_phrases(labelled.sentences("Yes, I know. Well, you know what I mean."))["results"] == []
+
+
+def test_small_words_with_a_capital_are_no_names():
+    """A first person within a sentence is no phrase, and every phrase has a share."""
+    results = key_phrases(labelled.sentences("Hi I'm late for the concert. Well I'm sorry about it."))["results"]
+    assert "concert" in [result["text"] for result in results]
+    assert not [result for result in results if "I'm" in result["text"] or result["rank"] <= 0]

@@ -31,6 +31,19 @@ def test_entity_name_puts_one_word_in_place_of_all(spelling):
     assert done["words"][3] == {**said[3], "text": "[PERSON_NAME],", "end": said[4]["end"]}
 
 
+def test_people_who_talk_at_once_do_not_break_each_others_entities():
+    """Words of two channels alternate in the transcript; each entity is still one word."""
+    said = [
+        {**word, "start": word["start"] + shift, "end": word["end"] + shift, "channel": channel}
+        for channel, shift in (("1", 0), ("2", 100))
+        for word in labelled.words("It is seven four one two nine.")
+    ]
+    said.sort(key=lambda word: word["start"])
+    done = apply({"words": said}, {"redact_pii": True, "redact_pii_sub": "entity_name"})
+    assert done["text"] == "It It is is [NUMBER_SEQUENCE]. [NUMBER_SEQUENCE]."
+    assert [word["end"] for word in done["words"][-2:]] == [said[-2]["end"], said[-1]["end"]]
+
+
 def test_only_what_the_policies_name_is_redacted():
     """Other entities stay as they were said."""
     done = redacted(SAID, redact_pii_policies=["location", "date"])

@@ -44,7 +44,7 @@ def key_phrases(sentences: Sequence[Sentence]) -> dict[str, Any]:
     weights = _weights([tokens for _, tokens in lines])
     chosen: list[tuple[str, ...]] = []
     for phrase in sorted(weights, key=lambda phrase: -weights[phrase]):
-        if len(chosen) < _MOST and not any(_alike(phrase, other) for other in chosen):
+        if len(chosen) < _MOST and weights[phrase] > 0 and not any(_alike(phrase, other) for other in chosen):
             chosen.append(phrase)
     total = sum(weights[phrase] for phrase in chosen)
     results = []
@@ -68,7 +68,7 @@ def _tokens(words: Sequence[WireWord]) -> list[_Token]:
         read = words_of(word["text"]) if not set("#*[") & set(word["text"]) else []
         low = read[0] if len(read) == 1 else ""
         text = word["text"].strip('.,;:?!"()')
-        named = at > 0 and text[:1].isupper()
+        named = at > 0 and text[:1].isupper() and not low.startswith("i'")
         tokens.append(
             _Token(low, stem(low) if low else "", text, named, word["text"].endswith((".", ",", ";", ":", "?", "!")))
         )

@@ -49,19 +49,19 @@ class Redaction:
     def words(self, words: Sequence[WireWord]) -> list[WireWord]:
         """The words, redacted. They may be the transcript's or any part of them, such as an utterance's."""
         made: list[WireWord] = []
-        last: int | None = None
+        places: dict[int, int] = {}  # of entities that became a word; words of another channel may come between theirs
         for word in words:
             number, kind = self._marks.get(_key(word), (None, ""))
             if number is None:
                 made.append(word)
             elif not self._named:
                 made.append({**word, "text": _hashed(word["text"])})
-            elif number == last:
-                made[-1] = _joined(made[-1], word)
+            elif number in places:
+                made[places[number]] = _joined(made[places[number]], word)
             else:
+                places[number] = len(made)
                 opening, _, closing = _parts(word["text"])
                 made.append({**word, "text": f"{opening}[{kind.upper()}]{closing}"})
-            last = number
         return made
 
     def line(self, line: Mapping[str, Any]) -> dict[str, Any]:
