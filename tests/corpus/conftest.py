@@ -85,6 +85,8 @@ class Peer:
         parts = path.split("?", maxsplit=1)[0].strip("/").split("/")
         if method == "GET" and parts == ["v2", "transcript"]:
             return (200, self.page(path)) if self.listing else (503, {"error": "no list today"})
+        if method == "DELETE" and parts[0] == "llm":
+            return 200, {"request_id": "purge", "request_id_to_purge": parts[2], "deleted": True}
         if method == "DELETE":
             self.statuses[parts[2]] = "deleted"
             return 200, payload(parts[2]) | {"text": "Deleted by user."}

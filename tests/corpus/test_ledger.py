@@ -108,6 +108,24 @@ def test_it_is_a_plain_sqlite_file_in_wal_mode(audio: Path, tmp_path: Path) -> N
         assert db.execute("SELECT state FROM jobs").fetchall() == [("planned",)]
 
 
+def test_a_ledger_of_the_first_version_is_read_and_written(tmp_path: Path) -> None:
+    """What was paid for before the ledger had more columns is still known."""
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as db:
+        names = "key, source, service, options, state, transcript_id, error, created, updated"
+        db.execute(f"CREATE TABLE jobs ({names}, PRIMARY KEY (key))")
+        moment = "2024-03-11T10:00:00.000001"
+        db.execute(
+            f"INSERT INTO jobs ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ("k", "a.wav", "s", "{}", "completed", "t1", None, moment, moment),
+        )
+    db.close()
+    job = Ledger(path).find("k")
+    assert (job.state, job.transcript_id, job.attempts, job.media, job.metadata) == ("completed", "t1", 0, "", "{}")
+    Ledger(path).save(job, attempts=1)
+    assert jobs_frame(Ledger(path).jobs())["attempts"].to_list() == [1]
+
+
 def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:
     """Two threads never hold the same turn at once; other keys do not wait."""
     ledger = Ledger(tmp_path / "ledger.sqlite")

@@ -10,6 +10,7 @@ from tests.corpus.conftest import export, payload
 import voxframe
 from voxframe.corpus import importing
 from voxframe.errors import CorpusError, PayloadError, ServiceError
+from voxframe.service.llm_results import LlmResponse, Usage
 
 
 @pytest.fixture
@@ -129,6 +130,19 @@ def test_forgetting_deletes_here_and_there(peer, client, sent) -> None:
     assert set(sent.jobs()["transcript_id"]) == {"t3", "t4", "t5"}
     with pytest.raises(CorpusError, match="no transcript 't1'"):
         sent.forget("t1")
+
+
+def test_forgetting_deletes_what_a_language_model_made_of_it(peer, client, sent) -> None:
+    """Answers about it are purged at the service, before it is deleted there; those about others stay."""
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    sent.sync(client=client)
+    for request_id, about in (("r1", ("t1", "t2")), ("r2", ("t2",)), ("r3", ("t3",))):
+        sent.note_response(LlmResponse(request_id, "task", (), Usage(1, 1), transcript_ids=about), client=client)
+    sent.forget("t2", remote=True)
+    deleted = [line for line in peer.asked if line.startswith("DELETE")]
+    assert deleted == ["DELETE /llm/v3/r1", "DELETE /llm/v3/r2", "DELETE /v2/transcript/t2"]
+    sent.forget("t1", remote=True)
+    assert peer.count("DELETE /llm") == 2
 
 
 def test_forgetting_fails_whole(peer, client, sent, monkeypatch) -> None:

@@ -138,6 +138,11 @@ def forget(corpus: Corpus, transcript_id: str, client: Client | None) -> None:
                 f"transcript {transcript_id!r} is at {', '.join(sorted(others))}, not at {service_name(client)}; give "
                 "client=voxframe.connect(...) of that service, or remote=False to delete it here only"
             )
+        service = service_name(client)
+        for request_id in corpus.ledger.requests(service, transcript_id):
+            with suppress(NotFoundError):
+                client.purge(request_id)
+            corpus.ledger.drop_request(request_id, service)
         with suppress(NotFoundError):  # it is gone there already
             client.delete(transcript_id)
     corpus.remove(transcript_id)

@@ -25,6 +25,7 @@ from voxframe.options import check
 if TYPE_CHECKING:
     from voxframe.corpus.corpus import Corpus
     from voxframe.service import Client
+    from voxframe.service.llm_results import LlmResponse
 
 
 class Batches:
@@ -190,6 +191,20 @@ class Batches:
         with clear_errors(self.path):
             return adopt(self._corpus, self._service(client), progress=progress)
 
+    def note_response(self, response: LlmResponse, *, client: Client | None = None) -> None:
+        """Remember which transcripts a language-model answer is about, so that `forget` deletes it with them.
+
+        Args:
+            response: What `Client.summarize`, `ask`, `task` or `action_items` returned.
+            client: The service it came from; None is the one used last, else that of `voxframe.connect()`.
+
+        Raises:
+            CorpusError: The corpus cannot be written.
+        """
+        with clear_errors(self.path):
+            service = service_name(client or self._client)
+            self.ledger.note_request(response.request_id, service, response.transcript_ids)
+
     def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
         """Delete a transcript: its payloads, its tables, and what the ledger knows of it.
 
@@ -197,7 +212,8 @@ class Batches:
 
         Args:
             transcript_id: Its identifier.
-            remote: Whether to delete it at the service, too. That is done first: where it fails nothing is deleted.
+            remote: Whether to delete it at the service, too, with the language-model answers about it that
+                `note_response` was told of. That is done first: where it fails nothing is deleted here.
             client: The service; None is the one used last, else that of `voxframe.connect()`.
 
         Raises:

@@ -67,6 +67,8 @@ class Job:
 
 
 _NAMES = tuple(f.name for f in fields(Job))
+#: Raised when the tables change; those of an earlier version get what they lack when the ledger is next opened.
+_VERSION = 1
 _TIMES = ("created", "sent", "updated")
 _INSERT = f"INSERT INTO jobs ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608  no value in it
 
@@ -157,6 +159,27 @@ class Ledger:
         if self.path.exists():
             with self._writing() as db:
                 db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
+                db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
+
+    def note_request(self, request_id: str, service: str, transcript_ids: Iterable[str]) -> None:
+        """Remember which transcripts a language-model answer is about."""
+        with self._writing() as db:
+            rows = [(request_id, service, identifier) for identifier in transcript_ids]
+            db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", rows)
+
+    def requests(self, service: str, transcript_id: str) -> list[str]:
+        """Identifiers of the language-model answers of a service that are about a transcript."""
+        if not self.path.exists():
+            return []
+        with self._open() as db:
+            where = "service = ? AND transcript_id = ? ORDER BY rowid"
+            rows = db.execute(f"SELECT request_id FROM requests WHERE {where}", [service, transcript_id])  # noqa: S608
+            return [row[0] for row in rows]
+
+    def drop_request(self, request_id: str, service: str) -> None:
+        """Forget a language-model answer."""
+        with self._writing() as db:
+            db.execute("DELETE FROM requests WHERE request_id = ? AND service = ?", [request_id, service])
 
     def turn(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
         """Hold the only right to work on a submission; see `turns.turn`."""
@@ -227,8 +250,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     """Settings of a connection, and the tables where they are missing or from an earlier version."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")  # what was sent must be known after a power cut, too
-    present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
-    if present.issuperset(_NAMES):
+    if db.execute("PRAGMA user_version").fetchone()[0] >= _VERSION:
         return
     with db:
         db.execute("BEGIN IMMEDIATE")
@@ -239,6 +261,9 @@ def _prepare(db: sqlite3.Connection) -> None:
                 db.execute(f"ALTER TABLE jobs ADD COLUMN {name}")
         db.execute("CREATE INDEX IF NOT EXISTS jobs_by_transcript ON jobs (transcript_id)")
         db.execute("CREATE TABLE IF NOT EXISTS files (place PRIMARY KEY, signature, media, audio_duration_s)")
+        columns = "request_id, service, transcript_id"
+        db.execute(f"CREATE TABLE IF NOT EXISTS requests ({columns}, PRIMARY KEY ({columns}))")
+        db.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _job(row: tuple[Any, ...]) -> Job:
