@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from voxframe import options
+from voxframe.local.asked import BOOSTED, BOOSTED_CHARS
 
 Schema = dict[str, Any]
 
@@ -33,6 +34,7 @@ _MORE: dict[str, Schema] = {
     },
     "speakers_expected": {"minimum": 1, "maximum": options.MAX_SPEAKERS},
     "content_safety_confidence": {"minimum": 25, "maximum": 100},
+    "word_boost": {"maxItems": BOOSTED, "description": f"each of at most {BOOSTED_CHARS} characters"},
     "webhook_url": ADDRESS,
     "webhook_auth_header_name": {"pattern": r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},
     "webhook_auth_header_value": {"pattern": r"^[ -~]+$", "writeOnly": True},
