@@ -136,7 +136,18 @@ def test_wrong_key_on_a_large_upload_is_still_a_401(service):
 
 
 @pytest.mark.parametrize(
-    "path", ["/v2", "/v2/", "/v2/transcript/", "/page/", "/page/key", "/v3/transcript", "/v2/transcript/a/b/c", "/%00", "/openapi"]
+    "path",
+    [
+        "/v2",
+        "/v2/",
+        "/v2/transcript/",
+        "/page/",
+        "/page/key",
+        "/v3/transcript",
+        "/v2/transcript/a/b/c",
+        "/%00",
+        "/openapi",
+    ],
 )
 def test_unknown_address_is_a_404(service, path, payload_folder):
     """An address that is none has an error object too."""
