@@ -8,6 +8,7 @@ from urllib.parse import quote
 from voxframe.errors import OptionError, SettingsError
 from voxframe.service.answer import Answer
 from voxframe.service.http import Transport
+from voxframe.service.lenient import is_unicode
 from voxframe.service.transcript import Transcript
 from voxframe.settings import Settings, is_loopback
 
@@ -57,6 +58,6 @@ def segment(identifier: str, of: str, where: str) -> str:
     Raises:
         OptionError: It is none.
     """
-    if not isinstance(identifier, str) or identifier.strip() in ("", ".", ".."):
+    if not isinstance(identifier, str) or identifier.strip() in ("", ".", "..") or not is_unicode(identifier):
         raise OptionError(f"{identifier!r} is no id of {of}; give the text that {where} holds")
     return quote(identifier, safe="")

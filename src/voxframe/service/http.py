@@ -105,6 +105,7 @@ class Transport:
         """
         if repeatable is None:
             repeatable = method != "POST"
+        self._check_open()
         tries = self.attempts if attempts is None else attempts
         data = None if json is None else _encode(json)
         attempt = 0
@@ -190,8 +191,7 @@ class Transport:
     ) -> Answer:
         """One try: an answer of any status, or a ServiceError."""
         check_wanted()
-        if self._closed.is_set():
-            raise ServiceError("the client is closed; connect() again")
+        self._check_open()
         timeouts = (self._timeouts[0], read_timeout_s or self._timeouts[1])
         url, stream = self.base_url + path, body() if body else None
         headers = {"Content-Type": "application/json" if stream is None else "application/octet-stream"}
@@ -219,6 +219,10 @@ class Transport:
         finally:
             if stream is not None:
                 stream.close()
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise ServiceError("the client is closed; connect() again")
 
     def _authorise(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Add the key, where the request goes to the service itself and nowhere else."""

@@ -52,8 +52,8 @@ class Inbox:
         self.repeated = 0
         try:
             self._server = _Server(("127.0.0.1", port), _Handler)
-        except (OSError, OverflowError) as error:
-            raise SettingsError(f"cannot listen at port {port} ({error}); port=0 takes a free one") from error
+        except (OSError, OverflowError, TypeError) as error:
+            raise SettingsError(f"cannot listen at port {port!r} ({error}); port=0 takes a free one") from error
         self._server.inbox = self
         self.url = f"http://127.0.0.1:{self._server.server_port}{self._path}"
         self._thread = threading.Thread(

@@ -149,9 +149,13 @@ class Jobs(Endpoints):
             ServiceTimeoutError: Not all were finished in time; they go on at the service.
             ServiceError: The service, or the way to it, failed.
         """
-        handles = [self._handle(t) if isinstance(t, str) else t for t in transcripts]
+        handles = self._handles(transcripts)
         waiting.run(self._wait_all_steps(handles, timeout, progress), self._http.sleep)
         return handles
+
+    def _handles(self, transcripts: Iterable[Transcript | str]) -> Handles:
+        given = [transcripts] if isinstance(transcripts, str | Transcript) else transcripts
+        return [self._handle(t) if isinstance(t, str) else t for t in given]
 
     def _wait_all_steps(self, handles: Handles, timeout: float | None, progress: bool | None) -> waiting.Steps:
         return many.steps(handles, self.transcripts, timeout_s=timeout, local=self._local, show=progress)

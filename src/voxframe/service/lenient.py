@@ -31,6 +31,11 @@ def as_text(value: object) -> str | None:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def is_unicode(text: str) -> bool:
+    """Whether text can be sent: half a surrogate pair cannot."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def as_list(value: object) -> list[Any]:
     """A list; anything else is an empty one."""
     return value if isinstance(value, list) else []

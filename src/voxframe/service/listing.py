@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from voxframe.errors import OptionError
 from voxframe.options import LIST_LIMIT
 from voxframe.service.answer import Answer
-from voxframe.service.lenient import as_int, as_list, as_moment, as_text
+from voxframe.service.lenient import as_int, as_list, as_moment, as_text, is_unicode
 
 #: Empty pages in a row after which a walk gives up; a filter may leave some of them empty.
 _EMPTY_PAGES = 50
@@ -126,6 +126,11 @@ def filters(
             created_on = date.fromisoformat(created_on)
         except ValueError:
             raise OptionError(f"created_on is {created_on!r}; give a date such as '2024-03-11'") from None
+    elif created_on is not None and not isinstance(created_on, date):
+        raise OptionError(f"created_on is {created_on!r}; give a date such as '2024-03-11'")
+    for name, value in (("status", status), ("before_id", before_id), ("after_id", after_id)):
+        if value is not None and (not isinstance(value, str) or not is_unicode(value)):
+            raise OptionError(f"{name} is {value!r}; give a text")
     return {
         "limit": limit,
         "status": status,

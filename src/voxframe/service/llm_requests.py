@@ -122,7 +122,7 @@ def _given(transcripts: Any) -> Iterator[tuple[Any, float]]:
         seconds = transcripts["audio_duration_s"] if "audio_duration_s" in columns else repeat(None)
         for identifier, duration in zip(_values(transcripts["transcript_id"]), _values(seconds), strict=False):
             yield identifier, (as_float(duration) or 0.0) / 3600
-    elif columns is not None or isinstance(transcripts, Mapping) or not isinstance(transcripts, Iterable):
+    elif columns is not None or isinstance(transcripts, Mapping | bytes) or not isinstance(transcripts, Iterable):
         raise OptionError(
             f"transcripts is a {type(transcripts).__name__}; give an id, a handle, several of these, or a table with "
             "a column transcript_id"
@@ -199,7 +199,7 @@ def jsonable(name: str, value: object) -> None:
     """
     try:
         json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise OptionError(
             f"{name} cannot be written as JSON ({error}); give a text, numbers, lists and dicts"
         ) from None

@@ -151,12 +151,15 @@ class Pump:
 def _checked(chunk: object) -> bytes:
     if isinstance(chunk, bytes):
         return chunk
+    given = type(chunk).__name__
     try:
-        return bytes(memoryview(chunk).cast("B"))  # type: ignore[arg-type]
+        view = memoryview(chunk)  # type: ignore[arg-type]
+        if view.format in ("B", "b", "c", "h", "<h"):  # numbers of another kind would be heard as noise
+            return view.tobytes()
+        given += f" of {getattr(chunk, 'dtype', view.format)}"
     except TypeError:
-        raise OptionError(
-            f"the source gave a {type(chunk).__name__}; it must give bytes: raw mono samples in the encoding named"
-        ) from None
+        pass
+    raise OptionError(f"the source gave a {given}; it must give bytes: raw mono samples in the encoding named")
 
 
 class Feed:

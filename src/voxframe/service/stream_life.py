@@ -17,14 +17,15 @@ class Life:
 
     Args:
         connection: The connection.
-        every_s: Seconds between two pings; after twice as long without anything the connection is cut.
+        every_s: Seconds between two pings.
+        silent_s: Seconds without anything after which the connection is cut.
 
     Attributes:
         gone: Whether it was cut for that.
     """
 
-    def __init__(self, connection: ClientConnection, every_s: float) -> None:
-        self._connection, self._every_s = connection, every_s
+    def __init__(self, connection: ClientConnection, every_s: float, silent_s: float) -> None:
+        self._connection, self._every_s, self._silent_s = connection, every_s, silent_s
         self._loop = asyncio.get_running_loop()
         self._heard_at = self._loop.time()
         self.gone = False
@@ -46,7 +47,7 @@ class Life:
                         return
                     answer.add_done_callback(self._answered)  # type: ignore[attr-defined]
             await asyncio.sleep(pinged_at + self._every_s - self._loop.time())
-            if self._loop.time() - self._heard_at > 2 * self._every_s:
+            if self._loop.time() - self._heard_at > self._silent_s:
                 self.gone = True
                 self._connection.transport.abort()
                 return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, get_args
 
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
+from voxframe.service.lenient import is_unicode
 from voxframe.service.pacing import LONGEST_MS, SHORTEST_MS
 from voxframe.service.stream_messages import Final, Partial
 from voxframe.service.stream_run import Plan
@@ -38,8 +39,8 @@ class StreamOptions(TypedDict, total=False):
         on_partial: Called with each partial, in a thread of the session's own.
         on_final: Called with each final, in the same thread.
         message_ms: Audio in one message, from 100 to 2000 ms (default 200).
-        keepalive_s: Seconds between signs of life (default 10); after twice as long without one, the connection counts
-            as cut.
+        keepalive_s: Seconds between signs of life (default 10); after twice as long without one, or six times where
+            realtime is False, the connection counts as cut.
         keep_partials: Partials and unknown messages to hold at most (default 1000); finals are all held.
     """
 
@@ -105,6 +106,8 @@ def check(options: StreamOptions) -> StreamOptions:
     full["keep_partials"] = _whole("keep_partials", full["keep_partials"], 0, None)
     if not isinstance(full["keepalive_s"], int | float) or not full["keepalive_s"] > 0:
         raise OptionError(f"keepalive_s is {full['keepalive_s']!r}; it must be a number of seconds above 0")
+    if full["token"] is not None and not isinstance(full["token"], str):
+        raise OptionError(f"token is a {type(full['token']).__name__}; give the text that client.token() returned")
     if full["token"] is not None and full["reconnect"]:
         raise OptionError("a temporary token opens one session, so reconnect=True needs the key; leave one of them out")
     return full
@@ -167,7 +170,8 @@ def _whole(name: str, value: Any, low: int, high: int | None, unit: str = "") ->
 
 
 def _word_boost(words: Sequence[str]) -> str:
-    if isinstance(words, str | Mapping) or not all(isinstance(word, str) and word for word in words):
+    listed = isinstance(words, Iterable) and not isinstance(words, str | Mapping)
+    if not listed or not all(isinstance(word, str) and word and is_unicode(word) for word in words):
         raise OptionError("word_boost must be a list of words, such as ['tree survey', 'Ilse']")
     text = json.dumps(list(words), ensure_ascii=False, separators=(",", ":"))
     if len(text) > STREAM_WORD_BOOST_CHARS:

@@ -73,7 +73,7 @@ class Plan:
         realtime: Whether to send it at the pace it was spoken.
         silence_ms: Silence that ends an utterance, where the service's own is not wanted.
         reconnect: Whether to open another session where one is cut.
-        keepalive_s: Seconds between signs of life; twice as long without one is a cut connection.
+        keepalive_s: Seconds between signs of life.
     """
 
     url: str
@@ -87,6 +87,14 @@ class Plan:
     silence_ms: int | None
     reconnect: bool
     keepalive_s: float
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds without a sign of life after which a connection counts as cut.
+
+        A service that is sent audio faster than it is spoken may be at work on it for a while before it reads on.
+        """
+        return self.keepalive_s * (2 if self.realtime else 6)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -254,7 +262,7 @@ class Run:
             await self._terminate()
         else:
             self._sender = asyncio.get_running_loop().create_task(self._send(self._socket))
-        life = Life(self._socket, self._plan.keepalive_s)
+        life = Life(self._socket, self._plan.keepalive_s, self._plan.silent_s)
         watch = asyncio.get_running_loop().create_task(life.watch())
         try:
             async with asyncio.timeout(None) as self._patience:

@@ -62,6 +62,8 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
     """
     if isinstance(source, str | os.PathLike):
         return _file(_path(source), sample_rate, encoding)
+    if hasattr(source, "dtype"):
+        source = _array(source)
     if isinstance(source, bytes | bytearray | memoryview):
         data = memoryview(source).cast("B")
         if bytes(data[:4]).startswith(_CONTAINERS):
@@ -80,6 +82,16 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
         f"cannot stream a {type(source).__name__}; give a path, bytes, a file opened with open(path, 'rb'), an "
         "iterator of bytes, or voxframe.microphone()"
     )
+
+
+def _array(samples: Any) -> bytes:
+    """The bytes of an array of samples, where they are what the wire takes."""
+    if str(samples.dtype) not in ("int16", "uint8") or getattr(samples, "ndim", 1) != 1:
+        raise OptionError(
+            f"the samples are {samples.dtype} of shape {getattr(samples, 'shape', '?')}; give a one-dimensional array "
+            "of int16 (pcm_s16le) or uint8 (pcm_mulaw), such as (mono * 32767).astype('int16')"
+        )
+    return bytes(samples.tobytes())
 
 
 def _slices(data: memoryview) -> Iterator[bytes]:

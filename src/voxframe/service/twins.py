@@ -75,7 +75,7 @@ class AsyncTwins(Jobs, RedactedAudioEndpoint, LanguageModel):
         progress: bool | None = None,
     ) -> list[Transcript]:
         """As `wait_all`, awaited."""
-        handles = [self._handle(t) if isinstance(t, str) else t for t in transcripts]
+        handles = self._handles(transcripts)
         await waiting.run_async(self._wait_all_steps(handles, timeout, progress), self._http.workers)
         return handles
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from voxframe.errors import OptionError
 from voxframe.options import WORD_SEARCH_WORDS
-from voxframe.service.lenient import as_int, as_list, as_text
+from voxframe.service.lenient import as_int, as_list, as_text, is_unicode
 
 #: A word, a number, or a phrase of up to five words.
 Term: TypeAlias = str | int | float
@@ -60,10 +60,10 @@ def check(terms: Term | Iterable[Term]) -> list[str]:
         >>> check(["smoke", "air  quality, haze", 42])
         ['smoke', 'air quality', 'haze', '42']
     """
-    given = [terms] if isinstance(terms, str | int | float) else terms
+    given = [terms] if isinstance(terms, str | int | float) or not isinstance(terms, Iterable) else terms
     found: list[str] = []
     for term in given:
-        if isinstance(term, bool) or not isinstance(term, str | int | float):
+        if isinstance(term, bool) or not isinstance(term, str | int | float) or not is_unicode(str(term)):
             raise OptionError(f"{term!r} cannot be searched for; give words, numbers or phrases")
         for part in str(term).split(","):
             phrase = part.split()

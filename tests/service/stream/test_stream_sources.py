@@ -2,7 +2,7 @@ import io
 import os
 import sys
 import wave
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
 from voxframe.service import mulaw
 from voxframe.service.pacing import Clock, Cutter
+from voxframe.service.stream import Stream
 from voxframe.service.stream_sources import Samples, open_source
 
 
@@ -206,3 +207,21 @@ def test_the_clock_keeps_the_pace() -> None:
     assert np.allclose(sent[59], 100.0 + 59 * 0.2)
     assert clock.wait_s(now + 1000, 0.2) == 0.0
     assert np.isclose(clock.wait_s(now + 1000, 0.2), 0.2)
+
+
+def test_an_array_of_samples_is_streamed(stream: Callable[..., Stream], peer: Any) -> None:
+    """A notebook has samples as an array: int16 of one dimension is sent as it is."""
+    samples = np.arange(32_000).astype("int16")
+    stream(samples, sample_rate=16_000).wait()
+    stream(iter([samples[:16_000], samples[16_000:]]), sample_rate=16_000).wait()
+    assert [b"".join(session.frames) for session in peer.sessions] == [samples.tobytes()] * 2
+
+
+def test_an_array_of_anything_else_is_refused(stream: Callable[..., Stream], peer: Any) -> None:
+    """Floats, several channels or wide integers would be heard as noise; the error says how to convert."""
+    for wrong in (np.zeros(9), np.zeros((2, 9), "int16"), np.zeros(9, "int32"), np.zeros(9, ">i2")):
+        with pytest.raises(OptionError, match=r"one-dimensional array of int16.*astype\('int16'\)"):
+            stream(wrong, sample_rate=16_000)
+    with pytest.raises(OptionError, match="the source gave a ndarray of float32; it must give bytes"):
+        stream(iter([np.zeros(1600, "float32")]), sample_rate=16_000).wait()
+    assert not any(session.frames for session in peer.sessions)
