@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import voxframe
 from voxframe.cli.batch import add_arguments as add_batch_arguments
+from voxframe.cli.results import add_arguments as add_result_arguments
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
 
 _ASKED_WRONGLY = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
@@ -139,6 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     tables.add_argument("--rows", type=_count, metavar="N", help="only the first N rows (default for text: 20)")
     tables.set_defaults(run=_tables)
+
+    add_result_arguments(commands)
 
     doctor = commands.add_parser(
         "doctor",

@@ -1,0 +1,110 @@
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+import webvtt
+
+import voxframe
+from voxframe.cli import main
+
+PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Directory of a corpus of two recordings, and of one whose text would steer a terminal."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
+    for name in ("interview", "panel"):
+        corpus.put(name, (PAYLOADS / f"{name}.json").read_bytes())
+    words = [{"text": text, "start": 0, "end": 9} for text in ("\x1b[31mred", "\u202ezebra", "\nline")]
+    corpus.put("odd", json.dumps({"id": "odd", "status": "completed", "words": words}).encode())
+    return str(corpus.path)
+
+
+def test_search_shows_words_in_context(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Matches stand below each other, and no text steers the terminal."""
+    assert main(["search", "trees", "zebra", "--corpus", corpus, "--context", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    matches = [line for line in lines if "trees" in line]
+    assert len(matches) == len(voxframe.Corpus(corpus).search("trees"))
+    assert set.intersection(*({m.start() for m in re.finditer("trees", line)} for line in matches))
+    assert lines[-1].split() == ["odd", "0:00", "[31mred", "zebra", "line"]
+    assert "\x1b" not in "".join(lines)
+    assert main(["search", "nothingofthekind", "--corpus", corpus]) == 0
+    assert capsys.readouterr().out == "nothing found\n"
+
+
+def test_search_as_data(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json gives an object a line with every column, --csv the same rows; --rows and --speaker choose among them."""
+    assert main(["search", "the", "--corpus", corpus, "--json", "--speaker", "B", "--rows", "3"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    expected = voxframe.Corpus(corpus).search("the", speaker="B", limit=3)
+    assert [row["start_ms"] for row in rows] == expected["start_ms"].to_list()
+    assert list(rows[0]) == expected.columns.to_list()
+    assert main(["search", "the", "--corpus", corpus, "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(voxframe.Corpus(corpus).search("the"))
+    assert main(["search", "the", "--corpus", corpus]) == 0
+    assert "there are more" in capsys.readouterr().out
+
+
+def test_counts(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--count says how often, by what is named."""
+    assert main(["search", "the", "trees", "--corpus", corpus, "--count", "--by", "speaker", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["query"] for row in rows} == {"the", "trees"}
+    assert sum(row["count"] for row in rows if row["query"] == "the") == len(voxframe.Corpus(corpus).search("the"))
+    assert main(["search", "the", "--corpus", corpus, "--count", "--by", "nothing", "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Data sets, captions and single files, with what was written as JSON."""
+    assert main(["export", str(tmp_path / "set"), "--corpus", corpus, "--table", "words", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"target": str(tmp_path / "set"), "format": "parquet", "files": ["words/part-0.parquet"]}
+    assert len(pl.read_parquet(tmp_path / "set/words/*.parquet")) == len(voxframe.Corpus(corpus).table("words"))
+    assert main(["export", str(tmp_path / "vtt"), "--corpus", corpus, "--format", "vtt", "--id", "panel"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'vtt'}: 1 file\n"
+    assert len(webvtt.read(str(tmp_path / "vtt/panel.vtt")).captions) > 5
+    assert main(["export", str(tmp_path / "all.rttm"), "--corpus", corpus, "--format", "rttm"]) == 0
+    assert (tmp_path / "all.rttm").read_text().count("SPEAKER panel") > 5
+
+
+def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1 where the work cannot be done, 2 where it was asked for wrongly; one line says why."""
+    (tmp_path / "there.csv").touch()
+    target = str(tmp_path / "x")
+    wrong = {
+        ("search", "the", "--corpus", str(tmp_path)): (1, "there is no corpus at"),
+        ("search", "?", "--corpus", corpus): (2, "no word to search for"),
+        ("search", "a b", "--within", "1", "--corpus", corpus): (2, "within is a whole number from 2"),
+        ("export", target, "--corpus", corpus, "--format", "docx"): (2, "no format 'docx'"),
+        ("export", target, "--corpus", corpus, "--pii", "mask"): (2, "without entity_detection"),
+        ("export", target, "--corpus", corpus, "--pii-type", "date"): (2, "--pii mask or --pii drop"),
+        ("export", target, "--corpus", corpus, "--table", "nope"): (1, "nope"),
+        ("export", str(tmp_path / "there.csv"), "--format", "csv", "--table", "words", "--corpus", corpus): (
+            1,
+            "is there already",
+        ),
+    }
+    for arguments, (status, said) in wrong.items():
+        assert main(arguments) == status, arguments
+        shown = capsys.readouterr()
+        assert said in shown.err
+        assert len(shown.err.splitlines()) == 1
+        assert shown.out == ""
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("command", ["search", "export"])
+def test_help_reads_well(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--help has examples and says what the exit status means."""
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"voxframe {command} " in shown
+    assert "examples:" in shown
+    assert "exit status:" in shown

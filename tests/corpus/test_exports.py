@@ -1,0 +1,118 @@
+"""Corpus.export: a whole corpus, part by part."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe.corpus import exports
+from voxframe.errors import CorpusError, ExportError, OptionError
+from voxframe.schema import TRANSCRIPT_TABLES
+
+PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
+    """Three recordings, and a transcript in which entities were looked for."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("recordings"))
+    for name in ("call", "interview", "panel"):
+        corpus.put(name, (PAYLOADS / f"{name}.json").read_bytes())
+    words = [{"text": w, "start": 100 * n, "end": 100 * n + 90} for n, w in enumerate("I am Ann".split())]
+    entity = {"entity_type": "person_name", "text": "Ann", "start": 200, "end": 290}
+    corpus.put(
+        "Ann's",
+        json.dumps(
+            {"id": "Ann's", "status": "completed", "text": "I am Ann", "words": words, "entity_detection": True}
+            | {"entities": [entity]}
+        ).encode(),
+    )
+    return corpus
+
+
+@pytest.fixture(autouse=True)
+def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts so small that there are several."""
+    monkeypatch.setattr(exports, "_AT_A_TIME", 2)
+
+
+def test_a_data_set_of_every_table(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Part by part the same rows and types as the tables of the corpus."""
+    written = recordings.export(tmp_path / "set")
+    assert written == [f"{name}/part-0.parquet" for name in TRANSCRIPT_TABLES]
+    for name in TRANSCRIPT_TABLES:
+        rows = duckdb.sql(f"select count(*) from '{tmp_path}/set/{name}/*.parquet'").fetchall()
+        assert rows == [(len(recordings.table(name)),)]
+    read = pd.read_parquet(tmp_path / "set/words")
+    assert read["text"].to_list() == recordings.table("words")["text"].to_list()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "huggingface"])
+def test_other_data_sets(recordings: voxframe.Corpus, tmp_path: Path, form: str) -> None:
+    """One header, one schema, all rows, in parts."""
+    recordings.export(tmp_path / "set", form, tables=["words", "entities"])
+    if form == "csv":
+        read = pd.read_csv(tmp_path / "set/words.csv", keep_default_na=False)
+    elif form == "jsonl":
+        read = pd.read_json(tmp_path / "set/words.jsonl", lines=True)
+    else:
+        import datasets
+
+        read = datasets.load_from_disk(str(tmp_path / "set/words")).to_pandas()
+    assert read["text"].to_list() == recordings.table("words")["text"].to_list()
+
+
+def test_partitions_over_parts(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Parts of one partition stand beside each other."""
+    recordings.export(tmp_path / "set", tables="words", partition_by="speaker")
+    sql = f"select count(*) from read_parquet('{tmp_path}/set/words/*/*.parquet', hive_partitioning=true)"
+    assert duckdb.sql(sql).fetchall() == [(len(recordings.table("words")),)]
+
+
+def test_speech_and_single_files(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """A file a transcript, or one of all where the format holds several."""
+    assert sorted(recordings.export(tmp_path / "captions", "srt", ids=["panel", "call"])) == ["call.srt", "panel.srt"]
+    assert len(recordings.export(tmp_path / "grids", "textgrid")) == 4
+    recordings.export(tmp_path / "all.ctm", "ctm")
+    lines = (tmp_path / "all.ctm").read_text().splitlines()
+    assert len(lines) == len(recordings.table("words"))
+    recordings.export(tmp_path / "words.parquet", tables="words")
+    assert len(pd.read_parquet(tmp_path / "words.parquet")) == len(recordings.table("words"))
+    with pytest.raises(OptionError, match="one transcript and the DataFrame holds 4"):
+        recordings.export(tmp_path / "all.srt", "srt")
+
+
+def test_personal_data(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """It is masked in what is written; transcripts nobody looked through are an error and write nothing."""
+    recordings.export(tmp_path / "ann.vtt", "vtt", ids="Ann's", pii="mask")
+    assert "I am [PERSON_NAME]" in (tmp_path / "ann.vtt").read_text()
+    recordings.export(tmp_path / "set", "csv", tables="transcripts", ids="Ann's", pii="drop")
+    assert pd.read_csv(tmp_path / "set/transcripts.csv")["text"].to_list() == ["I am"]
+    with pytest.raises(OptionError, match="without entity_detection"):
+        recordings.export(tmp_path / "other", pii="mask")
+    assert not (tmp_path / "other").exists()
+
+
+def test_nothing_to_export(tmp_path: Path) -> None:
+    """An empty corpus is a data set without rows, with every column."""
+    voxframe.Corpus(tmp_path / "none").export(tmp_path / "set", tables="words")
+    assert pd.read_parquet(tmp_path / "set/words").columns.to_list()[:2] == ["transcript_id", "word_idx"]
+    assert voxframe.Corpus(tmp_path / "none").export(tmp_path / "captions", "srt") == []
+
+
+def test_what_cannot_be_exported(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Unknown tables, transcripts and formats; a target that is there."""
+    with pytest.raises(CorpusError, match="nope"):
+        recordings.export(tmp_path / "x", tables="nope")
+    with pytest.raises(CorpusError, match="nobody"):
+        recordings.export(tmp_path / "x", ids="nobody")
+    with pytest.raises(OptionError, match="srt is made of words"):
+        recordings.export(tmp_path / "x", "srt", tables="words")
+    with pytest.raises(OptionError, match="one file holds one table"):
+        recordings.export(tmp_path / "x.csv", "csv")
+    with pytest.raises(ExportError, match="is there already"):
+        recordings.export(recordings.path)
+    assert list(tmp_path.iterdir()) == []
