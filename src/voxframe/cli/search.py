@@ -73,8 +73,8 @@ def _print(found: pd.DataFrame, *, more: bool) -> None:
         cut = left if len(left) <= _SIDE else "…" + left[-_SIDE + 1 :]
         time = "" if pd.isna(row["start_ms"]) else clock(row["start_ms"] / 1000)
         speaker = shorten(plain(row["speaker"]), 12) if isinstance(row["speaker"], str) else ""
-        where = (shorten(plain(row["transcript_id"]), 36), time, speaker)
-        rows.append((*where, cut, shorten(plain(row["match"]), _MATCH), shorten(plain(row["right"]), _SIDE)))
+        texts = (cut, shorten(plain(row["match"]), _MATCH), shorten(plain(row["right"]), _SIDE))
+        rows.append((shorten(plain(row["transcript_id"]), 36), time, speaker, *texts))
     widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
     for transcript, time, speaker, left, match, right in rows:
         where = f"{transcript:{widths[0]}}  {time:>{widths[1]}}  {speaker:{widths[2]}}"
