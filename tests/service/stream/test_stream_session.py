@@ -1,4 +1,7 @@
 import asyncio
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 import wave
@@ -250,6 +253,38 @@ def test_a_slow_service_holds_the_source_back(stream: Make, peer: "Peer") -> Non
     session.wait(30)
     assert held_back < 30
     assert taken == 600
+
+
+def test_memory_does_not_grow_with_the_audio(peer: "Peer") -> None:  # noqa: F821
+    """Two hours as fast as a slow service takes them: measured in a process of its own, a small part of their bytes."""
+
+    async def slow(session: "Session") -> None:  # noqa: F821
+        await session.begin()
+        async for data in session.connection:
+            await asyncio.sleep(0)
+            if isinstance(data, str) and "terminate" in data:
+                await session.say(message_type="SessionTerminated")
+
+    peer.script = slow
+    script = f"""
+        import resource, sys
+        from voxframe.service.stream import Stream
+        from voxframe.settings import Secret
+
+        def hear(seconds):
+            source = (bytes(32_000) for _ in range(seconds))
+            how = dict(sample_rate=16_000, realtime=False, message_ms=2000)
+            Stream(source, url={peer.url!r}, key=Secret("a-key-for-the-peer"), **how).wait()
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+        before = hear(60)
+        print(hear(7200) - before)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=100, check=True
+    )
+    grown = int(done.stdout)
+    assert grown < 7200 * 32_000 / 10
 
 
 def test_what_a_source_raises_is_raised_at_the_end(stream: Make) -> None:
