@@ -1,9 +1,9 @@
 """How long a search takes over nine million words, beside Polars, DuckDB and SQLite FTS5.
 
 A synthetic corpus whose words are as frequent as Zipf's law has it. Queries are drawn from the running text, so that
-frequent words come as often as people say them. One core, in processor time; every way gives the number of matches in each transcript
-(FTS5, which does not count, the transcripts that have any), and the results are checked to be equal. The peers get
-words that are normalised already. Then what only voxframe does: words in context, wildcards, any order,
+frequent words come as often as people say them. One core, in processor time. Every way gives the number of matches in
+each transcript (FTS5, which does not count, the transcripts that have any), and the results are checked to be equal.
+The peers get words that are normalised already. Then what only voxframe does: words in context, wildcards, any order,
 opening, adding.
 """
 
