@@ -199,6 +199,25 @@ def test_a_request_on_its_way_is_waited_for(peer, client, corpus, folder: Path) 
     assert corpus.sync(client=client).adopted == 1
 
 
+def test_the_embedded_service_is_simply_asked_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """It charges nothing, so what a killed process may have sent is sent."""
+    monkeypatch.setattr("voxframe.corpus.send.is_embedded", lambda url: True)
+    corpus.submit(folder / "0.mp3", client=client)
+    job = corpus.ledger.jobs()[0]
+    corpus.ledger.save(job, state="submitting", address="gone", transcript_id=None)
+    assert corpus.submit(folder / "0.mp3", client=client).sent == 1
+
+
+def test_a_signed_address_is_known_under_its_next_signature(peer, client, corpus) -> None:
+    """A store gives the same recording a new address each time it is asked; the service gets the newest."""
+    address = "https://b.example/a.mp3?v=1&X-Amz-Date=2024&X-Amz-Signature="
+    assert corpus.submit(f"{address}one", client=client).sent == 1
+    assert corpus.submit(f"{address}two", client=client).known == 1
+    assert corpus.jobs()["source"].to_list() == [f"{address}two"]
+    assert corpus.submit("https://b.example/a.mp3?v=2", client=client).sent == 1
+    assert peer.audio_urls["t1"].startswith(f"{address}one#voxframe=")
+
+
 def test_a_service_that_loses_everything_is_left_alone(peer, client, corpus, tmp_path: Path) -> None:
     """After a few lost answers in a row the batch stops; the rest stays planned."""
     for n in range(30):

@@ -11,7 +11,7 @@ from typing import Any, cast
 from voxframe.cli.media import check_audio
 from voxframe.cli.terminal import plain, shorten
 from voxframe.corpus import Corpus
-from voxframe.corpus.media import is_address
+from voxframe.corpus.addresses import is_address
 from voxframe.errors import OptionError
 from voxframe.loaders import load_paragraphs, load_sentences, load_transcripts
 from voxframe.options import TranscriptOptions, check

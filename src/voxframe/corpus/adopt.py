@@ -8,12 +8,13 @@ from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
+from voxframe.corpus.addresses import unmarked, unsigned
 from voxframe.corpus.crew import work_through
 from voxframe.corpus.ledger import Job, new_job
 from voxframe.corpus.outcome import Outcome
 from voxframe.corpus.pace import Pace
 from voxframe.corpus.reconcile import reconcile
-from voxframe.corpus.send import service_name, unmarked
+from voxframe.corpus.send import service_name
 from voxframe.corpus.submit import count
 from voxframe.corpus.sync import CONCURRENCY
 from voxframe.errors import CorpusError, NotFoundError, PayloadError
@@ -112,7 +113,14 @@ class _Adoption:
         made = None if item.created is None else item.created.astimezone(UTC).replace(tzinfo=None)
         known = {"transcript_id": handle.id, "address": address, "audio_duration_s": handle.audio_duration_s}
         return new_job(
-            unmarked(address), unmarked(address), asked, self.service, **known, attempts=1, created=made, sent=made
+            unmarked(address),
+            unsigned(unmarked(address)),
+            asked,
+            self.service,
+            **known,
+            attempts=1,
+            created=made,
+            sent=made,
         )
 
 

@@ -148,9 +148,12 @@ class Ledger:
         return kept
 
     def plan(self, jobs: Iterable[Job]) -> None:
-        """Keep submissions that are not here yet; of the others only what is known of the recording."""
+        """Keep submissions that are not here yet; of the others only where the recording is and what is known of it."""
         kept = _stamped(jobs)
-        known = "metadata = excluded.metadata, audio_duration_s = coalesce(audio_duration_s, excluded.audio_duration_s)"
+        known = (
+            "source = excluded.source, metadata = excluded.metadata, "
+            "audio_duration_s = coalesce(audio_duration_s, excluded.audio_duration_s)"
+        )
         with self._writing() as db:
             db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {known}", _rows(kept))
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from voxframe.corpus.addresses import is_address, is_remote, unsigned
 from voxframe.corpus.ledger import Ledger
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
 from voxframe.options import check_address
@@ -36,16 +37,6 @@ class Media:
     identity: str
     signature: str
     audio_duration_s: float | None = None
-
-
-def is_address(source: str) -> bool:
-    """Whether a source is an http or https address, which the service fetches by itself."""
-    return source.lower().startswith(("http://", "https://"))
-
-
-def is_remote(source: str) -> bool:
-    """Whether a source is in a store that is not the local file system, such as s3://bucket/a.mp3."""
-    return "://" in source and not is_address(source)
 
 
 class Files(Protocol):
@@ -108,7 +99,7 @@ def identify(source: str, files: Files, *, measure: bool = False) -> Media:
         MissingExtraError: It is in a store that needs one.
     """
     if is_address(source):
-        return Media(check_address(source), "")
+        return Media(unsigned(check_address(source)), "")
     before = signature(source)
     place = source if is_remote(source) else str(Path(source).absolute())
     place = place.encode("utf-8", "backslashreplace").decode()

@@ -178,7 +178,8 @@ def make_plan(
         job = new_job(recording.source, media.identity, options, service, audio_duration_s=media.audio_duration_s)
         old = known.get(job.key)
         if old is not None:
-            job = replace(old, audio_duration_s=old.audio_duration_s or job.audio_duration_s)
+            duration_s = old.audio_duration_s or job.audio_duration_s
+            job = replace(old, source=job.source, audio_duration_s=duration_s)
         if note != "{}":
             job = replace(job, metadata=note)
         if job.key not in steps:

@@ -15,8 +15,9 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.ledger import Job
-from voxframe.corpus.media import filesystem, is_address, is_remote
+from voxframe.corpus.media import filesystem
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.schema import JOBS
 

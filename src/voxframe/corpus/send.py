@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from voxframe.corpus.addresses import is_address, marked
 from voxframe.corpus.ledger import UNSENT, Job, Ledger, State, now
-from voxframe.corpus.media import identify, is_address, opened, signature
+from voxframe.corpus.media import identify, opened, signature
 from voxframe.corpus.pace import Pace, Stopped, passes
 from voxframe.errors import APIError, AudioError, AuthenticationError, ServiceError
 from voxframe.options import LIST_LIMIT
@@ -29,17 +29,6 @@ def service_name(client: Client | None) -> str:
     if client is None:
         return resolve().base_url or EMBEDDED
     return EMBEDDED if is_embedded(client.base_url) else client.base_url
-
-
-def marked(address: str) -> str:
-    """A web address that no other submission has: the same media with a fragment, which is not sent to fetch them."""
-    return f"{address}{'&' if '#' in address else '#'}voxframe={uuid.uuid4()}"
-
-
-def unmarked(address: str) -> str:
-    """A web address without what `marked` added."""
-    before, _, _ = address.partition("voxframe=")
-    return before[:-1] if before != address else address
 
 
 class Sender:

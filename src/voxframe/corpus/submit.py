@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from voxframe.corpus.crew import work_through
-from voxframe.corpus.ledger import UNSENT, Job, Ledger, State
+from voxframe.corpus.ledger import LOST, UNSENT, Job, Ledger, State
 from voxframe.corpus.outcome import Outcome
 from voxframe.corpus.pace import Pace
 from voxframe.corpus.plan import TO_SEND, make_plan
 from voxframe.corpus.reconcile import reconcile
 from voxframe.corpus.recordings import Recording
-from voxframe.corpus.send import Sender, is_final, service_name
+from voxframe.corpus.send import EMBEDDED, Sender, is_final, service_name
 from voxframe.errors import OptionError, ServiceError
 from voxframe.service.progress import Progress
 
@@ -61,8 +61,11 @@ def submit(
     if adopted:
         plan = make_plan(ledger, recordings, body, plan.service, measure=False, progress=False)
     ledger.plan([step.job for step in plan.steps])
-    wanted = [(step.job, step.source, body) for step in plan.steps if step.verdict in TO_SEND]
-    sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress)
+    verdicts, states = TO_SEND, UNSENT
+    if plan.service == EMBEDDED:  # charges nothing
+        verdicts, states = (*TO_SEND, "uncertain"), (*UNSENT, *LOST)
+    wanted = [(step.job, step.source, body) for step in plan.steps if step.verdict in verdicts]
+    sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
     keys = {step.job.key for step in plan.steps}
     counts = count(job for job in ledger.jobs(plan.service) if job.key in keys)
     return replace(counts, sent=sent, known=plan.known, adopted=adopted)
