@@ -1,6 +1,7 @@
 """The search index on the disk: brought up to date, shared by processes, made again where it cannot be used."""
 
 import json
+import pickle
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,13 @@ def test_what_is_unchanged_is_not_indexed_again(corpus: voxframe.Corpus, segment
     copied = voxframe.Corpus(shutil.copytree(corpus.path, corpus.path.with_name("copy")))
     assert where(copied, "fire") == ["b"]
     assert [path.name for path in copied.path.joinpath("search").glob("*.arrow")] == [name for name, _ in before]
+
+
+def test_a_corpus_that_was_searched_can_be_sent_to_another_process(corpus: voxframe.Corpus) -> None:
+    """It goes through pickle, and searches on the other side."""
+    say(corpus, "a", "smoke")
+    where(corpus, "smoke")
+    assert where(pickle.loads(pickle.dumps(corpus)), "smoke") == ["a"]
 
 
 def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:

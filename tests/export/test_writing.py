@@ -64,6 +64,12 @@ def test_csv_and_json_lines(tables: dict[str, pd.DataFrame], tmp_path: Path) -> 
     assert [row["text"] for row in rows] == hard["text"].to_list()
     assert [row["start_ms"] for row in rows] == hard["start_ms"].to_list()
     assert pl.read_ndjson(tmp_path / "lines/words.jsonl")["confidence"].to_list() == hard["confidence"].to_list()
+    boosted = tables["transcripts"].assign(
+        word_boost=pd.array([["a", "b"], None], tables["transcripts"]["word_boost"].dtype)
+    )
+    export.write({"transcripts": boosted}, tmp_path / "boosted", "jsonl")
+    (first, second) = (tmp_path / "boosted/transcripts.jsonl").read_text("utf-8").splitlines()
+    assert (json.loads(first)["word_boost"], json.loads(second)["word_boost"]) == (["a", "b"], None)
     export.write(tables, tmp_path / "all", "csv")
     assert len(pl.read_csv(tmp_path / "all/utterances.csv")) == len(tables["utterances"])
 

@@ -124,6 +124,9 @@ class Searches(ABC):
         wanted = Query.check(query, within)
         return counts(self._index.view(), wanted, by=by, speaker=speaker, ids=ids, about=about)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "_index"}  # a copy opens its own
+
     @cached_property
     def _index(self) -> Index:
         from voxframe.corpus.search_index import Index
