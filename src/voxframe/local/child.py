@@ -68,6 +68,8 @@ def _speech(task: Task, tell: Callable[..., None]) -> None:
 
     assert task["media"] is not None
     limit_this_process(whole_machine=engines.uses_all_cores(task["engine"]))
+    if hasattr(os, "nice"):
+        os.nice(5)  # a job can wait; who speaks into a stream, or asks how a job is doing, cannot
     root = Path(task["root"])
     pool = worker.new_pool(task["workers"]) if task["workers"] > 1 else None
     try:

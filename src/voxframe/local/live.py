@@ -1,9 +1,9 @@
 """The process that listens to one streaming session: `python -P -m voxframe.local.live`, then its `main`'s arguments.
 
 It reads records from standard input (a kind, a length, that many bytes: `pack`) and writes messages of the interface to
-standard output, one JSON object a line: partials and finals, and last `{"done": true}`. Speech recognition holds
-Python's lock, so it has no place in the process that serves the socket; and what cannot keep up stops reading, which
-holds back whoever sends. When the service is gone, standard input ends, and this process with it.
+standard output, one JSON object a line: `{"ready": true}`, partials and finals, and last `{"done": true}`. Speech
+recognition holds Python's lock, so it has no place in the process that serves the socket; and what cannot keep up stops
+reading, which holds back whoever sends. When the service is gone, standard input ends, and this process with it.
 """
 
 from __future__ import annotations
@@ -185,6 +185,8 @@ def main(argv: Sequence[str]) -> int:
     os.dup2(2, 1)  # what a library prints must not be taken for a message
     wanted = Wanted(model or None, boost=tuple(json.loads(boost)))
     listener = Listener(int(rate), encoding, engine, wanted, partials=partials == "1")
+    out.write(b'{"ready":true}\n')
+    out.flush()
     for kind, data in _records(sys.stdin.buffer):
         for message in listener.take(kind, data):
             out.write(orjson.dumps(message) + b"\n")

@@ -33,6 +33,7 @@ _RATES = (8000, 48_000)
 _MESSAGE_MS = (100, 2000)
 _LONGEST_LINE = 1 << 22
 _STOP_SECONDS = 2.0
+_READY_SECONDS = 60.0  # a large model takes its time
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,15 @@ class Limits:
     """Limits of streaming.
 
     Attributes:
-        sessions: Sessions at once.
+        sessions: Sessions at once. One takes just under half of a core with partials, a fifth without; more than these
+            would fall behind.
         idle_s: Seconds without a message of the client.
         session_s: Seconds a session may last.
         ahead_s: Seconds of audio a client may have sent more than seconds have passed. Up to there audio is taken as
             fast as it can be recognised.
     """
 
-    sessions: int = 2 * cores()
+    sessions: int = max(1, 3 * cores() // 2)
     idle_s: float = 60.0
     session_s: float = 3 * 3600.0
     ahead_s: float = 600.0
@@ -194,8 +196,9 @@ class _Session:
         except OSError as error:
             raise _RefusedError(1013, f"Temporary server condition: no process could be started ({error})") from error
         session_id, expiry = str(uuid.uuid4()), datetime.now(UTC) + timedelta(seconds=self._limits.session_s)
-        _log.info("stream %s: begins", session_id)
         try:
+            await self._ready(listener)
+            _log.info("stream %s: begins", session_id)
             await self._say(
                 message_type="SessionBegins",
                 session_id=session_id,
@@ -205,6 +208,19 @@ class _Session:
         finally:
             _log.info("stream %s: ended after %.1f s of audio", session_id, self._audio_s)
             await _stop(listener)
+
+    async def _ready(self, listener: Process) -> None:
+        """Wait until the engine is there: what is said before the session begins would be heard late."""
+        assert listener.stdout is not None
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                ready = await listener.stdout.readline()
+        except TimeoutError:
+            ready = b""
+        if not ready:
+            raise _RefusedError(
+                1013, "Temporary server condition: the speech engine did not start; the log of the service may say why"
+            )
 
     async def _serve(self, listener: Process) -> None:
         receiving = asyncio.create_task(self._receive(listener))

@@ -1,0 +1,118 @@
+"""How soon a stream's partials come, and whether several sessions at once keep up with real time.
+
+    python -m tests.benchmarks streaming [SESSIONS] [SECONDS]
+
+A recording is streamed as it is spoken, 100 ms at a time. "After onset" is the time from when the first word of an
+utterance begins, by the recording's script, to the first partial of it; "behind" the time from the last audio to the
+end of the session; "other requests" how long a list of transcripts takes meanwhile. On a busy machine it measures that.
+"""
+
+import json
+import os
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from websockets.sync.client import connect
+
+import voxframe
+from tests.local.conftest import KEY, Service
+
+RATE = 16_000
+CHUNK = RATE // 10
+
+
+def decoded(path: Path) -> np.ndarray:
+    """Mono samples of a recording."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
+    with av.open(str(path)) as file:
+        frames = [out for frame in file.decode(audio=0) for out in resampler.resample(frame)]
+    return np.concatenate([frame.to_ndarray()[0] for frame in [*frames, *resampler.resample(None)]])
+
+
+def session(url: str, samples: np.ndarray) -> dict[str, Any] | None:
+    """Stream samples as they are spoken; messages with the time they came, from the first audio. None: refused."""
+    address = f"{url.replace('http', 'ws', 1)}/v2/realtime/ws?sample_rate={RATE}"
+    messages: list[tuple[float, dict[str, Any]]] = []
+    opened = time.monotonic()
+    with connect(address, additional_headers={"Authorization": KEY}, open_timeout=30) as stream:
+        first = json.loads(stream.recv(60))
+        if "error" in first:
+            print(f"refused: {first['error']}")
+            return None
+        begun = time.monotonic()
+
+        def listen() -> None:
+            messages.extend((time.monotonic() - begun, json.loads(text)) for text in stream)
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        for at in range(0, len(samples), CHUNK):
+            time.sleep(max(0.0, begun + (at + CHUNK) / RATE - time.monotonic()))
+            stream.send(samples[at : at + CHUNK].tobytes())
+        sent = time.monotonic() - begun
+        stream.send(json.dumps({"terminate_session": True}))
+        listener.join(120)
+    return {"opened": begun - opened, "messages": messages, "behind": messages[-1][0] - sent}
+
+
+def onsets(messages: list[tuple[float, dict[str, Any]]], starts: list[float]) -> list[float]:
+    """Seconds from the onset of each utterance to its first partial; utterances are what lies between finals."""
+    found, fresh = [], True
+    for came, message in messages:
+        kind = message["message_type"]
+        if kind == "PartialTranscript" and fresh:
+            # The onset is the script's first word that begins in the partial's stretch of sound.
+            spoken = [at for at in starts if message["audio_start"] <= at * 1000 <= message["audio_end"]]
+            if spoken:
+                found.append(came - spoken[0])
+            fresh = False
+        fresh = fresh or kind == "FinalTranscript"
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print the figures."""
+    several, seconds = (int(text) for text in (*arguments, *("4", "40")[len(arguments) :]))
+    interview = voxframe.sample("interview")
+    samples = decoded(interview)[: seconds * RATE]
+    script = json.loads(interview.with_suffix(".json").read_text())
+    starts = [word["start_ms"] / 1000 for turn in script["turns"] for word in turn["words"]]
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(Path(folder) / "data")
+        try:
+            print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before")
+            alone = session(service.url, samples)
+            assert alone is not None
+            time.sleep(2)  # until the service has seen its end
+            delays = onsets(alone["messages"], starts)
+            print(f"one session: opened in {alone['opened']:.2f} s, behind {alone['behind']:.2f} s")
+            print(f"first partial after onset: {', '.join(f'{delay * 1000:.0f}' for delay in delays)} ms")
+            ended: list[dict[str, Any] | None] = []
+            threads = [
+                threading.Thread(target=lambda: ended.append(session(service.url, samples))) for _ in range(several)
+            ]
+            for thread in threads:
+                thread.start()
+            taken = []
+            while any(thread.is_alive() for thread in threads):
+                begun = time.monotonic()
+                assert service.get("/v2/transcript").status_code == 200
+                taken.append(time.monotonic() - begun)
+                time.sleep(0.05)
+            results = [result for result in ended if result is not None]
+            every = [delay for result in results for delay in onsets(result["messages"], starts)]
+            behind = ", ".join(f"{result['behind']:.2f}" for result in results)
+            print(f"{len(results)} of {several} sessions taken: behind {behind} s")
+            print(
+                f"first partial after onset: median {statistics.median(every) * 1000:.0f} ms, most {max(every):.2f} s"
+            )
+            print(f"other requests: median {statistics.median(taken) * 1000:.0f} ms, most {max(taken) * 1000:.0f} ms")
+        finally:
+            service.stop()
+    return 0
