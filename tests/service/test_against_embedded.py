@@ -1,5 +1,7 @@
 """The client against the embedded service: two halves written apart, one wire."""
 
+import io
+import wave
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -230,3 +232,46 @@ def test_an_address_that_was_tampered_with_or_has_expired_is_refused(
     with pytest.raises(BadRequestError) as caught:
         transcript.redacted_audio()
     assert "redact_pii=True and redact_pii_audio=True" in caught.value.__notes__[0]
+
+
+def test_a_session_with_every_option(embedded: Client) -> None:
+    """A token, mu-law, words to expect, information at the end; commands meanwhile; finals as tables."""
+    from voxframe.service.stream_messages import Final, SessionBegins, SessionInformation, SessionTerminated
+
+    with av.open(str(AUDIO)) as given:
+        resampler = av.AudioResampler("s16", "mono", 16_000)
+        frames = [out.to_ndarray().tobytes() for frame in given.decode(audio=0) for out in resampler.resample(frame)]
+    samples = b"".join(frames)[: 5 * 32_000]
+    wav = io.BytesIO()
+    with wave.open(wav, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16_000)
+        file.writeframes(samples)
+    finals: list[str] = []
+    with embedded.stream(
+        wav.getvalue(),
+        encoding="pcm_mulaw",
+        token=embedded.token(60),
+        word_boost=["trees"],
+        partials=False,
+        extra_session_information=True,
+        end_utterance_silence_threshold=400,
+        realtime=False,
+        on_final=lambda final: finals.append(final.text),
+    ) as session:
+        session.silence_threshold(500)
+        session.force_end_utterance()
+        received = list(session)
+    assert [type(m) for m in received if not isinstance(m, Final)] == [
+        SessionBegins,
+        SessionInformation,
+        SessionTerminated,
+    ]
+    assert received[-2].audio_duration_s == pytest.approx(5.0, abs=0.2)
+    assert finals == [final.text for final in session.finals]
+    assert len(session.text.split()) > 8
+    table, words = voxframe.load_stream(session), voxframe.load_stream_words(session)
+    assert table["text"].dropna().to_list() == finals
+    assert words["text"].to_list() == session.text.split()
+    assert words["end_ms"].max() <= 5200
