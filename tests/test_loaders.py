@@ -57,7 +57,7 @@ def test_no_rows_have_every_column_and_dtype(name: str) -> None:
     load = _LOADERS[name]
     nothing = load([])
     assert tuple(nothing.columns) == TABLES[name].names
-    empty = load({"id": "x", "sentences": [], "paragraphs": []})
+    empty = load({"id": "x", "status": "completed", "sentences": [], "paragraphs": []})
     assert empty.dtypes.equals(nothing.dtypes)
 
 
@@ -86,6 +86,33 @@ def test_a_transcript_is_no_export(view: str) -> None:
         _LOADERS[view](_PAYLOAD)
 
 
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        ({"id": "x", "sentences": [{"text": "Hi."}]}, "which load_sentences reads"),
+        ({"id": "x", "paragraphs": []}, "which load_paragraphs reads"),
+        ({"id": "x", "total_count": 0, "matches": []}, "which load_word_matches reads"),
+        ({"page_details": {}, "transcripts": []}, "pass their ids"),
+        ({"request_id": "r", "response": "Yes."}, "which load_responses reads"),
+    ],
+)
+def test_an_answer_of_another_kind_is_no_empty_transcript(payload: dict, said: str) -> None:
+    """What the service answered to another question is an error that names who reads it, not a table with no rows."""
+    for load in (voxframe.load_words, voxframe.load_transcripts):
+        with pytest.raises(PayloadError, match=said):
+            load(payload)
+
+
+def test_tables_are_all_tables() -> None:
+    """`tables` has the same names for a transcript's payload and for an export's, whose rows are where they belong."""
+    of_transcript = voxframe.tables(_PAYLOAD)
+    of_export = voxframe.tables({"id": "x", "sentences": [{"text": "Hi."}]})
+    assert list(of_transcript) == list(of_export) == [*TRANSCRIPT_TABLES, "sentences", "paragraphs"]
+    assert of_export["sentences"]["text"].to_list() == ["Hi."]
+    assert of_export["transcripts"].empty
+    assert of_transcript["sentences"].empty
+
+
 @pytest.mark.parametrize("load", [voxframe.load_words, voxframe.tables, voxframe.load_sentences])
 @pytest.mark.parametrize(
     ("wrong", "said"),
@@ -95,7 +122,7 @@ def test_a_transcript_is_no_export(view: str) -> None:
         ('{"id": "x"}', "JSON text is not taken as a str; pass it as bytes"),
         (7, "cannot load from int; pass a transcript handle"),
         (None, "cannot load from NoneType"),
-        ([{"id": "x", "sentences": []}, 7], "cannot load from int"),
+        ([{"id": "x", "status": "completed", "sentences": []}, 7], "cannot load from int"),
         ({"id": {1, 2}}, "no JSON payload"),
         (b"<html>", ""),
         (b"", ""),

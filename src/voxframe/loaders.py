@@ -17,24 +17,18 @@ does not give a transcript. A value that makes no sense becomes null with one wa
 
 from __future__ import annotations
 
-import orjson
 import pandas as pd
-import pyarrow as pa
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
-from voxframe import frames
 from voxframe.corpus import Corpus
-from voxframe.corpus.fetch import cached_export, cached_tables
-from voxframe.corpus.sources import Fetcher, Source, Sources, each, resolve
-from voxframe.corpus.store import View
-from voxframe.errors import PayloadError
-from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.corpus.sources import Fetcher, Sources
+from voxframe.loading import load, load_all, load_export
 
 
 def tables(
     source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
 ) -> dict[str, pd.DataFrame]:
-    """Every table made from a transcript payload.
+    """Every table of a transcript.
 
     Args:
         source: Handle, id, payload, path, or an iterable of these; see the top of this module.
@@ -43,17 +37,14 @@ def tables(
         refresh: Fetch again even what the corpus has.
 
     Returns:
-        DataFrames by table name. Sentences and paragraphs are answers of their own: `load_sentences`,
-        `load_paragraphs`.
+        DataFrames by table name, all of them always. Sentences and paragraphs are answers of their own: of a handle, or
+        an id with a client, they are fetched too; of a payload they have no rows.
 
     Example:
         >>> tables({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480}]})["words"]["text"].to_list()
         ['Hello']
     """
-    found = [_arrow(s, TRANSCRIPT_TABLES, client, corpus, refresh) for s in each(source)]
-    return frames.all_to_pandas(
-        {name: frames.concat_tables([tables[name] for tables in found], name) for name in TRANSCRIPT_TABLES}
-    )
+    return load_all(source, client, corpus, refresh)
 
 
 def load_transcripts(
@@ -76,7 +67,7 @@ def load_transcripts(
         >>> df[["transcript_id", "status", "text"]].to_dict("records")
         [{'transcript_id': 'a', 'status': 'completed', 'text': 'Hello there.'}]
     """
-    return _load("transcripts", source, client, corpus, refresh)
+    return load("transcripts", source, client, corpus, refresh)
 
 
 def load_words(
@@ -99,7 +90,7 @@ def load_words(
         >>> df[["text", "start_ms", "end_ms"]].to_dict("records")
         [{'text': 'Hello', 'start_ms': 120, 'end_ms': 480}]
     """
-    return _load("words", source, client, corpus, refresh)
+    return load("words", source, client, corpus, refresh)
 
 
 def load_utterances(
@@ -125,7 +116,7 @@ def load_utterances(
         >>> df[["speaker", "text", "start_ms"]].to_dict("records")
         [{'speaker': 'A', 'text': 'Hello.', 'start_ms': 120}]
     """
-    return _load("utterances", source, client, corpus, refresh)
+    return load("utterances", source, client, corpus, refresh)
 
 
 def load_sentences(
@@ -155,7 +146,7 @@ def load_sentences(
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return _load_export("sentences", source, client, corpus, refresh)
+    return load_export("sentences", source, client, corpus, refresh)
 
 
 def load_paragraphs(
@@ -185,7 +176,7 @@ def load_paragraphs(
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return _load_export("paragraphs", source, client, corpus, refresh)
+    return load_export("paragraphs", source, client, corpus, refresh)
 
 
 def load_entities(
@@ -209,7 +200,7 @@ def load_entities(
         >>> df[["entity_type", "text"]].to_dict("records")
         [{'entity_type': 'location', 'text': 'Canada'}]
     """
-    return _load("entities", source, client, corpus, refresh)
+    return load("entities", source, client, corpus, refresh)
 
 
 def load_chapters(
@@ -233,7 +224,7 @@ def load_chapters(
         >>> df["headline"].to_list()
         ['Smoke moves south']
     """
-    return _load("chapters", source, client, corpus, refresh)
+    return load("chapters", source, client, corpus, refresh)
 
 
 def load_highlights(
@@ -258,7 +249,7 @@ def load_highlights(
         >>> df[["text", "count"]].to_dict("records")
         [{'text': 'air quality', 'count': 2}]
     """
-    return _load("highlights", source, client, corpus, refresh)
+    return load("highlights", source, client, corpus, refresh)
 
 
 def load_highlight_times(
@@ -282,7 +273,7 @@ def load_highlight_times(
         >>> df[["highlight_idx", "start_ms"]].to_dict("records")
         [{'highlight_idx': 0, 'start_ms': 10}]
     """
-    return _load("highlight_times", source, client, corpus, refresh)
+    return load("highlight_times", source, client, corpus, refresh)
 
 
 def load_content_safety(
@@ -307,7 +298,7 @@ def load_content_safety(
         >>> df[["label", "confidence"]].to_dict("records")
         [{'label': 'disasters', 'confidence': 0.9}]
     """
-    return _load("content_safety", source, client, corpus, refresh)
+    return load("content_safety", source, client, corpus, refresh)
 
 
 def load_content_safety_summary(
@@ -329,7 +320,7 @@ def load_content_safety_summary(
         >>> df[["label", "confidence"]].to_dict("records")
         [{'label': 'disasters', 'confidence': 0.9}]
     """
-    return _load("content_safety_summary", source, client, corpus, refresh)
+    return load("content_safety_summary", source, client, corpus, refresh)
 
 
 def load_topics(
@@ -354,7 +345,7 @@ def load_topics(
         >>> df[["level_1", "level_2"]].to_dict("records")
         [{'level_1': 'Science', 'level_2': 'Weather'}]
     """
-    return _load("topics", source, client, corpus, refresh)
+    return load("topics", source, client, corpus, refresh)
 
 
 def load_topics_summary(
@@ -376,7 +367,7 @@ def load_topics_summary(
         >>> df[["label", "relevance"]].to_dict("records")
         [{'label': 'Science>Weather', 'relevance': 0.7}]
     """
-    return _load("topics_summary", source, client, corpus, refresh)
+    return load("topics_summary", source, client, corpus, refresh)
 
 
 def load_sentiments(
@@ -401,47 +392,4 @@ def load_sentiments(
         >>> df["sentiment"].to_list()
         ['POSITIVE']
     """
-    return _load("sentiments", source, client, corpus, refresh)
-
-
-def _load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
-    found = [_arrow(s, (name,), client, corpus, refresh)[name] for s in each(source)]
-    return frames.to_pandas(found[0] if len(found) == 1 else frames.concat_tables(found, name), name)
-
-
-def _arrow(
-    source: Source, names: tuple[str, ...], client: Fetcher | None, corpus: Corpus | None, refresh: bool
-) -> dict[str, pa.Table]:
-    found = resolve(source, client)
-    if isinstance(found, bytes):
-        return frames.transcript_tables(found, only=names)
-    return cached_tables(Corpus() if corpus is None else corpus, found, names, refresh=refresh)
-
-
-def _load_export(
-    view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
-) -> pd.DataFrame:
-    tables = []
-    for one in each(source):
-        found = resolve(one, client)
-        if isinstance(found, bytes):
-            table = frames.sentence_table(found) if view == "sentences" else frames.paragraph_table(found)
-            if table.num_rows == 0:
-                _require_export(found, view)
-            tables.append(table)
-        else:
-            tables.append(cached_export(Corpus() if corpus is None else corpus, found, view, refresh=refresh))
-    return frames.to_pandas(frames.concat_tables(tables, view), view)
-
-
-def _require_export(raw: bytes, view: View) -> None:
-    """Refuse a payload of something else, which reads as an export with no rows."""
-    try:
-        payload = orjson.loads(raw)
-    except orjson.JSONDecodeError:  # the tolerant reader has read it, and found no rows
-        return
-    if isinstance(payload, dict) and view not in payload:
-        raise PayloadError(
-            f"this payload holds no {view}: they are an answer of their own. Pass what client.fetch(id, {view!r}) "
-            "gives, or a transcript handle, or its id with client=..."
-        )
+    return load("sentiments", source, client, corpus, refresh)

@@ -26,8 +26,10 @@ def test_an_id_is_fetched_once(peer, client, corpus) -> None:
     for load in _TABLES:
         load("t1", client=client, corpus=again)
     pd.testing.assert_frame_equal(voxframe.load_words("t1", client=client, corpus=again), words)
-    voxframe.tables("t1", client=client, corpus=again)
     assert peer.asked == ["GET /v2/transcript/t1"]
+    for _ in range(2):
+        assert voxframe.tables("t1", client=client, corpus=again)["sentences"]["text"].to_list()
+    assert peer.asked[1:] == ["GET /v2/transcript/t1/sentences", "GET /v2/transcript/t1/paragraphs"]
 
 
 def test_what_is_kept_needs_no_client(peer, client, corpus) -> None:
