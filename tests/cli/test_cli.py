@@ -71,6 +71,8 @@ def test_every_command_explains_itself(command: str) -> None:
         (["demo", "--out", "text.wav"], "--out takes a directory, and 'text.wav' is a file"),
         (["demo", "nowhere.wav"], "there is no file 'nowhere.wav'; check its path"),
         (["demo", "."], "'.' is a directory"),
+        (["demo", "https://a.example/x.mp3"], "`voxframe transcribe https://a.example/x.mp3`"),
+        (["demo", "pipe"], "'pipe' is no file but a pipe or a device"),
         (["demo", "text.wav"], "'text.wav' cannot be transcribed"),
         (["demo", "empty.mp3"], "'empty.mp3' is empty"),
         (["demo", "short.wav"], "too short"),
@@ -92,6 +94,7 @@ def test_what_cannot_be_done_is_one_line_and_exit_2(tmp_path: Path, arguments: l
         short.setsampwidth(2)
         short.setframerate(16_000)
         short.writeframes(b"\0\0" * 1600)
+    os.mkfifo(tmp_path / "pipe")
     before = sorted(tmp_path.rglob("*"))
     command = [sys.executable, "-m", "voxframe", *arguments]
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}
@@ -182,12 +185,12 @@ def test_demo_from_nothing_to_tables_and_a_picture(tmp_path: Path) -> None:
     corpus = voxframe.Corpus(tmp_path / "voxframe-demo")
     (transcript_id,) = corpus.ids()
     tables = corpus.tables(transcript_id)
-    for name in ("words", "utterances", "sentences", "paragraphs"):
+    for name in ("words", "utterances", "sentences", "paragraphs", "highlights", "sentiments", "entities", "chapters"):
         assert f"{name} " in first.stdout
         assert len(tables[name]) > 0
         assert len(pd.read_parquet(tmp_path / f"voxframe-demo/tables/{name}")) == len(tables[name])
     assert tables["words"]["speaker"].nunique() == 2
-    assert (tmp_path / "voxframe-demo/timeline.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "voxframe-demo/interview.timeline.png").read_bytes()[:4] == b"\x89PNG"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "voxframe-demo"]
     second = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
     assert "it was transcribed before" in second.stdout

@@ -149,7 +149,7 @@ def test_text_can_be_left_plain(tmp_path):
 
 
 def test_spelling_and_profanity_reach_text_words_and_utterances(tmp_path):
-    """A word respelled to a swear word that is then masked, wherever it stands."""
+    """A word respelled, as it was spelled in the request, to a swear word that is then masked, wherever it stands."""
     path = cut("interview", tmp_path / "a.flac", 8)
     result = run_job(
         path,
@@ -159,9 +159,9 @@ def test_spelling_and_profanity_reach_text_words_and_utterances(tmp_path):
             "speaker_labels": True,
         },
     )
-    assert result["words"][0]["text"].rstrip(".") == "D***"
-    assert result["text"].startswith("D***")
-    assert result["utterances"][0]["text"].startswith("D***")
+    assert result["words"][0]["text"].rstrip(".") == "d***"
+    assert result["text"].startswith("d***")
+    assert result["utterances"][0]["text"].startswith("d***")
     assert result["words"][0]["start"] < 700
     assert result["words"][0]["end"] > 1000
 

@@ -26,6 +26,8 @@ def check_audio(path: Path) -> None:
         raise AudioError(f"{str(path)!r} is a directory; name one recording in it")
     if not path.exists():
         raise AudioNotFoundError(f"there is no file {str(path)!r}; check its path")
+    if not path.is_file():
+        raise AudioError(f"{str(path)!r} is no file but a pipe or a device; save the recording to a file first")
     if path.stat().st_size == 0:
         raise AudioError(f"{str(path)!r} is empty")
     if find_spec("av") is None:

@@ -18,4 +18,9 @@ def clear_errors(path: Path) -> Iterator[None]:
     except VoxframeError:  # some of these are OSError too: no connection, no audio file
         raise
     except (OSError, sqlite3.Error) as e:
+        if isinstance(e, sqlite3.DatabaseError) and not isinstance(e, sqlite3.OperationalError):
+            raise CorpusError(
+                f"the ledger of the corpus {path} is damaged ({e}). Move {path / 'ledger.sqlite'} away to go on "
+                "without it: transcripts stay, but what was sent before is not known any more"
+            ) from None
         raise CorpusError(f"cannot write to the corpus {path}: {getattr(e, 'strerror', None) or e}") from None

@@ -87,7 +87,10 @@ class Store:
         except FileNotFoundError:
             return None
         except zstandard.ZstdError as e:
-            raise CorpusError(f"{path} is damaged ({e}); fetch the transcript again with refresh=True") from None
+            raise CorpusError(
+                f"{path} is damaged ({e}); fetch the transcript again with refresh=True, "
+                "or send the recording again with `voxframe transcribe --resend`"
+            ) from None
 
     def content(self, transcript_id: str, view: View) -> str | None:
         """Content hash of the raw payload, or None where there is none."""

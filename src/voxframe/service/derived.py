@@ -45,7 +45,7 @@ class DerivedViews(Endpoints):
             ServiceError: The service, or the way to it, failed.
         """
         suffix = Path(path).suffix.lower().removeprefix(".") if path is not None else ""
-        kind = format or (suffix if suffix in opt.SUBTITLE_FORMATS else "srt")
+        kind = format if format is not None else suffix if suffix in opt.SUBTITLE_FORMATS else "srt"
         if kind not in opt.SUBTITLE_FORMATS:
             raise OptionError(f"the subtitle format is {format!r}; give 'srt' or 'vtt'")
         chars = chars_per_caption
