@@ -245,3 +245,17 @@ def test_a_damaged_ledger_is_told_with_the_way_on(corpus: voxframe.Corpus) -> No
     with pytest.raises(CorpusError, match=r"is damaged .* Move .*ledger\.sqlite away"):
         corpus.known("https://a.example/x.mp3")
     assert len(corpus.table("words")) == 2
+
+
+def test_a_directory_may_have_any_name_and_stays_where_it_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative name that looks like an address is a directory, the same one after the working directory changed."""
+    monkeypatch.chdir(tmp_path)
+    corpus = voxframe.Corpus("file:x")
+    corpus.put("t1", _raw())
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert corpus.ids() == ["t1"]
+    assert len(corpus.tables("t1")["words"]) == len(voxframe.Corpus(tmp_path / "file:x").table("words")) > 0
+    assert not list((tmp_path / "elsewhere").iterdir())

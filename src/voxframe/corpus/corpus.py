@@ -46,7 +46,9 @@ class Corpus(Batches, Reads, Searches, Exports):
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        super().__init__(settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser())
+        chosen = settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser()
+        # Absolute: the same after a change of directory, and Arrow and SQLite take "a:b" for an address.
+        super().__init__(chosen.absolute())
         self._store = Store(self.path)
 
     def __repr__(self) -> str:

@@ -24,7 +24,8 @@ class Database:
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
         self._lock = threading.Lock()
-        self.connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        # Absolute: what begins with "file:" is an address to SQLite.
+        self.connection = sqlite3.connect(path.absolute(), timeout=30, isolation_level=None, check_same_thread=False)
         self.connection.row_factory = sqlite3.Row
         # temp_store: what VACUUM copies must not pass through a file elsewhere.
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
