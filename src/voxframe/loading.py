@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import orjson
 import pandas as pd
@@ -31,7 +31,7 @@ _OWN = frozenset({"status", "words", "text", "utterances", "audio_url"})
 def load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
     """One table made from transcripts."""
     found = [_transcript(resolve(s, client), (name,), corpus, refresh)[name] for s in each(source)]
-    return frames.to_pandas(found[0] if len(found) == 1 else frames.concat_tables(found, name), name)
+    return frames.to_pandas(_one(found, name), name)
 
 
 def load_export(
@@ -46,20 +46,23 @@ def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, ref
     """All tables of transcripts, and of their exports where those can be had."""
     found = [_everything(resolve(s, client), corpus, refresh) for s in each(source)]
     names = (*TRANSCRIPT_TABLES, *EXPORTS)
-    return frames.all_to_pandas(
-        {name: frames.concat_tables([tables[name] for tables in found], name) for name in names}
-    )
+    return frames.all_to_pandas({name: _one([tables[name] for tables in found], name) for name in names})
+
+
+def _one(found: Sequence[pa.Table], name: str) -> pa.Table:
+    return found[0] if len(found) == 1 else frames.concat_tables(found, name)
 
 
 def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> dict[str, pa.Table]:
-    nothing = {name: TABLES[name].arrow.empty_table() for name in (*TRANSCRIPT_TABLES, *EXPORTS)}
+    tables: dict[str, pa.Table] = {name: TABLES[name].arrow.empty_table() for name in EXPORTS}
     if isinstance(found, bytes):
-        kind = _other(found)
-        if kind in EXPORTS:
-            return nothing | {kind: _export(found, "sentences" if kind == "sentences" else "paragraphs", corpus, False)}
-        return nothing | _transcript(found, TRANSCRIPT_TABLES, corpus, refresh)
+        tables |= frames.transcript_tables(found)
+        kind = _other(found, tables)
+        if kind == "sentences" or kind == "paragraphs":
+            return tables | {kind: _export(found, kind, corpus, False)}
+        return tables | _checked(tables, kind)
     corpus = Corpus() if corpus is None else corpus
-    tables = nothing | _transcript(found, TRANSCRIPT_TABLES, corpus, refresh)
+    tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
     for view in EXPORTS:
         if found.client is not None or corpus.has_export(found.transcript_id, view):
             tables[view] = cached_export(corpus, found, view, refresh=refresh)
@@ -72,7 +75,11 @@ def _transcript(
     if not isinstance(found, bytes):
         return cached_tables(Corpus() if corpus is None else corpus, found, names, refresh=refresh)
     tables = frames.transcript_tables(found, only=names)
-    if all(_says_nothing(name, table) for name, table in tables.items()) and (kind := _other(found)):
+    return _checked(tables, _other(found, tables))
+
+
+def _checked(tables: dict[str, pa.Table], kind: str | None) -> dict[str, pa.Table]:
+    if kind is not None:
         raise PayloadError(f"this payload is no transcript but {_OTHERS[kind]}")
     return tables
 
@@ -93,8 +100,10 @@ def _export(found: bytes | Remote, view: View, corpus: Corpus | None, refresh: b
     return table
 
 
-def _other(raw: bytes) -> str | None:
-    """Key of what a payload is where it is no transcript; None for a transcript, or what nobody can tell."""
+def _other(raw: bytes, tables: Mapping[str, pa.Table]) -> str | None:
+    """Key of what a payload is where its tables say nothing; None for a transcript, or what nobody can tell."""
+    if not all(_says_nothing(name, table) for name, table in tables.items()):
+        return None
     keys = _keys(raw, {})
     return None if _OWN & keys.keys() else next((key for key in _OTHERS if key in keys), None)
 
