@@ -54,15 +54,16 @@ def _one(found: Sequence[pa.Table], name: str) -> pa.Table:
 
 
 def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> dict[str, pa.Table]:
-    tables: dict[str, pa.Table] = {name: TABLES[name].arrow.empty_table() for name in EXPORTS}
+    nothing: dict[str, pa.Table] = {name: TABLES[name].arrow.empty_table() for name in (*TRANSCRIPT_TABLES, *EXPORTS)}
     if isinstance(found, bytes):
-        tables |= frames.transcript_tables(found)
+        tables = frames.transcript_tables(found)
         kind = _other(found, tables)
-        if kind == "sentences" or kind == "paragraphs":
-            return tables | {kind: _export(found, kind, corpus, False)}
-        return tables | _checked(tables, kind)
+        for view in EXPORTS:
+            if kind == view:
+                return nothing | {view: _export(found, view, corpus, False)}
+        return nothing | _checked(tables, kind)
     corpus = Corpus() if corpus is None else corpus
-    tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
+    tables = nothing | cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
     for view in EXPORTS:
         if found.client is not None or corpus.has_export(found.transcript_id, view):
             tables[view] = cached_export(corpus, found, view, refresh=refresh)
