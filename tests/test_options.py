@@ -70,6 +70,7 @@ def test_none_means_the_services_default():
         ({"webhook_url": "https://[x"}, "webhook_url must be an http or https address"),
         ({"custom_spelling": [{"from": ["a"]}]}, 'must be {"from": ["heard"], "to": "written"}'),
         ({"custom_spelling": [{"from": [], "to": "A"}]}, 'needs at least one spelling in "from"'),
+        ({"custom_spelling": [{"from": ["a"], "to": "A", "too": 1}]}, "hold from and to alone, not 'too'"),
         ({"summary_type": "bullet"}, "(did you mean 'bullets'?)"),
         ({"webhook_auth_header_name": "x-secret"}, "give webhook_auth_header_value too, or neither"),
         ({"audio_start_from": 1000, "audio_end_at": 1100}, "leave 100 ms; audio shorter than 160 ms fails"),

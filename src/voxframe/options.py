@@ -213,7 +213,7 @@ def _listed(item: Callable[[object], Any], what: str) -> Callable[[object], list
 
 
 def _spelling(value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping) or set(value) != {"from", "to"}:
+    if not isinstance(value, Mapping) or not {"from", "to"} <= set(value):
         raise _WrongError('must be {"from": ["heard"], "to": "written"}')
     heard = [value["from"]] if isinstance(value["from"], str) else value["from"]
     heard = _listed(_text, "spellings")(heard)
@@ -322,6 +322,7 @@ def _examine(options: Mapping[str, object], *, strict: bool) -> tuple[dict[str, 
                 near = _nearest(name, tuple(FIELDS))
                 wrongs.append(f"there is no option {name!r}{near}; `sorted(voxframe.options.FIELDS)` lists them all")
         elif value is not None:
+            wrongs += _more(name, value) if strict else []
             try:
                 body[name] = field.convert(value)
             except _WrongError as wrong:
@@ -329,6 +330,14 @@ def _examine(options: Mapping[str, object], *, strict: bool) -> tuple[dict[str, 
                 wrongs.append(f"{name} {wrong}{given}")
     wrongs += _together(body, options)
     return body, wrongs
+
+
+def _more(name: str, value: object) -> list[str]:
+    """What an entry of `custom_spelling` holds besides: a client's mistake, of which a service takes no notice."""
+    entries = value if name == "custom_spelling" and isinstance(value, Sequence) else ()
+    known = {"from", "to"}
+    more = [key for entry in entries if isinstance(entry, Mapping) for key in entry if key not in known]
+    return [f"custom_spelling entries hold from and to alone, not {key!r}" for key in more]
 
 
 def _together(body: Mapping[str, Any], options: Mapping[str, object]) -> list[str]:

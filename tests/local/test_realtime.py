@@ -77,7 +77,7 @@ def limited(tmp_path: Path) -> Iterator[Callable[..., str]]:
 def test_the_messages_come_in_the_interfaces_order(service: Any) -> None:
     """A session begins, is terminated, says how much audio came, and ends; then the connection closes."""
     with open_stream(service.url, enable_extra_session_information="True") as stream:
-        stream.send(json.dumps({"end_utterance_silence_threshold": 300}))
+        stream.send(json.dumps({"end_utterance_silence_threshold": 300.0}))  # a whole number in any spelling
         stream.send(SECOND)
         stream.send(json.dumps({"audio_data": base64.b64encode(SECOND[:16_000]).decode()}))
         stream.send(json.dumps({"terminate_session": True}))

@@ -61,7 +61,10 @@ def test_request_is_echoed_but_for_its_secret(service):
 
 def test_unknown_fields_and_nulls_are_ignored(service):
     """A newer client may send fields this service has not heard of."""
-    created = service.create("http://192.0.2.1/a.mp3", from_the_future=[1], speakers_expected=None, word_boost=[])
+    spelling = {"from": ["a"], "to": "b"}
+    more = {"from_the_future": [1], "custom_spelling": [{**spelling, "from_the_future": 1}]}
+    created = service.create("http://192.0.2.1/a.mp3", speakers_expected=None, word_boost=[], **more)
+    assert created["custom_spelling"] == [spelling]
     assert created["status"] == "queued"
     assert "from_the_future" not in created
 

@@ -315,6 +315,8 @@ class _Session:
             if message.get("force_end_utterance") is True:
                 return live.pack(live.END_UTTERANCE)
             silence = message.get("end_utterance_silence_threshold")
+            if isinstance(silence, float) and silence.is_integer():
+                silence = int(silence)
             if isinstance(silence, int) and not isinstance(silence, bool) and low <= silence <= high:
                 return live.pack(live.SILENCE, str(silence).encode())
         raise _RefusedError(

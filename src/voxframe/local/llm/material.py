@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from voxframe.local import sentences as boundaries
 
 _SPEAKER = re.compile(r"\s*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?((?:Speaker )?[^\W\d_][\w .'-]{0,39}):\s+(?=\S)")
+#: Between two turns of a conversation that is written in one line.
+_TURN = re.compile(r"(?<=[.?!])\s+(?=(?:Speaker )?[^\W\d_a-z]\w{0,19}(?: [^\W\d_a-z]\w{0,19})?:\s)")
 _PIECE = 20  # sentences
 _LONGEST = 60  # words of a sentence, after which one without marks is cut
 
@@ -49,14 +51,15 @@ def from_transcript(transcript: dict[str, Any]) -> Source:
 
 
 def from_text(text: str) -> Source:
-    r"""The sentences of a text. A line that begins with a name and a colon says who speaks, until another one does.
+    r"""The sentences of a text. In a line that begins with a name and a colon, and after it, names say who speaks.
 
     Example:
         >>> [tuple(line) for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
         [('Hello.', 'Ann'), ('Who is there?', 'Ann'), ('It is me.', 'Bob')]
     """
     lines, speaker = [], None
-    for row in text.splitlines():
+    rows = (part for row in text.splitlines() for part in (_TURN.split(row) if _SPEAKER.match(row) else [row]))
+    for row in rows:
         if match := _SPEAKER.match(row):
             speaker, row = match[1], row[match.end() :]
         elif not row.strip():

@@ -19,7 +19,6 @@ UNIT: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _SPELLING: Schema = {
     "type": "object",
     "required": ["from", "to"],
-    "additionalProperties": False,
     "properties": {"from": {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}, "to": TEXT},
 }
 #: What the Python types do not say.
