@@ -95,7 +95,7 @@ def test_describe_shows_grain_key_and_columns() -> None:
     assert line.split(maxsplit=4) == ["start_ms", "Int64", "ms", "words[].start", "Where the word begins."]
     for table in TABLES.values():
         lines = repr(voxframe.describe(table.name)).splitlines()
-        assert [line.split()[0] for line in lines[7:]] == list(table.names)
+        assert [line.split()[0] for line in lines[-len(table.names) :]] == list(table.names)
         assert all(line == line.rstrip() for line in lines)
 
 

@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 
 from voxframe.errors import OptionError
-from voxframe.schema import SCHEMA_VERSION, TABLES, Table
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, SPEAKER_NAME, TABLES, Table
 
 PAGE = Path("data", "dictionary.md")
 
@@ -93,7 +93,10 @@ _CONVENTIONS = (
 
 
 def _notes(table: Table) -> tuple[tuple[str, str], ...]:
-    return (("one row per", table.grain), ("key", ", ".join(table.key)), ("from", table.source))
+    notes = (("one row per", table.grain), ("key", ", ".join(table.key)), ("from", table.source))
+    if CORPUS_TABLES.get(table.name, table) == table:
+        return notes
+    return (*notes, ("in a corpus", f"speaker is followed by {SPEAKER_NAME.name}. {SPEAKER_NAME.description}"))
 
 
 def _columns(table: Table) -> Iterable[tuple[str, ...]]:

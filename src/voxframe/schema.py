@@ -10,13 +10,13 @@ numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 
 #: Raised when a table changes shape; cached Parquet written under another version is rebuilt from the raw payload.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 STRING = pa.string()
 INT = pa.int64()
@@ -478,6 +478,13 @@ WORD_MATCHES = Table(
     ),
 )
 
+#: What tables of a corpus have behind `speaker`, which stays as the service gave it.
+SPEAKER_NAME = Column(
+    "speaker_name",
+    STRING,
+    "Name that Corpus.name_speakers gave to the speaker or the turn; the label where it gave none.",
+)
+
 CONCORDANCE = Table(
     "concordance",
     "occurrence of a query in a corpus, with the words around it",
@@ -490,6 +497,7 @@ CONCORDANCE = Table(
         Column("match", STRING, "The words that were found, as they were written."),
         Column("right", STRING, "Words after it, of the same channel."),
         Column("speaker", STRING, "Speaker label of its first word."),
+        SPEAKER_NAME,
         Column("channel", STRING, "Audio channel."),
         Column("start_ms", INT, "Where its first word begins.", "ms"),
         Column("end_ms", INT, "Where its last word ends.", "ms"),
@@ -602,6 +610,17 @@ TABLES: dict[str, Table] = {
         JOBS,
     )
 }
+
+
+def _named(table: Table) -> Table:
+    if "speaker" not in table.names or SPEAKER_NAME in table.columns:
+        return table
+    place = table.names.index("speaker") + 1
+    return replace(table, columns=(*table.columns[:place], SPEAKER_NAME, *table.columns[place:]))
+
+
+#: Every table as a corpus keeps and shows it: those with `speaker` have `speaker_name`, too.
+CORPUS_TABLES: dict[str, Table] = {name: _named(table) for name, table in TABLES.items()}
 
 #: Tables made from a transcript payload alone, in reading order.
 TRANSCRIPT_TABLES: tuple[str, ...] = tuple(t.name for t in TABLES.values() if t.source == "GET /v2/transcript/{id}")

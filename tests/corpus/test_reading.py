@@ -13,7 +13,7 @@ from tests.corpus.conftest import export, payload
 
 import voxframe
 from voxframe.errors import CorpusError, CorpusWarning
-from voxframe.schema import SCHEMA_VERSION, TABLES
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ def test_what_cannot_be_read_is_named(filled: voxframe.Corpus, asked: dict, said
 
 
 def test_a_data_set_reads_nothing_until_asked(filled: voxframe.Corpus) -> None:
-    """`scan` gives a data set of pyarrow with the dictionary's schema, of all transcripts or some, also of none."""
+    """`scan` gives a data set of pyarrow with the schema of a corpus, of all transcripts or some, also of none."""
     data = filled.scan("words")
-    assert data.schema.equals(TABLES["words"].arrow)
+    assert data.schema.equals(CORPUS_TABLES["words"].arrow)
     assert data.count_rows() == 9
     assert filled.scan("words", "b").count_rows(filter=pc.field("speaker") == "B") == 1
     assert filled.scan("topics").count_rows() == 0
-    assert filled.scan("words", []).to_table().schema.equals(TABLES["words"].arrow)
+    assert filled.scan("words", []).to_table().schema.equals(CORPUS_TABLES["words"].arrow)
 
 
 def test_polars_reads_it(filled: voxframe.Corpus) -> None:

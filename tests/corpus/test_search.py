@@ -212,5 +212,5 @@ def test_what_cannot_be_searched_for(recordings: voxframe.Corpus, arguments: dic
 
 def test_counts_by_what_is_not_there(recordings: voxframe.Corpus) -> None:
     """The message names the columns there are."""
-    with pytest.raises(OptionError, match="by transcript_id, speaker, channel, not 'customer'"):
+    with pytest.raises(OptionError, match="by transcript_id, speaker, speaker_name, channel, not 'customer'"):
         recordings.counts("the", by="customer")

@@ -11,13 +11,13 @@ import zstandard
 
 from voxframe.corpus.store import Store, decompress, stored_tables, write_atomic
 from voxframe.errors import CorpusError
-from voxframe.schema import TABLES
+from voxframe.schema import CORPUS_TABLES
 
 _RAW = b'{"id": "t1", "text": "caf\xc3\xa9"}'
 
 
 def _table(name: str, **columns: list) -> pa.Table:
-    schema = TABLES[name].arrow
+    schema = CORPUS_TABLES[name].arrow
     rows = len(next(iter(columns.values())))
     arrays = [pa.array(columns.get(field.name, [None] * rows), field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -39,7 +39,7 @@ def _tables(words: pa.Table, transcript_id: str = "t1") -> dict[str, pa.Table]:
     return {
         "transcripts": _table("transcripts", transcript_id=[transcript_id], status=["completed"]),
         "words": words,
-        "chapters": TABLES["chapters"].arrow.empty_table(),
+        "chapters": CORPUS_TABLES["chapters"].arrow.empty_table(),
     }
 
 
@@ -89,7 +89,7 @@ def test_a_table_with_no_rows_is_told_from_one_that_is_missing(tmp_path: Path) -
     content = store.put_raw("t1", "transcript", _RAW)
     store.put_tables("t1", _tables(_words(3)), content)
     assert not (tmp_path / "tables/chapters/t1.parquet").exists()
-    assert store.table("t1", "chapters", content, "transcripts").equals(TABLES["chapters"].arrow.empty_table())
+    assert store.table("t1", "chapters", content, "transcripts").equals(CORPUS_TABLES["chapters"].arrow.empty_table())
     (tmp_path / "tables/words/t1.parquet").unlink()
     assert store.table("t1", "words", content, "transcripts") is None
 
@@ -173,7 +173,7 @@ def test_every_table_can_be_globbed_from_the_first_put_on(tmp_path: Path) -> Non
     store.put_raw("t1", "transcript", _RAW)
     for name in stored_tables():
         (path,) = (tmp_path / "tables" / name).glob("*.parquet")
-        assert pq.read_schema(path).equals(TABLES[name].arrow)
+        assert pq.read_schema(path).equals(CORPUS_TABLES[name].arrow)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
 
 
 def voices(df: pd.DataFrame) -> pd.Series[str]:
-    """Who speaks in each row: the speaker label, else "channel" and its name, else null."""
+    """Who speaks in each row: the speaker's name, else the label, else "channel" and its name, else null."""
     nobody = pd.Series(pd.NA, index=df.index, dtype="string")
     speaker = df["speaker"].astype("string") if "speaker" in df.columns else nobody
     channel = df["channel"].astype("string") if "channel" in df.columns else nobody
-    return speaker.fillna("channel " + channel)
+    name = df["speaker_name"].astype("string") if "speaker_name" in df.columns else nobody
+    return name.fillna(speaker).fillna("channel " + channel)

@@ -12,9 +12,11 @@ from voxframe import frames, settings
 from voxframe.corpus.batches import Batches
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.exports import Exports
+from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.reading import Part
 from voxframe.corpus.reads import Reads
 from voxframe.corpus.searches import Searches
+from voxframe.corpus.speaker_names import SpeakerNames, with_names
 from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
 from voxframe.errors import CorpusError
 from voxframe.schema import TRANSCRIPT_TABLES
@@ -22,7 +24,7 @@ from voxframe.schema import TRANSCRIPT_TABLES
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Reads, Searches, Exports):
+class Corpus(Batches, Reads, Searches, SpeakerNames, Exports):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
@@ -50,6 +52,7 @@ class Corpus(Batches, Reads, Searches, Exports):
         # Absolute: the same after a change of directory, and Arrow and SQLite take "a:b" for an address.
         super().__init__(chosen.absolute())
         self._store = Store(self.path)
+        self._names = NameFiles(self.path)
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r})"
@@ -87,8 +90,9 @@ class Corpus(Batches, Reads, Searches, Exports):
         return tables
 
     def remove(self, transcript_id: str) -> None:
-        """Delete the payloads and tables of a transcript. `forget` also deletes it at the service and in the ledger."""
+        """Delete the files of a transcript. `forget` also deletes it at the service and in the ledger."""
         with clear_errors(self.path):
+            self._names.keep(transcript_id, [])
             self._store.remove(transcript_id)
 
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
@@ -186,19 +190,28 @@ class Corpus(Batches, Reads, Searches, Exports):
         The hash is that of these very bytes: another process may have replaced the file meanwhile.
         """
         content = content_hash(raw)
+        names, mark = self._names.of(transcript_id)
+        given = {transcript_id: names} if names else {}
         if view == "transcript":
-            return frames.transcript_tables(raw, transcript_id=transcript_id), content
+            tables = frames.transcript_tables(raw, transcript_id=transcript_id)
+            turns = tables["utterances"]
+            return {name: with_names(table, given, turns) for name, table in tables.items()}, _with(content, mark)
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
-        transcript = self._store.content(transcript_id, "transcript")
+        transcript = self.content(transcript_id, "transcript")
         words = None if transcript is None else self.arrow("words", transcript_id)
-        return {view: make(raw, words, transcript_id)}, _both(content, transcript)
+        turns = self.arrow("utterances", transcript_id) if names.turns and transcript is not None else None
+        table = with_names(make(raw, words, transcript_id), given, turns)
+        return {view: table}, _with(content, mark, transcript)
 
     def content(self, transcript_id: str, view: View) -> str | None:
         """Hash of all that the tables of an answer are made from, as it is on the disk."""
         content = self._store.content(transcript_id, view)
-        if content is None or view == "transcript":
-            return content
-        return _both(content, self._store.content(transcript_id, "transcript"))
+        if content is None:
+            return None
+        mark = self._names.of(transcript_id)[1]
+        if view == "transcript":
+            return _with(content, mark)
+        return _with(content, mark, self.content(transcript_id, "transcript"))
 
     def _check_view(self, view: View) -> None:
         if view != "transcript" and view not in EXPORTS:
@@ -213,9 +226,9 @@ class Corpus(Batches, Reads, Searches, Exports):
         )
 
 
-def _both(export: str, transcript: str | None) -> str:
-    """Hash of an export's table: its word positions come from the transcript."""
-    return f"{export} {transcript or ''}"
+def _with(content: str, names: str, transcript: str | None = None) -> str:
+    """Hash of all that tables are made from: the payload, names of speakers, and of an export the transcript."""
+    return " ".join(filter(None, (content, names, transcript)))
 
 
 def _view_of(name: str) -> View:

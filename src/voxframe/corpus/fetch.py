@@ -35,7 +35,7 @@ def cached_tables(
         ServiceError: The service did not give it.
     """
     if not refresh and remote.transcript_id in corpus:
-        return {name: corpus.arrow(name, remote.transcript_id) for name in names}
+        return {name: _of_dictionary(corpus.arrow(name, remote.transcript_id), name) for name in names}
     # A handle that has seen the end holds the answer; asking once more would bring the same.
     handle = None if refresh else remote.handle
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
@@ -49,7 +49,7 @@ def cached_tables(
             "is completed; wait for it with client.wait(id) and load again",
             stacklevel=_outside(),
         )
-    return {name: tables[name] for name in names}
+    return {name: _of_dictionary(tables[name], name) for name in names}
 
 
 def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False) -> pa.Table:
@@ -74,8 +74,13 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
     if transcripts["status"][0].as_py() != "completed":
         return TABLES[view].arrow.empty_table()
     if not refresh and corpus.has_export(remote.transcript_id, view):
-        return corpus.arrow(view, remote.transcript_id)
-    return corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
+        return _of_dictionary(corpus.arrow(view, remote.transcript_id), view)
+    return _of_dictionary(corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view], view)
+
+
+def _of_dictionary(table: pa.Table, name: str) -> pa.Table:
+    """The table as it would be without a corpus, so that it goes with those of payloads."""
+    return table if len(table.column_names) == len(TABLES[name].names) else table.select(TABLES[name].names)
 
 
 def _outside() -> int:

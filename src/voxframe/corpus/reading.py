@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import TABLES
+from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +28,9 @@ Where: TypeAlias = "pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Se
 #: Where one transcript's rows are: a file, a table in memory where the disk cannot be written, None for no rows.
 Part: TypeAlias = "Path | pa.Table | None"
 
+
+#: The dtype of text in voxframe's tables.
+TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 #: What verifies the checksum of every page it reads: a flipped bit is an error, never a wrong value.
 _FORMAT = ds.ParquetFileFormat(
@@ -42,9 +46,9 @@ def dataset(name: str, parts: Iterable[Part]) -> ds.Dataset:
         parts: Where the rows of each transcript are.
 
     Returns:
-        A data set with the dictionary's schema, from which nothing was read yet.
+        A data set with the schema of a corpus (`voxframe.schema.CORPUS_TABLES`), from which nothing was read yet.
     """
-    schema = TABLES[name].arrow
+    schema = CORPUS_TABLES[name].arrow
     children: list[ds.Dataset] = []
     for _, run in groupby((part for part in parts if part is not None), type):
         files, loose = [], []
@@ -84,8 +88,32 @@ def read(name: str, data: ds.Dataset, columns: Sequence[str] | None, where: Wher
             f"where={where!r} cannot be answered ({str(e).splitlines()[0]}); "
             f"voxframe.describe({name!r}) says what type each column has"
         ) from None
-    frame = frames.to_pandas(table, name)
+    frame = to_frames({name: table})[name] if columns is None else _some_columns(table, name)
     return frame if columns is None else frame[list(columns)]
+
+
+def to_frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
+    """Tables of a corpus by name as DataFrames: the dictionary's columns and dtypes, and `speaker_name`."""
+    found = frames.all_to_pandas(tables)
+    for name, table in tables.items():
+        _add_names(found[name], table)
+    return found
+
+
+def _some_columns(table: pa.Table, name: str) -> pd.DataFrame:
+    own = [column for column in table.column_names if column != SPEAKER_NAME.name]
+    frame = frames.to_pandas(table.select(own), name)
+    _add_names(frame, table)
+    return frame
+
+
+def _add_names(frame: pd.DataFrame, table: pa.Table) -> None:
+    """Put `speaker_name`, which is in the dictionary only in a corpus, where it stands in the table."""
+    if SPEAKER_NAME.name not in table.column_names or SPEAKER_NAME.name in frame:
+        return
+    place = table.column_names.index(SPEAKER_NAME.name)
+    text = table.select([SPEAKER_NAME.name]).to_pandas(types_mapper={pa.string(): TEXT}.get)
+    frame.insert(place, SPEAKER_NAME.name, text[SPEAKER_NAME.name].array)
 
 
 def expression(name: str, where: Where | None) -> pc.Expression | None:
@@ -121,8 +149,9 @@ def check_column(name: str, column: str) -> None:
     Raises:
         CorpusError: It has not.
     """
-    if column not in TABLES[name].names:
-        raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(TABLES[name].names)}")
+    names = CORPUS_TABLES[name].names
+    if column not in names:
+        raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
 
 
 def lazy_frame(data: ds.Dataset) -> pl.LazyFrame:

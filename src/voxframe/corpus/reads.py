@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from voxframe import frames
 from voxframe.corpus import reading
 from voxframe.corpus.reading import Where
 from voxframe.corpus.store import EXPORTS
@@ -33,7 +32,7 @@ class Reads:
             CorpusError: The transcript is not here.
         """
         names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self._corpus.has_export(transcript_id, view))]
-        return frames.all_to_pandas({name: self._corpus.arrow(name, transcript_id) for name in names})
+        return reading.to_frames({name: self._corpus.arrow(name, transcript_id) for name in names})
 
     def table(
         self,
@@ -54,7 +53,8 @@ class Reads:
                 must all hold, or lists of such lists; or an expression of pyarrow. Times are in milliseconds.
 
         Returns:
-            A DataFrame with the dtypes of the data dictionary, also where there are no rows.
+            A DataFrame with the dtypes of the data dictionary, also where there are no rows; `speaker` is followed by
+            `speaker_name`, which `name_speakers` sets.
 
         Raises:
             CorpusError: A transcript is not here, there is no such table or column, or a condition does not fit.
@@ -81,8 +81,8 @@ class Reads:
             ids: Identifier or identifiers, in the order wanted; None is all that are here.
 
         Returns:
-            A data set with the dictionary's schema; its `to_table(columns=..., filter=...)`, `to_batches()` and
-            `scanner()` read no more than they are asked for.
+            A data set with the dictionary's schema and, behind `speaker`, `speaker_name`; its
+            `to_table(columns=..., filter=...)`, `to_batches()` and `scanner()` read no more than they are asked for.
 
         Raises:
             CorpusError: A transcript is not here, or there is no such table.

@@ -5,8 +5,9 @@ Words are compared without case, accents and punctuation, by the rules of the se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,19 @@ from voxframe.corpus.search_index import View
 from voxframe.corpus.search_match import find
 from voxframe.corpus.search_segment import Ints, Segment
 from voxframe.corpus.search_terms import Term, parse
+from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import OptionError
-from voxframe.schema import CONCORDANCE
+from voxframe.schema import CONCORDANCE, SPEAKER_NAME
 
 _TEXTS = ("left", "match", "right")
 _KEYS = [name for name in CONCORDANCE.names if name not in _TEXTS]
+#: Gives a table of words the column `speaker_name`.
+Namer: TypeAlias = Callable[[pa.Table], pa.Table]
+
+
+def labelled(table: pa.Table) -> pa.Table:
+    """A table in which nobody was given a name."""
+    return with_names(table, {})
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,7 @@ def concordance(
     query: Query,
     *,
     context: int,
+    named: Namer = labelled,
     speaker: str | Iterable[str] | None = None,
     ids: str | Iterable[str] | None = None,
     where: Where | None = None,
@@ -89,7 +99,7 @@ def concordance(
         enough = None if limit is None or where is not None or speaker is not None else max(0, limit - rows)
         keys = _keys(view, ranks, terms, query.within, enough)
         keys = keys.append_column("query", pa.array([query.texts[n]]).take(pa.array(np.zeros(len(keys), int))))
-        found.append(_filter(keys, speaker, rows_wanted).slice(0, enough))
+        found.append(_filter(named(keys), speaker, rows_wanted).slice(0, enough))
         rows += len(found[-1])
     return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
 
@@ -153,15 +163,14 @@ def _keys_of_segment(view: View, n: int, rank: Ints, first: Ints, last: Ints) ->
 
 
 _PLACES = [pa.field(name, pa.int64()) for name in ("rank", "segment", "first", "last")]
-_EMPTY = pa.schema(
-    [*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).type) for name in _KEYS if name != "query")]
-).empty_table()
+_STORED = [name for name in _KEYS if name not in ("query", SPEAKER_NAME.name)]
+_EMPTY = pa.schema([*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).type) for name in _STORED)]).empty_table()
 
 
 def _filter(keys: pa.Table, speaker: str | Iterable[str] | None, where: pc.Expression | None) -> pa.Table:
     if speaker is not None:
-        names = [speaker] if isinstance(speaker, str) else list(speaker)
-        keys = keys.filter(pc.is_in(keys["speaker"], pa.array(names, pa.string())))
+        wanted = pa.array([speaker] if isinstance(speaker, str) else list(speaker), pa.string())
+        keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], wanted), pc.is_in(keys["speaker_name"], wanted)))
     if where is None:
         return keys
     try:

@@ -10,14 +10,19 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from voxframe.corpus.search import Query, wanted_ranks
+from voxframe.corpus.search import Namer, Query, labelled, wanted_ranks
 from voxframe.corpus.search_index import View
 from voxframe.corpus.search_match import find
 from voxframe.corpus.search_segment import Ints, Segment
 from voxframe.errors import OptionError
 
-_OF_WORDS = ("speaker", "channel")
+_OF_WORDS = ("speaker", "speaker_name", "channel")
+#: What tells who speaks.
+_FINEST = ("speaker", "channel", "utterance_idx")
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+_WHO = pa.schema(
+    [(name, pa.string()) for name in ("transcript_id", "speaker", "channel")] + [("utterance_idx", pa.int64())]
+)
 
 
 def counts(
@@ -25,6 +30,7 @@ def counts(
     query: Query,
     *,
     by: str | Sequence[str],
+    named: Namer = labelled,
     speaker: str | Iterable[str] | None = None,
     ids: str | Iterable[str] | None = None,
     about: pd.DataFrame | None = None,
@@ -44,16 +50,21 @@ def counts(
     ranks = wanted_ranks(view, ids)
     if groups == ["transcript_id"] and speaker is None:
         return _by_transcript(view, ranks, query)
-    finest = [name for name in _OF_WORDS if name in groups or (name == "speaker" and speaker is not None)]
+    by_name = speaker is not None or "speaker_name" in groups
+    finest = _FINEST if by_name else [name for name in _FINEST if name in groups]
     cells = pd.concat(
         [_cells(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
         or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
         ignore_index=True,
     )
-    if speaker is not None:
-        cells = cells[cells["speaker"].isin([speaker] if isinstance(speaker, str) else list(speaker))]
     names = view.ids.to_pandas().astype(_TEXT)
     cells = cells.assign(transcript_id=names.take(cells.pop("rank").astype("int64")).array)
+    if by_name:
+        who = pa.Table.from_pandas(cells[["transcript_id", *_FINEST]], schema=_WHO, preserve_index=False)
+        cells["speaker_name"] = named(who)["speaker_name"].to_pandas(types_mapper={pa.string(): _TEXT}.get).array
+    if speaker is not None:
+        wanted = [speaker] if isinstance(speaker, str) else list(speaker)
+        cells = cells[cells["speaker"].isin(wanted) | cells["speaker_name"].isin(wanted)]
     if about is not None:
         cells = cells.merge(about.drop_duplicates("transcript_id"), how="left", on="transcript_id")
     return _sum(cells, groups, query.texts)
@@ -99,7 +110,7 @@ def _cells(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) ->
     cells = pd.DataFrame({"rank": rank[document], "words": np.diff(first_word)})
     for name in finest:
         column: pa.Array = getattr(segment, f"span_{name}")
-        cells[name] = column.to_pandas().astype(_TEXT)
+        cells[name] = column.to_pandas().astype("Int64" if name == "utterance_idx" else _TEXT)
     for n, terms in enumerate(query.terms):
         first, _ = find(segment, terms, query.within)
         cells[n] = np.diff(np.searchsorted(first, first_token))

@@ -11,6 +11,8 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe.corpus.name_files import NameFiles
+from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import Store
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 class Searches(ABC):
     """Search over the words of a corpus; `Corpus` is one of these."""
 
+    _names: NameFiles
     _store: Store
 
     @abstractmethod
@@ -53,7 +56,8 @@ class Searches(ABC):
             context: Words to show on each side.
             within: Words of a query may come in any order, within so many words; a match is a stretch with all of
                 them that holds no shorter one. None finds them next to each other in the order given.
-            speaker: Only matches whose first word this speaker says, or one of these.
+            speaker: Only matches whose first word this speaker says, or one of these: a label, or a name that
+                `name_speakers` gave.
             ids: Only in these transcripts.
             where: Only rows for which this holds, over the columns but for the three texts; as for `table`.
             limit: Only the first so many rows.
@@ -77,7 +81,14 @@ class Searches(ABC):
 
         wanted = Query.check(query, within)
         found = concordance(
-            self._index.view(), wanted, context=context, speaker=speaker, ids=ids, where=where, limit=limit
+            self._index.view(),
+            wanted,
+            named=self._named,
+            context=context,
+            speaker=speaker,
+            ids=ids,
+            where=where,
+            limit=limit,
         )
         return frames.to_pandas(found, "concordance")
 
@@ -95,8 +106,8 @@ class Searches(ABC):
 
         Args:
             query: Word or phrase, or several; see `search`.
-            by: What to group by: "transcript_id", "speaker", "channel", columns of `about`, several, or () for one
-                total. A match belongs to the speaker of its first word.
+            by: What to group by: "transcript_id", "speaker", "speaker_name", "channel", columns of `about`, several,
+                or () for one total. A match belongs to the speaker of its first word.
             within: See `search`.
             speaker: Count only what this speaker says, or one of these.
             ids: Count only in these transcripts.
@@ -122,10 +133,13 @@ class Searches(ABC):
         from voxframe.corpus.search_counts import counts
 
         wanted = Query.check(query, within)
-        return counts(self._index.view(), wanted, by=by, speaker=speaker, ids=ids, about=about)
+        return counts(self._index.view(), wanted, named=self._named, by=by, speaker=speaker, ids=ids, about=about)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_index"}  # a copy opens its own
+
+    def _named(self, table: pa.Table) -> pa.Table:
+        return with_names(table, self._names.all())
 
     @cached_property
     def _index(self) -> Index:

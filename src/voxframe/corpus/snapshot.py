@@ -30,7 +30,7 @@ from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.reading import Where
 from voxframe.corpus.store import EXPORTS, View, parquet_options
 from voxframe.errors import CorpusError
-from voxframe.schema import SCHEMA_VERSION, TABLES, TRANSCRIPT_TABLES
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, TRANSCRIPT_TABLES
 
 if TYPE_CHECKING:
     from voxframe.corpus.corpus import Corpus
@@ -180,7 +180,7 @@ def _write_tables(corpus: Corpus, ids: Sequence[str], folder: Path, *, progress:
             (folder / name).mkdir()
             path = folder / name / "part-0.parquet"
             writers[name] = stack.enter_context(
-                pq.ParquetWriter(path, TABLES[name].arrow, **parquet_options(TABLES[name].arrow))
+                pq.ParquetWriter(path, CORPUS_TABLES[name].arrow, **parquet_options(CORPUS_TABLES[name].arrow))
             )
         for start in range(0, len(ids), _GROUP):
             group = ids[start : start + _GROUP]

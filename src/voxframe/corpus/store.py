@@ -28,7 +28,7 @@ import zstandard
 
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.file_names import file_name, is_plain
-from voxframe.schema import SCHEMA_VERSION, TABLES
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
 
 #: Answers of a service about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
@@ -167,7 +167,7 @@ class Store:
         path = self.table_path(transcript_id, name)
         if not path.exists():
             is_empty = self.state(transcript_id, name, content, leading) == "empty"
-            return TABLES[name].arrow.empty_table() if is_empty else None
+            return CORPUS_TABLES[name].arrow.empty_table() if is_empty else None
         try:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 return file.read(use_threads=False) if _is_fresh(file.schema_arrow.metadata, content) else None
@@ -328,8 +328,8 @@ def _is_fresh(metadata: Mapping[bytes, bytes] | None, content: str) -> bool:
 
 
 def _write_table(path: Path, name: str, table: pa.Table, extra: Mapping[str, str]) -> None:
-    """Write Parquet under the dictionary's schema: small, and the same types whatever the values are."""
-    schema = TABLES[name].arrow
+    """Write Parquet under the schema of a corpus: small, and the same types whatever the values are."""
+    schema = CORPUS_TABLES[name].arrow
     metadata = {**schema.metadata, **{f"voxframe.{key}": value for key, value in extra.items()}}
     table = table.cast(schema).replace_schema_metadata(metadata)
     options = parquet_options(schema)
@@ -350,9 +350,9 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
 
 def _write_schema(path: Path, name: str) -> None:
     with contextlib.suppress(FileNotFoundError, pa.ArrowException):
-        if pq.read_schema(path).equals(TABLES[name].arrow):
+        if pq.read_schema(path).equals(CORPUS_TABLES[name].arrow):
             return
-    _write_table(path, name, TABLES[name].arrow.empty_table(), {})
+    _write_table(path, name, CORPUS_TABLES[name].arrow.empty_table(), {})
 
 
 def _sweep(folder: Path) -> None:

@@ -26,7 +26,8 @@ def mask(
     same transcript the entity stands, the words it was said with, or a part of it that is capitalised or holds a digit,
     they are left out in the same way: in other words, turns, summaries, every text.
 
-    What entity detection did not find is not masked. A text that names somebody in other words stays as it is.
+    Names that were given to speakers become their labels again. What entity detection did not find is not masked. A
+    text that names somebody in other words stays as it is.
 
     Args:
         tables: Tables by name; `entities` must be among them, and `words` should be.
@@ -66,7 +67,12 @@ def mask(
             done[name] = df[~personal] if how == "drop" else _labelled(df, personal)
         else:
             done[name] = _texts(df, patterns, how)
-    return done
+    return {name: _unnamed(df) for name, df in done.items()}
+
+
+def _unnamed(df: pd.DataFrame) -> pd.DataFrame:
+    """Speakers by their labels: the names they were given are personal."""
+    return df.assign(speaker_name=df["speaker"]) if {"speaker", "speaker_name"} <= set(df.columns) else df
 
 
 def _check_detected(transcripts: pd.DataFrame | None) -> None:

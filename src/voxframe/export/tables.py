@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from voxframe.errors import OptionError
 from voxframe.export.files import Folder
-from voxframe.schema import SCHEMA_VERSION, TABLES
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION
 
 #: Formats that hold any table, and the ending of their files.
 TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
@@ -141,7 +141,7 @@ def arrow(df: pd.DataFrame, name: str | None = None, schema: pa.Schema | None = 
     """
     if schema is None:
         table = pa.Table.from_pandas(df, preserve_index=False)
-        known = TABLES[name].arrow if name in TABLES else pa.schema([])
+        known = CORPUS_TABLES[name].arrow if name in CORPUS_TABLES else pa.schema([])
         fields = [
             known.field(f.name) if f.name in known.names else pa.field(f.name, _settled(f.type)) for f in table.schema
         ]

@@ -1,0 +1,184 @@
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from tests.corpus.conftest import WORDS, export, payload
+
+import voxframe
+from voxframe import analysis, plots
+from voxframe.errors import CorpusError, OptionError
+
+VIEWS = ("sentences", "paragraphs")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """Two transcripts in which A speaks a turn of two words and B one of one word; the first has its exports."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for transcript_id in ("t1", "t2"):
+        corpus.put(transcript_id, json.dumps(payload(transcript_id)).encode())
+    for view in VIEWS:
+        corpus.put("t1", json.dumps(export("t1", view)).encode(), view)
+    return corpus
+
+
+def shown(corpus: voxframe.Corpus, name: str, transcript_id: str = "t1") -> list:
+    """The column of names of one table of one transcript."""
+    return corpus.table(name, transcript_id)["speaker_name"].to_list()
+
+
+def test_names_are_in_every_table_and_labels_stay(corpus: voxframe.Corpus) -> None:
+    """A name is shown for its label in all tables, also in SQL, Polars, a snapshot and the Parquet files themselves."""
+    corpus.name_speakers("t1", {"A": "Ada"})
+    assert shown(corpus, "words") == ["Ada", "Ada", "B"]
+    assert shown(corpus, "words", "t2") == ["A", "A", "B"]
+    for name in ("utterances", *VIEWS):
+        assert shown(corpus, name) == ["Ada", "B"]
+        assert corpus.table(name, "t1")["speaker"].to_list() == ["A", "B"]
+        assert corpus.tables("t1")[name]["speaker_name"].to_list() == ["Ada", "B"]
+    query = "select distinct speaker_name from words order by all"
+    assert corpus.sql(query)["speaker_name"].to_list() == ["A", "Ada", "B"]
+    assert corpus.table("words", where=[("speaker_name", "==", "Ada")])["word_idx"].to_list() == [0, 1]
+    assert corpus.table("words", columns=["speaker_name"], where=[("speaker", "==", "B")])["speaker_name"].eq("B").all()
+    assert corpus.snapshot().table("words", "t1")["speaker_name"].to_list() == ["Ada", "Ada", "B"]
+    assert corpus.to_polars("words", "t1").collect()["speaker_name"].to_list() == ["Ada", "Ada", "B"]
+
+
+def test_another_handle_sees_them_and_a_rebuild_keeps_them(corpus: voxframe.Corpus) -> None:
+    """Names are on the disk: another process has them at once, and tables made again from raw have them too."""
+    other = voxframe.Corpus(corpus.path)
+    assert shown(other, "sentences") == ["A", "B"]
+    corpus.name_speakers("t1", {"B": "Ben"})
+    assert shown(other, "sentences") == ["A", "Ben"]
+    for path in corpus.path.joinpath("tables").rglob("t1.parquet"):
+        path.unlink()
+    assert other.rebuild() == 3
+    assert shown(other, "paragraphs") == ["A", "Ben"]
+
+
+def test_two_labels_with_one_name_are_one_speaker(corpus: voxframe.Corpus) -> None:
+    """Talk time and the timeline have one speaker where two labels were given the same name."""
+    corpus.name_speakers("t1", {"A": "Ada", "B": "Ada"})
+    turns = corpus.table("utterances", "t1")
+    assert analysis.talk_time(turns)[["speaker", "turns"]].to_numpy().tolist() == [["Ada", 2]]
+    assert [label.get_text() for label in plots.timeline(turns).get_yticklabels()] == ["Ada"]
+
+
+def test_a_single_turn_is_corrected_in_every_table(corpus: voxframe.Corpus) -> None:
+    """Words, sentences and paragraphs of the corrected turn show who spoke: the name of another label, or any name."""
+    corpus.name_speakers("t1", {"A": "Ada"}, turns={1: "A"})
+    assert shown(corpus, "words") == ["Ada", "Ada", "Ada"]
+    corpus.name_speakers("t1", turns={1: "Carl"})
+    assert shown(corpus, "words") == ["Ada", "Ada", "Carl"]
+    for name in ("utterances", *VIEWS):
+        assert shown(corpus, name) == ["Ada", "Carl"]
+    assert corpus.search("hello")[["speaker", "speaker_name"]].to_numpy().tolist() == [["B", "Carl"], ["B", "B"]]
+
+
+def test_changes_are_taken_back_one_by_one(corpus: voxframe.Corpus) -> None:
+    """Undo goes back a change at a time, to no names at all, and then says so; what changes nothing is no change."""
+    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.name_speakers("t1", {"B": "Ben"}, turns={0: "Carl"})
+    corpus.name_speakers("t1", {"B": "Ben"})
+    found = corpus.undo_names("t1")
+    assert found.to_dict("list") == {
+        "transcript_id": ["t1"],
+        "speaker": ["A"],
+        "speaker_name": ["Ada"],
+        "utterance_idx": [None],
+    }
+    assert shown(corpus, "sentences") == ["Ada", "B"]
+    assert corpus.undo_names("t1").empty
+    assert shown(corpus, "sentences") == ["A", "B"]
+    with pytest.raises(OptionError, match="nothing to take back"):
+        corpus.undo_names("t1")
+
+
+def test_a_name_is_taken_away(corpus: voxframe.Corpus) -> None:
+    """None as a name takes it away and leaves the others."""
+    corpus.name_speakers("t1", {"A": "Ada", "B": "Ben"}, turns={0: "Carl"})
+    found = corpus.name_speakers("t1", {"A": None}, turns={0: None})
+    assert found[["speaker", "speaker_name"]].to_numpy().tolist() == [["B", "Ben"]]
+    assert shown(corpus, "utterances") == ["A", "Ben"]
+
+
+def test_names_of_channels(corpus: voxframe.Corpus) -> None:
+    """Where only channels are known, a channel is named as "channel 1"."""
+    words = [{k: v for k, v in word.items() if k != "speaker"} | {"channel": "1"} for word in WORDS]
+    corpus.put("t3", json.dumps({"id": "t3", "words": words}).encode())
+    corpus.name_speakers("t3", {"channel 1": "Ada"})
+    assert shown(corpus, "words", "t3") == ["Ada"] * 3
+
+
+@pytest.mark.parametrize(
+    ("names", "turns", "said"),
+    [
+        ({"C": "Ada"}, None, "no speaker 'C'; it has A, B"),
+        ({"A": " "}, None, "a text of 1 to 200"),
+        ({"A": 7}, None, "not 7"),
+        (None, {2: "A"}, "no turn 2; it has 0 to 1"),
+    ],
+)
+def test_what_cannot_be_named_is_said(corpus: voxframe.Corpus, names: dict, turns: dict, said: str) -> None:
+    """A label or turn that is not there, and a name that is none, are errors, and nothing changes."""
+    with pytest.raises(OptionError, match=said):
+        corpus.name_speakers("t1", names, turns=turns)
+    assert corpus.speaker_names().empty
+    with pytest.raises(CorpusError, match="no transcript 'gone'"):
+        corpus.name_speakers("gone", {"A": "Ada"})
+
+
+def test_search_knows_names(corpus: voxframe.Corpus) -> None:
+    """A speaker is found by name, also in `where`; matches and counts show and group by it, over transcripts."""
+    corpus.search("hello")  # the index is there before the names
+    corpus.name_speakers("t1", {"B": "Ben"})
+    corpus.name_speakers("t2", {"A": "Ben"})
+    assert corpus.search("hello", speaker="Ben")["transcript_id"].to_list() == ["t1"]
+    assert corpus.search(["hello", "morning"], where=[("speaker_name", "==", "Ben")])["speaker"].to_list() == ["B", "A"]
+    found = corpus.counts("*o*", by="speaker_name")
+    assert found[["speaker_name", "count"]].to_numpy().tolist() == [["A", 2], ["B", 1], ["Ben", 3]]
+    assert corpus.counts("*o*", by=(), speaker="Ben")["count"].to_list() == [3]
+
+
+def test_captions_say_names(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Exports name speakers, and leave the names out where personal data is left out."""
+    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.export(tmp_path / "captions", "vtt", ids="t1")
+    assert "<v Ada>Good morning." in (tmp_path / "captions/t1.vtt").read_text()
+    with_entities = json.dumps(payload("t1") | {"entity_detection": True, "entities": []}).encode()
+    corpus.put("t1", with_entities)
+    corpus.export(tmp_path / "masked", "vtt", ids="t1", pii="mask")
+    assert "<v A>Good morning." in (tmp_path / "masked/t1.vtt").read_text()
+
+
+def test_many_name_at_once(corpus: voxframe.Corpus) -> None:
+    """No change is lost where several name the speakers of one transcript at the same time."""
+    labels = "ABCDEFGH"
+    words = [WORDS[0] | {"speaker": label} for label in labels]
+    corpus.put("many", json.dumps({"id": "many", "words": words}).encode())
+    threads = [
+        threading.Thread(target=voxframe.Corpus(corpus.path).name_speakers, args=("many", {label: f"Name {label}"}))
+        for label in labels
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert shown(corpus, "words", "many") == [f"Name {label}" for label in labels]
+
+
+def test_names_go_with_the_transcript(corpus: voxframe.Corpus) -> None:
+    """Forgetting a transcript forgets who spoke, also what was taken back."""
+    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.forget("t1")
+    assert corpus.speaker_names().empty
+    assert not list(corpus.path.joinpath("names").iterdir())
+
+
+def test_a_damaged_file_of_names_is_said(corpus: voxframe.Corpus) -> None:
+    """Names that cannot be read are an error that says where they are, never silently labels."""
+    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.path.joinpath("names", "t1.json").write_text("{")
+    with pytest.raises(CorpusError, match=r"t1\.json cannot be read"):
+        corpus.table("words")
