@@ -15,6 +15,8 @@ from voxframe.local.analyses.passages import Sentence, sentences_of
 LABELLED = Path(__file__).parents[1] / "local" / "analyses" / "labelled"
 DATA = Path(__file__).parents[2] / "data"
 HALVES = ("dev", "held")
+#: A third part, of another hand, written after the methods were done.
+FRESH = "fresh"
 _MARK = re.compile(r"\{([^|{}]*)\|(\w+)\}")
 
 

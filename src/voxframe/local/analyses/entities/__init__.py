@@ -8,7 +8,7 @@ Quality, on 125 held-out lines of the project's own (`tests.benchmarks analyses`
 written lines alone 0.95 and 0.95, of lines as the default engine writes them 0.99 and 0.98. On three recordings heard
 by that engine, whose mishearings count, 79 to 91 percent of the personal time was found. Of 33 entities that a hosted
 service saw in a real recording it found 25, with 7 of its own. The lines were written by the hand that wrote the
-detectors: real talk is harder.
+detectors; on 55 of another hand precision was 0.96, recall 0.94. Real talk is harder.
 
 It is never complete. It misses names that are in no list (in text without capitals nearly all of them), terms beyond
 the common ones, addresses without a number, and whatever the engine misheard. Do not rely on it alone where somebody
