@@ -3,8 +3,8 @@
 Against the labelled sets in tests/local/analyses/labelled. `dev` was looked at while a method was made, `held` was only
 scored; both were written before the code, but by the same hand, which flatters methods that go by lists of words.
 `fresh` was written afterwards by somebody who had seen neither the methods nor their lists, and is what to expect of
-talk that nobody prepared for. `--payloads`: agreement with what a hosted service said of a real recording. `--speech`: what is left to hear
-of the personal parts of data/*.flac once they were transcribed by the default engine and covered.
+talk that nobody prepared for. `--payloads`: agreement with what a hosted service said of a real recording. `--speech`:
+what is left to hear of the personal parts of data/*.flac once they were transcribed by the default engine and covered.
 """
 
 from __future__ import annotations

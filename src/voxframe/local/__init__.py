@@ -35,7 +35,7 @@ for the secret):
 | redact_pii_audio, redact_pii_audio_quality | a tone over it; over 79 to 91 % of personal time | redact_audio |
 | speaker_labels, speakers_expected | voices told apart; confusion 0.00 on synthetic ones | analyses.speakers |
 | content_safety, content_safety_confidence | lists of words; precision 0.93, recall 0.68 | analyses.content_safety |
-| iab_categories | lists of words for 160 labels; the first is right for 25 of 30 passages | analyses.topics |
+| iab_categories | lists of words, 160 labels; the first is right for 25 of 30 | analyses.topics |
 | custom_topics, topics | the same for one's own; F1 0.82 | analyses.topics |
 | custom_spelling | words and phrases, in any case, as they are given | custom_spelling |
 | sentiment_analysis | VADER a sentence; 78 % right | analyses.sentiment |

@@ -43,7 +43,7 @@ def test_key_phrases():
 
 
 def test_chapters_and_summaries():
-    """Changes of subject better than equal lengths; sentences chosen as well as the first ones, twice as well as any."""
+    """Changes of subject better than equal lengths; more than half of a summary belongs in it."""
     error, found = scores.score_chapters(FRESH, lambda texts, _: boundaries(texts))
     assert error < scores.score_chapters(FRESH, scores.equal)[0]
     assert found.precision >= 0.85

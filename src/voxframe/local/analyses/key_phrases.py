@@ -6,7 +6,8 @@ of their words only the best stays.
 
 Quality: on four held-out talks 65 percent of the first ten phrases were labelled ones, and 72 percent of the labelled
 ones were among the fifteen; on three talks of another hand 47 and 44. yake 0.7 gave 35 and 33 on the first: it takes
-verbs and beginnings of sentences for phrases. Weak at: names and terms that the recogniser does not have in its vocabulary, and transcripts of a few sentences.
+verbs and beginnings of sentences for phrases. Weak at: names and terms that the recogniser does not have in its
+vocabulary, and transcripts of a few sentences.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from a compound score of 0.3 on, negative from -0.05 down: weak praise ("well", 
 speaking. `confidence` says how far the score is from the other side of its bound; it is no probability.
 
 Quality: 93 percent of 82 labelled sentences right (bounds chosen on them), 78 percent of 45 of another hand; the same
-as a hosted service for 72 percent of the 61 sentences of a real interview.
-Weak at: irony, praise in a negation ("could not have been kinder"), complaints without an unkind word ("nobody answers the phone"), unkind words about good news ("the pain
-is gone"), and words that the engine misheard.
+as a hosted service for 72 percent of the 61 sentences of a real interview. Weak at: irony, praise in a negation ("could
+not have been kinder"), complaints without an unkind word ("nobody answers the phone"), unkind words about good news
+("the pain is gone"), and words that the engine misheard.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ minute grows with the words that speak for it; half of it counts for the labels 
 words, or one that is enough alone, and less than the floor is not reported. Where the `semantic` extra is set up
 (`semantic`), sentence embeddings take the place of the words.
 
-Quality: the first label right for all 29 held-out passages, which were written by the hand that wrote the lists, and
-so say little. On 30 passages of another hand the first label was right for 25, its first level for 26; of a hosted
+Quality: the first label right for all 29 held-out passages, which were written by the hand that wrote the lists, and so
+say little. On 30 passages of another hand the first label was right for 25, its first level for 26; of a hosted
 service's first labels for 11 passages of an interview, 6 were among these. Topics of one's own: F1 0.92 and, of another
-hand, 0.82. Embeddings were not measured here. Weak at: subjects whose words are not in the list, where it reports nothing; words
-in another sense ("a grain of sand").
+hand, 0.82. Embeddings were not measured here. Weak at: subjects whose words are not in the list, where it reports
+nothing; words in another sense ("a grain of sand").
 """
 
 from __future__ import annotations
