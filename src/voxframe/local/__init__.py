@@ -41,7 +41,7 @@ for the secret):
 | sentiment_analysis | VADER a sentence; 78 % right | analyses.sentiment |
 | auto_chapters | changes of subject; Pk 0.19, where equal lengths have 0.25 | analyses.chapters |
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
-| summarization, summary_model, summary_type | quotes; 59 % labelled ones, as of the first sentences | analyses.summary |
+| summarization, summary_model, summary_type | quotes; 59 % labelled ones, as many of the first | analyses.summary |
 | speech_threshold | share of speech by a voice detector; under it the job is an error | listening |
 
 Fields of a result that are not one of these, echoed:
