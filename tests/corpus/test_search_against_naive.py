@@ -138,6 +138,12 @@ def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, tran
     assert counted["words"].to_dict() == {i: len(words) for i, words in here.items()}
     by_speaker = counts(index.view(), asked, by=["transcript_id", "speaker"])
     assert by_speaker["count"].sum() == len(rows)
+    for of_words in ("speaker", "channel", ["channel", "speaker"]):  # counted in another way than with transcripts
+        names = [of_words] if isinstance(of_words, str) else of_words
+        summed = counts(index.view(), asked, by=["transcript_id", *names])
+        summed = summed.groupby(names, dropna=False)[["count", "words"]].sum().reset_index()
+        voices = counts(index.view(), asked, by=of_words)
+        assert voices[[*names, "count", "words"]].values.tolist() == summed.values.tolist() or voices.empty
     for row in found.to_dict("records"):
         words = here[row["transcript_id"]]
         _, channel, speaker = words[row["word_idx"]]

@@ -52,8 +52,9 @@ def counts(
         return _by_transcript(view, ranks, query)
     by_name = speaker is not None or "speaker_name" in groups
     finest = _FINEST if by_name else [name for name in _FINEST if name in groups]
+    cells_of = _voices if groups and set(groups) <= set(_FINEST) and not by_name else _cells
     cells = pd.concat(
-        [_cells(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
+        [cells_of(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
         or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
         ignore_index=True,
     )
@@ -104,7 +105,8 @@ def _cells(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) ->
     """Words and occurrences in each document, or in each run of words of one speaker and channel."""
     if finest:
         first_word, document = np.append(segment.span_word, segment.words), segment.span_doc
-        first_token = np.searchsorted(segment.token_word, first_word)
+        # Of one type, or searchsorted would copy the long array.
+        first_token = np.searchsorted(segment.token_word, first_word.astype(segment.token_word.dtype))
     else:
         first_word, first_token, document = segment.doc_word, segment.doc_token, np.arange(len(rank))
     cells = pd.DataFrame({"rank": rank[document], "words": np.diff(first_word)})
@@ -115,6 +117,26 @@ def _cells(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) ->
         first, _ = find(segment, terms, query.within)
         cells[n] = np.diff(np.searchsorted(first, first_token))
     return cells[cells["rank"] >= 0]
+
+
+def _voices(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) -> pd.DataFrame:
+    """The same where transcripts make no difference: already summed, a row for each speaker and channel."""
+    encoded = [getattr(segment, f"span_{name}").dictionary_encode("encode") for name in finest]
+    sizes = [max(1, len(column.dictionary)) for column in encoded]  # of no words at all, none
+    size = int(np.prod(sizes))
+    code = np.ravel_multi_index([column.indices.to_numpy() for column in encoded], sizes)
+    kept = rank[segment.span_doc] >= 0
+    present = np.flatnonzero(np.bincount(code[kept], minlength=size))
+    lengths = np.diff(segment.span_word, append=segment.words)
+    cells: dict[Any, Any] = {"rank": np.zeros(len(present), np.int64)}
+    cells["words"] = np.bincount(code[kept], lengths[kept], size)[present].astype(np.int64)
+    for column, name, place in zip(encoded, finest, np.unravel_index(present, sizes), strict=True):
+        cells[name] = column.dictionary.take(pa.array(place)).to_pandas().astype(_TEXT)
+    for n, terms in enumerate(query.terms):
+        first, _ = find(segment, terms, query.within)
+        span = np.searchsorted(segment.span_word, segment.token_word[first], "right") - 1
+        cells[n] = np.bincount(code[span[kept[span]]], minlength=size)[present]
+    return pd.DataFrame(cells)
 
 
 def _sum(cells: pd.DataFrame, groups: list[str], texts: Sequence[str]) -> pd.DataFrame:

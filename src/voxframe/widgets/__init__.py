@@ -2,5 +2,6 @@
 
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.timeline import Timeline
+from voxframe.widgets.word_search import WordSearch
 
-__all__ = ["Timeline", "TranscriptPlayer"]
+__all__ = ["Timeline", "TranscriptPlayer", "WordSearch"]

@@ -1,0 +1,212 @@
+// WordSearch: a field, what it finds in context, how often each group has it, and where it falls.
+
+const SEARCH_KEYS = [
+  ["/", "to the field"],
+  ["↓", "from the field to the matches"],
+  ["↑ ↓ Home End", "move over the matches"],
+  ["Enter", "play the match"],
+  ["Tab", "to the counts; Enter there shows one group only"],
+  ["Esc", "show all groups again"],
+  ["*", "stands for any letters in a word, or alone for any word"],
+];
+const COUNTED_BY = { transcript_id: "Transcripts", speaker: "Speakers", channel: "Channels" };
+
+function renderWordSearch({ model, el, signal }) {
+  const root = frame("vf-word-search", model.get("title"));
+  const { pane, guard } = errorPane(model);
+  const send = (message) => model.send(message);
+  const found = () => model.get("_found");
+  const number = (n) => n.toLocaleString("en-US");
+  const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : what.endsWith("h") ? "es" : "s"}`;
+
+  const field = h("input", {
+    class: "vf-input vf-asked", type: "search", "aria-label": "Word or phrase", autocomplete: "off", spellcheck: "false",
+    placeholder: "Word or phrase; * for any letters", oninput: guard(() => put(model, { query: field.value, only: [], limit: 100 })),
+  });
+  const near = h("input", {
+    class: "vf-input vf-near", type: "number", min: "0", step: "1", placeholder: "–",
+    title: "Empty finds the words next to each other in the order given",
+    oninput: guard(() => put(model, { within: Math.max(0, Math.floor(Number(near.value) || 0)) })),
+  });
+  const help = keyHelp(SEARCH_KEYS);
+  const bar = h(
+    "div",
+    { class: "vf-bar", role: "search" },
+    h("strong", { class: "vf-title" }, model.get("title")),
+    field,
+    h("label", { class: "vf-labelled" }, "any order within", near, "words"),
+    help.button,
+  );
+  const status = h("div", { class: "vf-bar vf-status", role: "status" });
+  const lines = h("div", { class: "vf-lines", role: "listbox", tabindex: "0", "aria-label": "Matches" });
+  const more = h("button", { type: "button", class: "vf-button vf-more", onclick: guard(() => put(model, { limit: model.get("limit") + 200 })) });
+  const by = h("select", { class: "vf-input", onchange: guard(() => put(model, { by: by.value })) });
+  for (const name of model.get("_choices")) by.append(h("option", { value: name }, COUNTED_BY[name] ?? name));
+  const groups = h("div", {});
+  const counts = h("div", { class: "vf-counts", role: "group", "aria-label": "Counts" }, h("label", { class: "vf-labelled" }, "Count by", by), groups);
+  const results = h("div", { class: "vf-results" }, h("div", {}, lines, more), counts);
+  const place = h("div", { class: "vf-embedded", hidden: true });
+  root.append(bar, help.list, status, results, place, pane);
+  el.append(root);
+  const colour = resolver(root);
+  let strips = []; // the strips that are shown, to be drawn when there is room and in the theme that is on
+  let current = 0;
+
+  const drawStrips = eachFrame(guard(() => {
+    const [ink, width] = [colour("--vf-accent"), Math.max(1, groups.clientWidth - 8)];
+    for (const { canvas, falls, size } of strips) {
+      const context = sharp(canvas, width, 14);
+      context.fillStyle = ink;
+      for (const word of falls) context.fillRect((word / Math.max(1, size)) * (width - 1.5), 1, 1.5, 12);
+    }
+  }));
+
+  function showLines() {
+    const now = found();
+    const read = Object.fromEntries(["left", "match", "right", "speaker", "name"].map((name) => [name, texts(now[name], now[`${name}_at`])]));
+    const start = int32(now.start);
+    const rows = Array.from(start, (ms, n) => {
+      const when = ms >= 0 ? clock(ms) : "";
+      const who = read.speaker.at(n);
+      const [left, match, right, name] = ["left", "match", "right", "name"].map((part) => read[part].at(n));
+      return h(
+        "div",
+        { class: "vf-line", role: "option", id: `${lines.id}-${n}`, "aria-selected": "false", title: `${name} ${when} ${who}`, "aria-label": `${name}, ${when}, ${who}: ${left} ${match} ${right}`, "data-row": n },
+        h("span", { class: "vf-where" }, h("span", {}, name), who ? h("span", {}, who) : "", h("time", {}, when)),
+        h("span", { class: "vf-left" }, h("bdi", {}, left)),
+        h("strong", {}, match),
+        h("span", {}, right),
+      );
+    });
+    const empty = now.query ? "Nowhere in this corpus." : "Type a word or a phrase.";
+    lines.replaceChildren(...(rows.length ? rows : [h("p", { class: "vf-empty" }, empty)]));
+    current = 0;
+    lines.scrollTop = 0;
+    mark(false);
+    const left = (now.of_shown ?? 0) - rows.length;
+    more.hidden = left <= 0;
+    more.textContent = `Show ${number(Math.min(200, left))} more of ${number(left)}`;
+  }
+
+  function showGroups() {
+    const now = found();
+    const [name, key] = [texts(now.group, now.group_at), texts(now.key, now.key_at)];
+    const [count, size, known] = [int32(now.count), int32(now.size), int32(now.known)];
+    const [first, falls, times] = [int32(now.falls_first), int32(now.falls), int32(now.falls_ms)];
+    const only = model.get("only");
+    const rate = (n) => (size[n] ? (1000 * count[n]) / size[n] : 0);
+    const top = Math.max(...Array.from(count, (_, n) => rate(n)), 1e-9);
+    strips = [];
+    const rows = Array.from(count, (_, n) => {
+      const chosen = known[n] === 1 && only[0] === key.at(n);
+      const button = h(
+        "button",
+        {
+          type: "button", "aria-pressed": String(chosen), disabled: !known[n], title: name.at(n),
+          "aria-label": `${known[n] ? name.at(n) : "(unknown)"}: ${plural(count[n], "match")}, ${rate(n).toFixed(2)} per 1,000 words. Show only these`,
+          onclick: guard(() => put(model, { only: chosen ? [] : [key.at(n)] })),
+        },
+        known[n] ? name.at(n) : "(unknown)",
+      );
+      const row = h("div", { class: "vf-group", "data-only": String(chosen) }, button, h("span", { class: "vf-number", title: "matches · per 1,000 words" }, `${number(count[n])} · ${rate(n).toFixed(2)}`));
+      if (first.length) {
+        const canvas = h("canvas", { class: "vf-falls", "aria-hidden": "true", title: "Where in the transcript it falls; a click plays the nearest" });
+        const own = falls.subarray(first[n], first[n + 1]);
+        const at = times.subarray(first[n], first[n + 1]);
+        canvas.addEventListener("click", guard((event) => {
+          const box = canvas.getBoundingClientRect();
+          const word = ((event.clientX - box.left) / box.width) * size[n];
+          const nearest = own.reduce((best, value, i) => (Math.abs(value - word) < Math.abs(own[best] - word) ? i : best), 0);
+          send({ do: "fall", transcript_id: key.at(n), start_ms: at[nearest] });
+        }));
+        strips.push({ canvas, falls: own, size: size[n] });
+        row.append(canvas);
+      } else {
+        const bar = h("i", {});
+        bar.style.width = `${(100 * rate(n)) / top}%`;
+        row.append(h("div", { class: "vf-share", "aria-hidden": "true" }, bar));
+      }
+      return row;
+    });
+    const left = (now.groups ?? 0) - rows.length;
+    if (left > 0) rows.push(h("p", { class: "vf-hint" }, `and ${number(left)} more`));
+    groups.replaceChildren(...rows);
+    drawStrips();
+  }
+
+  /** Marks the match that Enter plays. */
+  function mark(scroll = true) {
+    for (const line of lines.querySelectorAll('[aria-selected="true"]')) line.setAttribute("aria-selected", "false");
+    const line = lines.children[current];
+    if (!line?.id) return lines.removeAttribute("aria-activedescendant");
+    line.setAttribute("aria-selected", "true");
+    lines.setAttribute("aria-activedescendant", line.id);
+    if (scroll) line.scrollIntoView({ block: "nearest" });
+  }
+  const play = (n) => {
+    current = n;
+    mark(false);
+    send({ do: "match", row: n });
+  };
+
+  function summary() {
+    const now = found();
+    if (!now.query) return now.of === undefined ? "" : `${plural(now.words, "word")} in ${plural(now.of, "transcript")}`;
+    if (now.of === undefined) return "";
+    return `${plural(now.total, "match")} in ${number(now.in)} of ${plural(now.of, "transcript")} · ${now.words ? ((1000 * now.total) / now.words).toFixed(2) : "0.00"} per 1,000 words`;
+  }
+
+  const show = guard(() => {
+    if (document.activeElement !== field && field.value !== model.get("query")) field.value = model.get("query");
+    const within = model.get("within");
+    if (document.activeElement !== near) near.value = within || "";
+    by.value = model.get("by");
+    status.textContent = summary();
+    results.hidden = !found().query;
+    showLines();
+    showGroups();
+    root.dataset.shown = found().query ?? "";
+  });
+
+  lines.id = `vf-lines-${Math.random().toString(36).slice(2)}`;
+  lines.addEventListener("click", guard((event) => {
+    const line = event.target.closest("[data-row]");
+    if (line) play(Number(line.dataset.row));
+  }));
+  lines.addEventListener("keydown", guard((event) => {
+    const last = lines.querySelectorAll("[data-row]").length - 1;
+    const to = { ArrowDown: current + 1, ArrowUp: current - 1, PageDown: current + 10, PageUp: current - 10, Home: 0, End: last }[event.key];
+    if (to !== undefined && last >= 0) {
+      current = Math.max(0, Math.min(last, to));
+      mark();
+    } else if ((event.key === "Enter" || event.key === " ") && last >= 0) play(current);
+    else return;
+    event.preventDefault();
+  }));
+  root.addEventListener("keydown", guard((event) => {
+    if (place.contains(event.target)) return;
+    if (event.key === "/" && event.target.tagName !== "INPUT") field.focus();
+    else if (event.key === "ArrowDown" && event.target === field) lines.focus();
+    else if (event.key === "Escape" && model.get("only").length) put(model, { only: [] });
+    else return;
+    event.preventDefault();
+  }));
+
+  const resized = new ResizeObserver(drawStrips);
+  resized.observe(groups);
+  onTheme(drawStrips, signal);
+  signal.addEventListener("abort", () => resized.disconnect());
+  for (const name of ["_found", "query", "within", "by"]) {
+    const listen = name === "_found" ? show : guard(() => sync(name));
+    model.on(`change:${name}`, listen);
+  }
+  /** Another view, or the kernel, changed what is asked for. */
+  function sync(name) {
+    const [input, value] = { query: [field, model.get("query")], within: [near, model.get("within") || ""], by: [by, model.get("by")] }[name];
+    if (document.activeElement !== input) input.value = value;
+  }
+  embedPlayer(model, place, signal, guard);
+  show();
+}
+
+export default () => ({ render: renderWordSearch });
