@@ -42,11 +42,15 @@ if TYPE_CHECKING:
     from voxframe.service import Client, Transcript, connect
     from voxframe.service.microphone import microphone
     from voxframe.service.portal import allow_nested_loops
+    from voxframe.widgets import Timeline, TranscriptPlayer, WordSearch
 
 __all__ = [
     "Client",
     "Corpus",
+    "Timeline",
     "Transcript",
+    "TranscriptPlayer",
+    "WordSearch",
     "allow_nested_loops",
     "analysis",
     "connect",
@@ -88,7 +92,10 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "load_word_matches": "answers",
     "Client": "service",
     "Corpus": "corpus",
+    "Timeline": "widgets",
     "Transcript": "service",
+    "TranscriptPlayer": "widgets",
+    "WordSearch": "widgets",
     "allow_nested_loops": "service.portal",
     "connect": "service",
     "describe": "dictionary",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from ipywidgets import widget_serialization
 
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.errors import AudioError, CorpusError
+from voxframe.errors import AudioError, CorpusError, CorpusWarning
 from voxframe.widgets.base import ScriptedWidget
 from voxframe.widgets.player import TranscriptPlayer
 
@@ -89,6 +90,9 @@ class Moments(ScriptedWidget):
 
         Raises:
             CorpusError: The transcript is not in the corpus.
+
+        Warns:
+            CorpusWarning: Its recording is not where it was; it can be read only.
         """
         mark = [int(start_ms), int(end_ms)] if end_ms is not None and end_ms >= start_ms else []
         if self._linked is not None and _transcript_of(self._linked) == transcript_id:
@@ -111,7 +115,7 @@ class Moments(ScriptedWidget):
         try:
             audio = self._recordings.playable(transcript_id)
         except AudioError as e:
-            self.error = str(e)  # it can still be read
+            warnings.warn(str(e), CorpusWarning, stacklevel=3)  # it can still be read
         return TranscriptPlayer(self._corpus.tables(transcript_id), audio, title=self._recordings.name(transcript_id))
 
 

@@ -236,9 +236,11 @@ class WordSearch(Moments):
 
     def _about_of(self, by: str) -> pd.DataFrame | None:
         """The one column that is counted by, of as many as there are."""
-        return (
-            None if self._about is None or by in ("transcript_id", *_OF_WORDS) else self._about[["transcript_id", by]]
-        )
+        if self._about is None or by in ("transcript_id", *_OF_WORDS):
+            return None
+        # As text: where some transcript is not in it, 2024 would become 2024.0.
+        text = self._about[by].astype(object).map(str, na_action="ignore")
+        return pd.DataFrame({"transcript_id": self._about["transcript_id"], by: text})
 
     def _asked(self, _: Any, message: Any, __: Any) -> None:
         """A click: play a match, or where a match falls in a transcript."""

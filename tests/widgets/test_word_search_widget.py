@@ -1,0 +1,182 @@
+import json
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import traitlets
+
+import voxframe
+from voxframe.errors import CorpusError, OptionError
+from voxframe.widgets import TranscriptPlayer, WordSearch
+
+DATA = Path(__file__).parents[2] / "data"
+HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> voxframe.Corpus:
+    """The recordings in data/, and a transcript whose words are markup."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
+    for name in ("call", "interview", "panel"):
+        corpus.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
+    texts = ["hostile", HOSTILE, "words"]
+    words = [{"text": t, "start": 100 * n, "end": 100 * n + 90, "speaker": HOSTILE} for n, t in enumerate(texts)]
+    corpus.put(HOSTILE, json.dumps({"id": HOSTILE, "status": "completed", "words": words}).encode())
+    return corpus
+
+
+def read(found: dict, name: str) -> list[str]:
+    """Texts of a column that goes to the browser."""
+    edges = np.frombuffer(found[f"{name}_at"], "<i4")
+    return [found[name][a:b].decode() for a, b in pairwise(edges)]
+
+
+def test_what_is_listed_is_what_the_corpus_finds(corpus):
+    """Matches with their context, and all of them as a DataFrame, however few are listed."""
+    search = WordSearch(corpus, query="the")
+    search.limit = 5
+    every = corpus.search("the")
+    assert search.result.equals(every)
+    assert len(every) > 20
+    for name in ("left", "match", "right"):
+        assert read(search._found, name) == every[name].head(5).to_list()
+    assert np.frombuffer(search._found["start"], "<i4").tolist() == every["start_ms"].head(5).to_list()
+    assert search._found["total"] == search._found["of_shown"] == len(every)
+    search.query = ""
+    assert search.result.empty
+    assert list(search.result.columns) == list(every.columns)
+
+
+def test_counts_and_where_matches_fall(corpus):
+    """Each transcript with its count, most first, and the places of its matches; one group is shown alone."""
+    search = WordSearch(corpus, query="the")
+    counts = corpus.counts("the").query("count > 0").sort_values("count", ascending=False, kind="stable")
+    assert read(search._found, "key") == counts["transcript_id"].to_list()
+    first = np.frombuffer(search._found["falls_first"], "<i4")
+    falls = np.frombuffer(search._found["falls"], "<i4")
+    for n, transcript_id in enumerate(counts["transcript_id"]):
+        expected = corpus.search("the", ids=transcript_id)["word_idx"].to_list()
+        assert falls[first[n] : first[n + 1]].tolist() == expected
+    search.only = ["call"]
+    assert search.result.equals(corpus.search("the", ids="call"))
+    search.by = "speaker"
+    assert search.only == []
+    assert search.counts.equals(corpus.counts("the", by="speaker"))
+    search.only = ["A"]
+    assert set(search.result["speaker"]) == {"A"}
+    assert search._found["of_shown"] == len(search.result) < search._found["total"]
+
+
+def test_groups_of_the_users_own(corpus):
+    """Columns of `about` can be counted by, whatever their type, and shown one at a time."""
+    about = pd.DataFrame({"transcript_id": ["call", "interview", "panel"], "year": [2023, 2024, 2024]})
+    search = WordSearch(corpus, about=about, query="the")
+    search.by, search.only = "year", ["2024"]
+    assert set(search.result["transcript_id"]) == {"interview", "panel"}
+    assert dict(zip(read(search._found, "key"), np.frombuffer(search._found["count"], "<i4"), strict=True)) == {
+        year: count for year, count in search.counts.dropna()[["year", "count"]].values if count
+    }
+    assert "2024" in search.counts["year"].to_list()
+    with pytest.raises(traitlets.TraitError, match="by is transcript_id, speaker, channel, year, not 'colour'"):
+        search.by = "colour"
+    with pytest.raises(OptionError, match="a column transcript_id"):
+        WordSearch(corpus, about=about.rename(columns={"transcript_id": "id"}))
+
+
+def test_words_in_any_order_and_what_is_no_query(corpus):
+    """`within` is that of the corpus; what cannot be searched is told in the pane, which is cleared by the next."""
+    search = WordSearch(corpus, query="trees the")
+    search.within = 3
+    assert search.result.equals(corpus.search("trees the", within=3))
+    search.query = "*"
+    assert "no word to search for" in search.error
+    search.query = "trees the of"
+    assert search.error == ""
+
+
+def test_the_code_gives_the_same_result(corpus):
+    """Run as it stands, the lines give a search with the same matches and counts."""
+    search = WordSearch(corpus)
+    search.query, search.by, search.only, search.within, search.limit = "of the", "speaker", ["B"], 4, 7
+    names: dict = {}
+    exec(search.code, names)
+    assert names["result"].equals(search.result)
+    assert len(search.result) > 1
+    assert names["search"]._found == search._found
+
+
+def test_a_match_is_played_from_its_moment(corpus):
+    """A click opens the transcript at the match with its recording; the player that is open is used again."""
+    search = WordSearch(corpus, audio={"call": DATA / "call.flac"}, query="the")
+    sent = []
+    search.send = lambda message, buffers=None: sent.append(message)
+    row = search.result.iloc[0]
+    assert row["transcript_id"] == "call"
+    search._asked(None, {"do": "match", "row": 0}, [])
+    player = search.player
+    assert isinstance(player, TranscriptPlayer)
+    assert (player.title, player.time, player.interval) == (
+        "call.flac",
+        row["start_ms"],
+        [row["start_ms"], row["end_ms"]],
+    )
+    assert player._sources
+    search._asked(None, {"do": "fall", "transcript_id": "call", "start_ms": 5000}, [])
+    assert search.player is player
+    assert player.time == 5000
+    search.play("panel", 10)
+    assert search.player is not player
+    assert sent == [{"do": "play"}] * 3
+    with pytest.raises(CorpusError, match="no transcript 'nowhere'"):
+        search.play("nowhere", 0)
+
+
+def test_a_linked_player_plays_its_own_transcript(corpus):
+    """No second player is opened for it."""
+    player = TranscriptPlayer(corpus.tables("panel"))
+    search = WordSearch(corpus, player=player)
+    search.play("panel", 1234, 2000)
+    assert (player.time, player.interval, search.player) == (1234, [1234, 2000], None)
+    search.play("call", 100)
+    assert search.player.time == 100
+
+
+def test_a_recording_that_was_moved_is_told_and_can_still_be_read(corpus, tmp_path):
+    """The pane says where it was looked for; the transcript opens without sound."""
+    search = WordSearch(corpus, audio={"call": tmp_path / "gone.flac"}, query="the")
+    search._asked(None, {"do": "match", "row": 0}, [])
+    assert "is not at" in search.error
+    assert search.player._sources == []
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.seen.append(tag)
+        assert set(dict(attrs)) <= {"style"}
+
+
+def test_the_still_picture_is_text(corpus):
+    """Markup in words, speakers, identifiers, titles and queries is text in the saved notebook."""
+    search = WordSearch(corpus, query="hostile *", title=HOSTILE)
+    assert search._found["total"] == 1
+    tags = Tags()
+    tags.feed(search._repr_mimebundle_()[0]["text/html"])
+    assert set(tags.seen) == {"div", "p", "strong", "table", "tr", "td"}
+    assert HOSTILE in search.result["match"].iloc[0]
+
+
+def test_a_corpus_that_is_empty(tmp_path):
+    """Nothing is found, and nothing fails; what is put in later is found."""
+    corpus = voxframe.Corpus(tmp_path / "later")
+    search = WordSearch(corpus, query="trees")
+    assert (search.error, search._found["total"], len(search.result)) == ("", 0, 0)
+    corpus.put("interview", (DATA / "payloads" / "interview.json").read_bytes())
+    search.query = "tree*"
+    assert search._found["total"] == len(search.result) > 0
