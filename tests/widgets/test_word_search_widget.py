@@ -80,7 +80,9 @@ def test_groups_of_the_users_own(corpus):
         year: count for year, count in search.counts.dropna()[["year", "count"]].values if count
     }
     assert "2024" in search.counts["year"].to_list()
-    with pytest.raises(traitlets.TraitError, match="by is transcript_id, speaker, channel, year, not 'colour'"):
+    with pytest.raises(
+        traitlets.TraitError, match="by is transcript_id, speaker, speaker_name, channel, year, not 'colour'"
+    ):
         search.by = "colour"
     with pytest.raises(OptionError, match="a column transcript_id"):
         WordSearch(corpus, about=about.rename(columns={"transcript_id": "id"}))

@@ -24,7 +24,7 @@ from voxframe.widgets.telling import telling
 _MOST_GROUPS = 24
 #: Matches in the picture of a saved notebook.
 _SAVED_ROWS = 12
-_OF_WORDS = ("speaker", "channel")
+_OF_WORDS = ("speaker", "speaker_name", "channel")
 
 
 class WordSearch(Moments):
@@ -50,7 +50,7 @@ class WordSearch(Moments):
     Attributes:
         query (str): What is searched for.
         within (int): 0 for phrases; else words may come in any order within so many words.
-        by (str): What is counted by: "transcript_id", "speaker", "channel" or a column of `about`.
+        by (str): What is counted by: "transcript_id", "speaker", "speaker_name", "channel" or a column of `about`.
         only (list[str]): The one group whose matches are shown; empty for all.
         limit (int): How many matches are listed at most.
 
@@ -192,8 +192,9 @@ class WordSearch(Moments):
         """Matches as columns for the browser."""
         packed = {"start": columns.int32(rows["start_ms"].fillna(-1).clip(upper=columns.LAST_MS))}
         names = [self._recordings.name(transcript_id) for transcript_id in rows["transcript_id"]]
-        for name in ("left", "match", "right", "speaker"):
-            packed[name], packed[f"{name}_at"] = columns.texts(rows[name])
+        shown = {name: rows[name] for name in ("left", "match", "right")} | {"speaker": rows["speaker_name"]}
+        for name, column in shown.items():
+            packed[name], packed[f"{name}_at"] = columns.texts(column)
         packed["name"], packed["name_at"] = columns.texts(names)
         return packed
 
@@ -226,7 +227,7 @@ class WordSearch(Moments):
             return options
         if self.by == "transcript_id":
             return options | {"ids": list(self.only)}
-        if self.by == "speaker":
+        if self.by in ("speaker", "speaker_name"):
             return options | {"speaker": list(self.only)}
         if self.by == "channel":
             return options | {"where": [("channel", "==", self.only[0])]}

@@ -9,7 +9,7 @@ const SEARCH_KEYS = [
   ["Esc", "show all groups again"],
   ["*", "stands for any letters in a word, or alone for any word"],
 ];
-const COUNTED_BY = { transcript_id: "Transcripts", speaker: "Speakers", channel: "Channels" };
+const COUNTED_BY = { transcript_id: "Transcripts", speaker: "Speakers", speaker_name: "Speakers by name", channel: "Channels" };
 
 function renderWordSearch({ model, el, signal }) {
   const root = frame("vf-word-search", model.get("title"));
