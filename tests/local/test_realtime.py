@@ -21,6 +21,7 @@ from voxframe.errors import STREAM_ERRORS
 from voxframe.local.app import make_app
 from voxframe.local.places import Places
 from voxframe.local.realtime import Limits
+from voxframe.local.start import SOCKETS
 from voxframe.local.tokens import Tokens
 
 KEY = "a-key-for-tests"
@@ -59,7 +60,7 @@ def limited(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
     def start(**limits: float) -> str:
         app = make_app(Places(tmp_path / f"data{len(servers)}"), KEY, stream_limits=Limits(**limits))
-        config = uvicorn.Config(app, port=0, ws="websockets-sansio", log_config=None, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=1, **SOCKETS)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
@@ -163,6 +164,14 @@ def test_a_session_that_idles_is_closed(limited: Any) -> None:
         messages, code = rest(stream)
     assert code == 4031
     assert kinds(messages) == ["SessionBegins", None]
+
+
+def test_a_client_whose_audio_is_taken_slowly_is_not_taken_for_dead() -> None:
+    """It is sent signs of life; its answers, behind audio that is not read yet, are not waited for."""
+    config = uvicorn.Config(lambda: None, **SOCKETS)
+    assert config.ws_ping_interval is not None
+    assert config.ws_ping_interval < 10
+    assert config.ws_ping_timeout is None
 
 
 def test_a_session_lasts_only_so_long(limited: Any) -> None:

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from voxframe import settings
 from voxframe.errors import MissingExtraError, SettingsError
@@ -25,6 +26,15 @@ from voxframe.local.places import Places
 
 _log = logging.getLogger("voxframe.local")
 _ENDINGS = 1.0  # seconds between two looks at whether the parent lives
+
+#: How uvicorn is to serve the streaming socket.
+SOCKETS: dict[str, Any] = {
+    "ws": "websockets-sansio",  # it reads no more than the session takes
+    "ws_ping_interval": 5.0,  # a sign of life, also while a stretch of speech is worked on and no audio is read
+    "ws_ping_timeout": None,  # its answer waits behind audio that is not read yet; who is gone is idle, and ends so
+    "ws_max_size": 1 << 20,  # two seconds of audio at the highest rate, in base64, are 256 kB
+    "ws_per_message_deflate": False,  # audio does not get smaller
+}
 
 
 def serve(
@@ -144,13 +154,11 @@ def serve(
         app,
         loop="asyncio",
         http=Protocol,
-        ws="websockets-sansio",  # it reads no more than the session takes
-        ws_max_size=1 << 20,  # two seconds of audio at the highest rate, in base64, are 256 kB
-        ws_per_message_deflate=False,  # audio does not get smaller
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
+        **SOCKETS,
     )
     server = Server(config)
     if parent_pipe:

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 
+class Connection(ClientConnection):
+    """A connection that knows when anything arrived last.
+
+    Everything that arrives is a sign of life, not the answer to a ping alone: a service that is behind with the audio
+    reads a ping only after what was sent before it, and tells what it hears, or asks for a sign itself, meanwhile.
+
+    Attributes:
+        heard_at: The loop's time of the last byte.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.heard_at = self.loop.time()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrived."""
+        self.heard_at = self.loop.time()
+        super().data_received(data)
+
+
 class Life:
     """Asks a connection for signs of life, and cuts it where none comes.
-
-    Everything that arrives is one, not the answer to a ping alone: a service that is behind with the audio reads a ping
-    only after what was sent before it, and tells what it hears meanwhile.
 
     Args:
         connection: The connection.
@@ -24,15 +42,10 @@ class Life:
         gone: Whether it was cut for that.
     """
 
-    def __init__(self, connection: ClientConnection, every_s: float, silent_s: float) -> None:
+    def __init__(self, connection: Connection, every_s: float, silent_s: float) -> None:
         self._connection, self._every_s, self._silent_s = connection, every_s, silent_s
         self._loop = asyncio.get_running_loop()
-        self._heard_at = self._loop.time()
         self.gone = False
-
-    def heard(self) -> None:
-        """Note that something arrived."""
-        self._heard_at = self._loop.time()
 
     async def watch(self) -> None:
         """Ask again and again, until nothing comes any more or the connection is closed."""
@@ -42,16 +55,11 @@ class Life:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._every_s):
                     try:
-                        answer = await self._connection.ping()
+                        await self._connection.ping()
                     except ConnectionClosed:
                         return
-                    answer.add_done_callback(self._answered)  # type: ignore[attr-defined]
             await asyncio.sleep(pinged_at + self._every_s - self._loop.time())
-            if self._loop.time() - self._heard_at > self._silent_s:
+            if self._loop.time() - self._connection.heard_at > self._silent_s:
                 self.gone = True
                 self._connection.transport.abort()
                 return
-
-    def _answered(self, answer: asyncio.Future[float]) -> None:
-        if not answer.cancelled() and answer.exception() is None:
-            self.heard()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from voxframe.errors import (
@@ -28,7 +28,7 @@ from voxframe.errors import (
 from voxframe.service.pacing import Clock, Cutter, Feed, Pump
 from voxframe.service.retry import backoff
 from voxframe.service.stream_errors import PATH, closed, ended, not_opened
-from voxframe.service.stream_life import Life
+from voxframe.service.stream_life import Connection, Life
 from voxframe.service.stream_log import MessageLog
 from voxframe.service.stream_messages import Final, Gap, Message, SessionBegins, SessionTerminated, read
 from voxframe.service.stream_sources import Samples
@@ -41,7 +41,7 @@ _UNLOGGED = logging.Logger("voxframe.websockets")  # noqa: LOG001 - it must not 
 _UNLOGGED.disabled = True
 
 _OPEN_SECONDS = 10.0
-_FIRST_MESSAGE_SECONDS = 30.0
+_FIRST_MESSAGE_SECONDS = 75.0  # a service that loads a large model takes its time
 _LAST_MESSAGE_SECONDS = 60.0  # without a message, after the session was told to end
 _CLOSE_SECONDS = 1.0
 _LARGEST_MESSAGE = 16 << 20
@@ -97,6 +97,11 @@ class Plan:
         return self.keepalive_s * (2 if self.realtime else 6)
 
     @property
+    def last_s(self) -> float:
+        """Seconds to wait for each message once the session was told to end; there may be much audio left to hear."""
+        return _LAST_MESSAGE_SECONDS * (1 if self.realtime else 5)
+
+    @property
     def hidden(self) -> tuple[str, ...]:
         """What must not be shown."""
         return tuple(secret.reveal() for secret in (self.key, self.token) if secret is not None)
@@ -124,7 +129,7 @@ class Run:
         self._feed = Feed(self._pump, self._cutter)
         self._clock = Clock()
         self._silence_ms = plan.silence_ms
-        self._socket: ClientConnection | None = None
+        self._socket: Connection | None = None
         self._sender: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._patience: asyncio.Timeout | None = None
@@ -224,7 +229,7 @@ class Run:
         self._said, self._count = None, 0
         self._begun_s = self.sent_s
         try:
-            self._socket = await _Connect(
+            opened = await _Connect(
                 f"{plan.url}{PATH}?{urlencode(query)}",
                 additional_headers={"Authorization": plan.key.reveal()} if plan.key is not None else None,
                 user_agent_header="voxframe",
@@ -234,10 +239,13 @@ class Run:
                 close_timeout=_CLOSE_SECONDS,
                 max_size=_LARGEST_MESSAGE,
                 logger=_UNLOGGED,
+                create_connection=Connection,
                 proxy=None if is_loopback(plan.url) else True,  # a proxy has no way to the service on this machine
             )
         except (OSError, TimeoutError, EOFError, WebSocketException) as error:
             raise not_opened(error, host, plan.hidden) from None
+        assert isinstance(opened, Connection)
+        self._socket = opened
         try:
             if self._silence_ms is not None:
                 await self.say({"end_utterance_silence_threshold": self._silence_ms})
@@ -268,7 +276,6 @@ class Run:
             async with asyncio.timeout(None) as self._patience:
                 while True:
                     message = self._take(await self._socket.recv())
-                    life.heard()
                     self._wait_for_the_end()
                     if isinstance(message, SessionTerminated):
                         if self.stopping:
@@ -282,7 +289,7 @@ class Run:
                 raise closed(error, self._said, session_id=self.session_id, hidden=self._plan.hidden) from None
         except TimeoutError:
             raise ServiceTimeoutError(
-                f"the session was told to end, and nothing came for {_LAST_MESSAGE_SECONDS:.0f} s; "
+                f"the session was told to end, and nothing came for {self._plan.last_s:.0f} s; "
                 "the finals received so far are in the session's .finals"
             ) from None
         finally:
@@ -294,7 +301,7 @@ class Run:
     def _wait_for_the_end(self) -> None:
         """Once the session was told to end, wait only so long for each message."""
         if self.stopping and self._patience is not None:
-            self._patience.reschedule(asyncio.get_running_loop().time() + _LAST_MESSAGE_SECONDS)
+            self._patience.reschedule(asyncio.get_running_loop().time() + self._plan.last_s)
 
     async def _unasked_end(self) -> StreamError:
         """The error for a service that ends the session by itself: a close code that follows says why."""
@@ -324,7 +331,7 @@ class Run:
         self._log.add(message)
         return message
 
-    async def _send(self, to: ClientConnection) -> None:
+    async def _send(self, to: Connection) -> None:
         """Send audio until the source ends; then the session is told to end."""
         unacknowledged: deque[Awaitable[float]] = deque()
         since_s = 0.0
