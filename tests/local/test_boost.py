@@ -15,7 +15,8 @@ from voxframe.local.engines import Heard, Wanted
 from voxframe.local.engines.boosting import as_said, listen_for
 from voxframe.local.engines.pronunciation import pronunciations
 from voxframe.local.engines.sphinx import Sphinx
-from voxframe.local.live import AUDIO, TERMINATE, Listener
+from voxframe.local.live import Listener
+from voxframe.local.records import AUDIO, TERMINATE
 from voxframe.local.worker import run_job
 
 PANEL = Path(__file__).parents[2] / "data" / "panel.flac"

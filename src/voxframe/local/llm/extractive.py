@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from voxframe.local.analyses.extract import choose, quoted, scores
 from voxframe.local.asked import Refused
 from voxframe.local.llm.actions import action_items
+from voxframe.local.llm.answerer import Response
 from voxframe.local.llm.asked import Asked, Question
 from voxframe.local.llm.choosing import choose as choose_option
 from voxframe.local.llm.form import Form, wanted
@@ -29,22 +29,6 @@ _ABOUT_SUMMARY = re.compile(
 _ABOUT_ACTIONS = re.compile(
     r"\b(?:action items?|to-?dos?|next steps?|follow[- ]ups?|commitments?|what .{0,30} to do)\b", re.IGNORECASE
 )
-
-
-class Response(NamedTuple):
-    """An answer.
-
-    Attributes:
-        response: A text, or for question-answer a list of `{"question", "answer"}`.
-        input_tokens: Tokens that were read.
-        output_tokens: Tokens of the answer.
-        model: What answered.
-    """
-
-    response: str | list[dict[str, str]]
-    input_tokens: int
-    output_tokens: int
-    model: str
 
 
 class Extractive:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import orjson
 from anyio import CapacityLimiter, to_thread
@@ -21,8 +20,8 @@ from starlette.routing import Route
 from voxframe.local.asked import Refused
 from voxframe.local.bodies import read_json
 from voxframe.local.llm import asked as asking
+from voxframe.local.llm.answerer import Answerer
 from voxframe.local.llm.asked import Asked
-from voxframe.local.llm.extractive import Response
 from voxframe.local.llm.material import Source, from_text, from_transcript
 from voxframe.local.llm.model import ModelFailed
 from voxframe.local.llm.store import Responses
@@ -35,22 +34,26 @@ _AT_ONCE = 4  # requests that are worked on; the others wait, and the rest of th
 _UNKNOWN = "there is no response of that request id, or it was purged"
 
 
-class Answerer(Protocol):
-    """What answers requests."""
-
-    def check(self, model: str) -> None:
-        """Raise `Refused` where a `final_model` cannot be had."""
-
-    def answer(self, asked: Asked, sources: Sequence[Source]) -> Response:
-        """Answer a request from its material."""
-
-
 @dataclass
 class LanguageModel:
-    """What the endpoints work with."""
+    """What the endpoints work with.
 
-    answerer: Answerer
+    Attributes:
+        configured: The model that was configured, if any.
+        responses: Answers that were given.
+    """
+
+    configured: Answerer | None
     responses: Responses = field(repr=False)
+
+    @cached_property
+    def answerer(self) -> Answerer:
+        """What answers requests: the model that was configured, else one that quotes."""
+        if self.configured is not None:
+            return self.configured
+        from voxframe.local.llm.extractive import Extractive  # what it needs is half of the service's start
+
+        return Extractive()
 
     @cached_property
     def turns(self) -> CapacityLimiter:
