@@ -13,7 +13,7 @@ import requests
 
 from voxframe import settings
 from voxframe.errors import MissingExtraError, ServiceUnreachableError
-from voxframe.service import embedded
+from voxframe.service import connect, embedded
 
 
 @pytest.fixture
@@ -62,17 +62,26 @@ def test_second_launch_is_the_same_service(running, found):
 
 
 def test_service_that_died_is_started_again_with_its_key(running, found):
-    """A dead service is not handed out; what it knew is still there."""
+    """A dead service is not handed out, and its clients say what to do; what it knew is still there."""
     key = running.api_key
+    client = connect(data_dir=found.data_dir)
     os.kill(running.pid, signal.SIGKILL)
     end = time.monotonic() + 10
     while running.running and time.monotonic() < end:
         time.sleep(0.02)
+    told = r"the embedded service has ended.*Call connect\(\) again"
+    with pytest.raises(ServiceUnreachableError, match=told) as caught:
+        client.wait("t1")
+    assert caught.value.__notes__ == [
+        "The job goes on with the next connect(); its client.wait('t1') waits for it again."
+    ]
     again = embedded.launch(found)
     try:
         assert again.pid != running.pid
         assert again.api_key == key
         assert listing(again).status_code == 200
+        with pytest.raises(ServiceUnreachableError, match=told):
+            client.stream(bytes(6400), sample_rate=16_000).start()
     finally:
         again.stop()
 

@@ -112,15 +112,22 @@ def test_a_refusal_ends_the_wait_at_once(client, peer, reply):
     assert len(peer.requests) == 2
 
 
-def test_progress_shows_the_state(client, peer, capsys, monkeypatch):
-    """Past a second the state and the time are shown, where that was asked for."""
+@pytest.mark.parametrize(
+    ("audio", "called"),
+    [("talk.flac", "talk.flac"), (b"audio", "audio"), ("https://host/a/talk.mp3?signed=1", "talk.mp3"), (None, ID)],
+)
+def test_progress_shows_the_recording_and_its_state(client, peer, capsys, monkeypatch, tmp_path, audio, called):
+    """The recording, or the id where nobody knows it, with state and time, where that was asked for."""
     monkeypatch.setattr("voxframe.service.progress.PATIENCE_S", 0.0)
-    peer.on("GET", PATH, QUEUED, {"id": ID, "status": "processing"}, DONE)
-    client.wait(ID, progress=True)
-    shown = capsys.readouterr().err
-    assert "transcribing t1" in shown
-    assert "processing" in shown
-    client.wait(ID)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "talk.flac").write_bytes(b"audio")
+    peer.on("POST", "/v2/upload", {"upload_url": "https://cdn.example/1"})
+    peer.on("POST", "/v2/transcript", QUEUED)
+    peer.on("GET", PATH, {"id": ID, "status": "processing"}, DONE)
+    handle = Transcript(client, ID) if audio is None else client.submit(audio)
+    client.wait(handle, progress=True)
+    assert re.search(rf"transcribing {called}, processing 00:0\d", capsys.readouterr().err)
+    client.wait(handle)
     assert capsys.readouterr().err == ""
 
 

@@ -92,6 +92,7 @@ class Embedded:
 
 
 _running: dict[Path, Embedded] = {}
+_ended: set[str] = set()  # addresses of those that were replaced
 _lock = threading.Lock()
 
 
@@ -117,6 +118,8 @@ def launch(settings: Settings) -> Embedded:
         if not all(find_spec(name) for name in _NEEDED):
             raise MissingExtraError("local", "The embedded service")
         started = _running[folder] = _start(folder, settings.llm_prefix)
+        if known is not None:
+            _ended.add(known.base_url)
         return started
 
 
@@ -137,6 +140,13 @@ def allow_webhooks(url: str) -> None:
 def is_embedded(base_url: str) -> bool:
     """Whether an address is that of an embedded service which this process started."""
     return any(service.base_url == base_url for service in list(_running.values()))
+
+
+def has_ended(address: str) -> bool:
+    """Whether an address was that of an embedded service which this process started, and which runs no more."""
+    host = urlsplit(address).netloc
+    ended = _ended | {service.base_url for service in list(_running.values()) if not service.running}
+    return host in {urlsplit(base_url).netloc for base_url in ended}
 
 
 def _start(folder: Path, llm_prefix: str) -> Embedded:

@@ -12,6 +12,11 @@ import requests
 import urllib3
 
 from voxframe.errors import ServiceError, ServiceTimeoutError, ServiceUnreachableError, VoxframeError
+from voxframe.service import embedded
+
+#: What to say where the embedded service that this process started is there no more.
+EMBEDDED_ENDED = "the embedded service has ended"
+CONNECT_AGAIN = "Call connect() again: it starts it anew, and jobs that were under way go on"
 
 
 def from_requests(
@@ -45,6 +50,10 @@ def from_requests(
         return _unsent(
             f"no connection to {host} through the proxy that is configured {where}. Check HTTPS_PROXY and NO_PROXY"
         )
+    if isinstance(error, requests.ConnectionError) and embedded.has_ended(base_url):
+        ended = ServiceUnreachableError(f"no connection to {host}: {EMBEDDED_ENDED} {where}. {CONNECT_AGAIN}")
+        ended.may_have_arrived = not any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes)
+        return ended
     if any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes):
         refused = any(getattr(c, "errno", None) == errno.ECONNREFUSED for c in causes)
         reason = "connection refused" if refused else "the network gives no way there"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any, TypeAlias, Unpack
+from urllib.parse import urlsplit
 
 from voxframe import options as opt
 from voxframe.errors import ServiceError
 from voxframe.service import listing, many, waiting
+from voxframe.service.answer import clean
 from voxframe.service.endpoints import Endpoints, transcript_path
 from voxframe.service.lenient import as_text
 from voxframe.service.progress import Progress
@@ -59,8 +61,12 @@ class Jobs(Endpoints):
         address = web_address(audio)
         if address is None:
             recording = Recording(audio)
-            address = self._upload(recording, progress)
-        return self._create(address, body)
+            label, address = recording.label, self._upload(recording, progress)
+        else:
+            label = urlsplit(address).path.rpartition("/")[2]
+        handle = self._create(address, body)
+        handle.label = clean(label, 60) or None
+        return handle
 
     def transcribe(
         self,

@@ -32,7 +32,7 @@ class Progress:
         if somebody_looks() if show is None else show:
             from tqdm.auto import tqdm
 
-            kind: dict[str, Any] = {"bar_format": "{desc} {elapsed}{postfix}"}
+            kind: dict[str, Any] = {"bar_format": "{desc}{postfix} {elapsed}"}
             if jobs is not None:
                 kind = {"total": jobs}
             elif total is not None:

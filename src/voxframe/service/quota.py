@@ -85,7 +85,7 @@ class Quota:
                         self._under_way += 1
                         return
                 log.info("no language-model request is left for %.0f s; waiting", left_s)
-                progress.say(f" {left_s:.0f} s left")
+                progress.say(f"{left_s:.0f} s left")
                 self._sleep(min(left_s + 0.05, 1.0))
 
     def note(self, answer: Answer) -> None:

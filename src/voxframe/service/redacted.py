@@ -122,7 +122,7 @@ class RedactedAudioEndpoint(Endpoints):
                 what = f"the redacted audio of transcript {transcript_id} is not ready"
                 yield patience.pause(waiting.interval(patience.waited_s, local=self._local), what)
                 yield patience.tolerate(look)
-                progress.say(" (the service does not answer)" if patience.away else "")
+                progress.say("the service does not answer" if patience.away else "")
         ready = answers[-1]
         url = as_text(ready.data.get("redacted_audio_url"))
         if not url:

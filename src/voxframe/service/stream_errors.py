@@ -14,7 +14,9 @@ from voxframe.errors import (
     StreamCutError,
     StreamError,
 )
+from voxframe.service import embedded
 from voxframe.service.answer import Answer, clean
+from voxframe.service.faults import CONNECT_AGAIN, EMBEDDED_ENDED
 
 #: Path of the socket below the streaming address.
 PATH = "/v2/realtime/ws"
@@ -100,6 +102,8 @@ def not_opened(error: Exception, host: str, hidden: tuple[str, ...]) -> ServiceE
         return ServiceTimeoutError(
             f"{host} did not open the stream in time (GET {PATH}). Check stream_url and the network"
         )
+    if isinstance(error, OSError) and embedded.has_ended(f"ws://{host}"):
+        return _unreachable(EMBEDDED_ENDED, host, CONNECT_AGAIN)
     if isinstance(error, ConnectionRefusedError):
         reason = "connection refused"
     elif isinstance(error, socket.gaierror):

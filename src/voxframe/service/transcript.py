@@ -33,6 +33,11 @@ class Transcript:
         transcript_id: Its identifier.
         answer: The service's answer about it, where there is one already.
 
+    Attributes:
+        client: As given.
+        id: As given.
+        label: What the recording is called, where the job was submitted from here; progress shows it.
+
     Example:
         >>> transcript = client.transcribe("interview.flac", speaker_labels=True)  # doctest: +SKIP
         >>> transcript.text[:20]  # doctest: +SKIP
@@ -42,6 +47,7 @@ class Transcript:
     def __init__(self, client: Client, transcript_id: str, answer: Answer | None = None) -> None:
         self.client = client
         self.id = transcript_id
+        self.label: str | None = None
         self._answer = answer
         self._listed: Item | None = None
 

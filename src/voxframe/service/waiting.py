@@ -20,6 +20,7 @@ from voxframe.errors import (
     UnreadableAnswerError,
 )
 from voxframe.options import LIST_LIMIT
+from voxframe.service import embedded
 from voxframe.service.heartbeat import beating
 from voxframe.service.progress import Progress
 from voxframe.service.retry import LONGEST_WAIT_S
@@ -163,13 +164,13 @@ def steps(transcript: Transcript, *, timeout_s: float | None, local: bool, show:
     patience = Patience(timeout_s, local=local)
     first = transcript.known
     queue = _Queue(transcript, patience)
-    with Progress(f"transcribing {transcript.id[:8]}", show=show) as progress:
+    with Progress(f"transcribing {transcript.label or transcript.id[:8]}", show=show) as progress:
         if not transcript.known:
             yield transcript.refresh
         while not transcript.done:
             if progress.shown and queue.due:
                 yield patience.tolerate(queue.look)
-            progress.say(" (the service does not answer)" if patience.away else f" {queue.state}")
+            progress.say("the service does not answer" if patience.away else queue.state)
             wanted = interval(patience.waited_s, transcript.audio_duration_s, local=local, first=first)
             yield patience.pause(wanted, f"transcript {transcript.id} is still {transcript.status!r}")
             yield patience.tolerate(lambda: transcript.refresh(attempts=1))
@@ -212,4 +213,6 @@ class _Queue:
 
 def how_to_go_on(transcript: Transcript) -> str:
     """What to tell somebody whose wait ended before the job did."""
+    if embedded.has_ended(transcript.client.base_url):
+        return f"The job goes on with the next connect(); its client.wait({transcript.id!r}) waits for it again."
     return f"The job goes on at the service; client.wait({transcript.id!r}) waits for it again."
