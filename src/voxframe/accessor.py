@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from voxframe.plots.bands import Bands
 
 
 @pd.api.extensions.register_dataframe_accessor("vox")
@@ -41,15 +43,54 @@ class Vox:
         return analysis.turns(self._df, pause_ms=pause_ms)
 
     def timeline(
-        self, ax: Axes | None = None, *, speakers: Sequence[str] | None = None, colors: Sequence[str] | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        by: str | None = None,
+        pack: bool = False,
+        speakers: Sequence[str] | None = None,
+        colors: Sequence[str] | None = None,
+        bands: Bands | None = None,
+        view: tuple[float, float] | None = None,
     ) -> Axes:
         """Who speaks when: `voxframe.plots.timeline`."""
         from voxframe import plots
 
-        return plots.timeline(self._df, ax, speakers=speakers, colors=colors)
+        return plots.timeline(self._df, ax, by=by, pack=pack, speakers=speakers, colors=colors, bands=bands, view=view)
 
     def plot_talk_time(self, ax: Axes | None = None) -> Axes:
         """Talk time as bars: `voxframe.plots.talk_time`."""
         from voxframe import plots
 
         return plots.talk_time(self._df, ax)
+
+    def dispersion(
+        self,
+        queries: str | Iterable[str] | None = None,
+        ax: Axes | None = None,
+        *,
+        by: str | None = None,
+        transcripts: pd.DataFrame | None = None,
+    ) -> Axes:
+        """Where searched words fall: `voxframe.plots.dispersion`."""
+        from voxframe import plots
+
+        return plots.dispersion(self._df, queries, ax, by=by, transcripts=transcripts)
+
+    def confidence(self, ax: Axes | None = None, *, by: str | None = None, window_s: float | None = None) -> Axes:
+        """Confidence over time: `voxframe.plots.confidence`."""
+        from voxframe import plots
+
+        return plots.confidence(self._df, ax, by=by, window_s=window_s)
+
+    def sentiment(self, ax: Axes | None = None, *, by: str | None = None) -> Axes:
+        """Sentiment over time: `voxframe.plots.sentiment`."""
+        from voxframe import plots
+
+        return plots.sentiment(self._df, ax, by=by)
+
+    def find_words(self, queries: str | Iterable[str]) -> pd.DataFrame:
+        """Every occurrence of words and phrases: `voxframe.analysis.find_words`."""
+        from voxframe import analysis
+
+        return analysis.find_words(self._df, queries)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe.analysis.terms import Term
 from voxframe.corpus.search_segment import Ints, Segment
-from voxframe.corpus.search_terms import Term
 
 
 def find(segment: Segment, terms: Sequence[Term], within: int | None = None) -> tuple[Ints, Ints]:

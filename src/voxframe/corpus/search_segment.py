@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.corpus.search_terms import spoken
+from voxframe.analysis.terms import spoken
 from voxframe.schema import SCHEMA_VERSION, WORDS
 
 #: Raised when this layout or the folding of words changes.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from voxframe import analysis
-from voxframe.plots.style import clock, clock_axis, name_lanes, new_axes, voice_colors
+from voxframe.plots.style import clock, clock_axis, is_dark, lanes_height, name_lanes, new_axes, voice_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,14 +36,12 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df)
     if (count := table["transcript_id"].nunique()) > 1:
         raise ValueError(f"talk_time draws one transcript, the DataFrame has {count}; pick one of them first")
-    ax = ax if ax is not None else new_axes(7, 1.0 + 0.4 * max(1, len(table)))
+    ax = ax if ax is not None else new_axes(7, lanes_height(len(table)))
     seconds = table["talk_s"].to_list()
-    ax.barh(range(len(table)), seconds, height=0.72, color=voice_colors(table["speaker"].to_list()))
+    ax.barh(range(len(table)), seconds, height=0.72, color=voice_colors(table["speaker"].to_list(), dark=is_dark(ax)))
     for y, (length, share) in enumerate(zip(seconds, table["share"], strict=True)):
         ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
     name_lanes(ax, table["speaker"])
     longest = max(seconds, default=0)
-    clock_axis(ax, longest)
-    ax.set_xlim(0, longest * 1.18 or 1)  # room for the longest bar's own label
-    ax.set_xlabel("talk time (min:s)" if longest < 3600 else "talk time (h:min:s)")
+    clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the longest bar's own label
     return ax

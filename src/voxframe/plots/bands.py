@@ -1,0 +1,115 @@
+"""Bands: stretches of time with a title, such as chapters and topics, in rows above the lanes of a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from matplotlib.text import Text
+
+from voxframe.analysis.columns import require
+from voxframe.plots.spans import corners, one_transcript, seconds
+from voxframe.plots.style import ink, shown_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
+
+#: A DataFrame such as `voxframe.load_chapters` gives, or several by the name of their row.
+Bands: TypeAlias = pd.DataFrame | Mapping[str, pd.DataFrame]
+
+_TITLES = ("headline", "label", "text")
+
+
+def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
+    """Bands by the name of their row.
+
+    Raises:
+        TypeError: One is no DataFrame.
+        ValueError: A column is missing, or the rows belong to several transcripts.
+    """
+    if bands is None:
+        return {}
+    rows = dict(bands) if isinstance(bands, Mapping) else {"": bands}
+    for df in rows.values():
+        require(df, ("start_ms", "end_ms"), "bands of timeline")
+        one_transcript(df, "bands of timeline")
+    return rows
+
+
+def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float) -> None:
+    """Draw rows of bands, the first on top, at y = -len(rows), ..., -1; a title is as long as its band has room for.
+
+    Args:
+        ax: Where to draw.
+        rows: Bands by the name of their row. Of bands of the same time the first is drawn.
+        low: What is in view, s.
+        high: What is in view, s.
+    """
+    from matplotlib.collections import PolyCollection
+
+    for y, df in enumerate(rows.values(), -len(rows)):
+        start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
+        first = ~df.duplicated(["start_ms", "end_ms"]).to_numpy()
+        kept = np.flatnonzero(first & (start < high) & (end > low))
+        kept = kept[np.argsort(start[kept], kind="stable")]
+        bars = PolyCollection(
+            list(corners(start[kept], end[kept], y - 0.4, y + 0.4)),
+            facecolors=[(ink(ax), strength) for strength in (0.14, 0.26)],  # neighbours differ
+            linewidths=0,
+        )
+        ax.add_collection(bars, autolim=False)
+        named = next((name for name in _TITLES if name in df.columns), None)
+        titles = _titles(df[named].iloc[kept], named) if named else []
+        for title, begin, finish in zip(titles, start[kept], end[kept], strict=False):
+            ax.add_artist(_Title(ax, title, max(begin, low), min(finish, high), y))
+
+
+def _titles(texts: pd.Series[Any], column: str | None) -> list[str]:
+    """Titles as text for a figure; of a topic, whose levels are joined by ">", the last level."""
+    if column == "label":
+        texts = texts.map(lambda text: text.rpartition(">")[2] if isinstance(text, str) else text)
+    return ["" if pd.isna(text) else name for text, name in zip(texts, shown_names(texts, 200), strict=True)]
+
+
+class _Title(Text):
+    """A text that shows as much of itself as fits between two times, also after the figure is resized or zoomed."""
+
+    def __init__(self, ax: Axes, title: str, begin: float, end: float, y: float) -> None:
+        super().__init__(begin, y, "", va="center", color=ink(ax), fontsize="small", parse_math=False, clip_on=True)
+        self.title, self._begin, self._end, self._y = title, begin, end, y
+        self.set_in_layout(False)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw what fits, with a little room on both sides."""
+        axes = self.axes
+        if axes is None:
+            return
+        low, high = sorted(axes.get_xlim())
+        corners = [(max(self._begin, low), self._y), (min(self._end, high), self._y)]
+        edges = axes.transData.transform(corners)
+        margin: Any = renderer.points_to_pixels(3)
+        room = edges[1, 0] - edges[0, 0] - 2 * margin
+        self.set_x(axes.transData.inverted().transform((edges[0, 0] + margin, edges[0, 1]))[0])
+        self.set_text(self._fitted(renderer, room))
+        super().draw(renderer)
+
+    def _fitted(self, renderer: RendererBase, room: float) -> str:
+        """The title, shortened to so many pixels; nothing where not even two letters fit."""
+
+        def fits(count: int) -> bool:
+            self.set_text(self._shortened(count))
+            return bool(self.get_window_extent(renderer).width <= room)
+
+        if room <= 0 or not self.title:
+            return ""
+        few, many = 0, len(self.title)  # the longest that fits lies between
+        while few < many:
+            middle = (few + many + 1) // 2
+            few, many = (middle, many) if fits(middle) else (few, middle - 1)
+        return self._shortened(few) if few > 1 or few == len(self.title) else ""
+
+    def _shortened(self, count: int) -> str:
+        return self.title if count >= len(self.title) else self.title[:count].rstrip() + "…"

@@ -1,0 +1,64 @@
+import json
+
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe import analysis
+
+
+def payload(name: str, text: str, channels: str = "") -> dict:
+    said = [
+        {
+            "text": word,
+            "start": 100 * n,
+            "end": 100 * n + 90,
+            "channel": channels[n % len(channels)] if channels else None,
+        }
+        for n, word in enumerate(text.split())
+    ]
+    return {"id": name, "status": "completed", "words": said}
+
+
+PAYLOADS = [
+    payload("a", "The café, the CAFE. It's three thousand: 3,000 … dogs' dogged dog"),
+    payload("b", "green blue green blue light light", "12"),
+    payload("c", "the"),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("cafe", [("a", 1), ("a", 3)]),
+        ("the café", [("a", 0), ("a", 2)]),
+        ("3000 dogs", [("a", 7)]),
+        ("dog*", [("a", 9), ("a", 10), ("a", 11)]),
+        ("green green", [("b", 0)]),
+        ("green blue", []),
+        ("light", [("b", 4), ("b", 5)]),
+        ("the the", []),
+        ("its * thousand", [("a", 4)]),
+    ],
+)
+def test_it_finds_what_a_search_of_a_corpus_finds(query, expected, tmp_path):
+    """Words, phrases over one channel and wildcards are found where they are, and where `Corpus.search` finds them."""
+    words = voxframe.load_words(PAYLOADS)
+    found = analysis.find_words(words, query)
+    assert sorted(zip(found["transcript_id"], found["word_idx"], strict=True)) == expected
+    corpus = voxframe.Corpus(tmp_path)
+    for item in PAYLOADS:
+        corpus.put(item["id"], json.dumps(item).encode())
+    columns = ["query", "transcript_id", "word_idx", "start_ms", "end_ms"]
+    searched = corpus.search(query)[columns].astype(object).values.tolist()
+    assert found.sort_values(["transcript_id", "word_idx"])[columns].astype(object).values.tolist() == searched
+
+
+def test_nothing_found_has_all_columns():
+    """No words, or none that match, are a table with the same columns and dtypes."""
+    words = voxframe.load_words(PAYLOADS)
+    found, none = analysis.find_words(words, "the"), analysis.find_words(words, ["zebra"])
+    pd.testing.assert_series_equal(none.dtypes, found.dtypes)
+    assert none.empty
+    assert list(analysis.find_words(words.iloc[:0], "the").columns) == list(found.columns)
+    assert found["match_idx"].tolist() == [0, 1, 0]

@@ -1,0 +1,52 @@
+"""What tests of plots share: where text stands in a figure, and figures that do not outlive their test."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import matplotlib as mpl
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+
+mpl.use("agg")
+
+
+@pytest.fixture(autouse=True)
+def _figures() -> Iterator[None]:
+    """No figure outlives a test, and no plot warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+    plt.close("all")
+
+
+@pytest.fixture
+def texts_of() -> Callable[[Axes], list[Text]]:
+    """Draws the figure of some Axes and gives the texts that can be seen, after checking that all can be read."""
+
+    def check(ax: Axes) -> list[Text]:
+        figure = ax.get_figure(root=True)
+        figure.canvas.draw()
+        hidden = set()
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            hidden |= {id(tick.label1) for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
+        seen = [
+            text
+            for text in figure.findobj(Text)
+            if text.get_visible() and text.get_text().strip() and id(text) not in hidden
+        ]
+        boxes = [(text, text.get_window_extent()) for text in seen]
+        for text, box in boxes:
+            assert figure.bbox.x0 - 1 <= box.x0, text
+            assert box.x1 <= figure.bbox.x1 + 1, text
+            assert figure.bbox.y0 - 1 <= box.y0, text
+            assert box.y1 <= figure.bbox.y1 + 1, text
+        for (one, a), (other, b) in combinations(boxes, 2):
+            apart = a.x1 <= b.x0 + 1 or b.x1 <= a.x0 + 1 or a.y1 <= b.y0 + 2 or b.y1 <= a.y0 + 2
+            assert apart, (one, other)
+        return seen
+
+    return check

@@ -1,0 +1,89 @@
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe import plots
+from voxframe.errors import OptionError
+
+
+def words(transcript_id: str, text: str, speakers: str = "A") -> pd.DataFrame:
+    """A word a second, speakers by turns."""
+    said = [
+        {"text": word, "start": 1000 * n, "end": 1000 * n + 500, "speaker": speakers[n % len(speakers)]}
+        for n, word in enumerate(text.split())
+    ]
+    return voxframe.load_words({"id": transcript_id, "words": said})
+
+
+ONE = words("a", "The tree, the TREES; a river bank. The tree.", "AB")
+
+
+def strokes(ax, n: int) -> list[float]:
+    return [segment[0][0] for segment in ax.collections[n].get_segments()]
+
+
+def lanes(ax) -> list[str]:
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_a_lane_a_query_with_strokes_where_it_is_said():
+    """In one transcript each query has a lane, also one that is not found; phrases and wildcards are found as such."""
+    ax = plots.dispersion(ONE, ["tree", "tree*", "river bank", "lake"])
+    assert lanes(ax) == ["tree", "tree*", "river bank", "lake"]
+    assert [strokes(ax, n) for n in range(4)] == [[1, 8], [1, 3, 8], [5], []]
+    assert ax.get_legend() is None
+    assert ax.get_xlim() == (0, 8.5)
+
+
+def test_transcripts_have_lanes_and_queries_colours():
+    """Over several transcripts queries share a lane, none over another, with a legend; a lane ends with its words."""
+    ax = plots.dispersion(pd.concat([ONE, words("b", "A river. A tree.")]), ["tree", "river"])
+    assert lanes(ax) == ["a", "b"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["tree", "river"]
+    tree, river, line = ax.collections
+    assert strokes(ax, 0) == [1, 8, 3]
+    ends = [sorted({float(y) for segment in of.get_segments() for _, y in segment}) for of in (tree, river)]
+    assert ends[0] == pytest.approx([-0.4, 0.0, 0.6, 1.0])
+    assert ends[1] == pytest.approx([0.0, 0.4, 1.0, 1.4])
+    assert [segment[-1][0] for segment in line.get_segments()] == [8.5, 3.5]
+
+
+def test_it_draws_what_a_corpus_found(tmp_path):
+    """Results of a search are drawn as they are, with transcripts of the table that have no match."""
+    corpus = voxframe.Corpus(tmp_path)
+    for name, text in (("t1", "so it goes"), ("t2", "it is"), ("t3", "no")):
+        said = ", ".join(
+            f'{{"text": "{word}", "start": {n * 1000}, "end": {n * 1000 + 9}}}' for n, word in enumerate(text.split())
+        )
+        corpus.put(name, f'{{"id": "{name}", "audio_duration": 60, "words": [{said}]}}'.encode())
+    ax = plots.dispersion(corpus.search("it"), transcripts=corpus.table("transcripts"))
+    assert lanes(ax) == ["t1", "t2", "t3"]
+    assert strokes(ax, 0) == [1, 0]
+    assert ax.get_xlim() == (0, 60)
+    assert lanes(corpus.search(["it", "is"], ids="t2").vox.dispersion()) == ["it", "is"]
+
+
+def test_lanes_can_be_speakers():
+    """`by="speaker"` shows who says it."""
+    ax = plots.dispersion(ONE, ["the"], by="speaker")
+    assert lanes(ax) == ["A", "B"]
+    assert [(x, round(y + 0.4)) for (x, y), _ in ax.collections[0].get_segments()] == [(0, 0), (2, 0), (7, 1)]
+
+
+def test_very_many_occurrences_are_few_strokes():
+    """A hundred thousand occurrences become at most four thousand strokes, over the same time."""
+    found = pd.DataFrame({"query": "uh", "start_ms": range(0, 10_000_000, 100)})
+    at = strokes(plots.dispersion(found), 0)
+    assert 3_000 < len(at) <= 4_001
+    assert at[0] < 5
+    assert at[-1] > 9_990
+
+
+def test_what_cannot_be_drawn_is_refused_with_a_next_step():
+    """Words without queries, several transcripts in one lane, a query of no word."""
+    with pytest.raises(ValueError, match="needs queries"):
+        plots.dispersion(ONE)
+    with pytest.raises(ValueError, match='by="transcript_id" gives each a lane'):
+        plots.dispersion(pd.concat([ONE, words("b", "a tree")]), "tree", by="query")
+    with pytest.raises(OptionError, match="no word"):
+        plots.dispersion(ONE, "...")
