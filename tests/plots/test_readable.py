@@ -74,7 +74,7 @@ def test_no_text_is_cut_off_or_under_another(plot, case, texts_of):
     said = {text.get_text() for text in seen}
     if case == "empty":
         assert plot == "bands" or "nothing to show" in said
-    if case == "many" and plot in ("timeline", "bands", "talk_time", "sentiment", "dispersion"):
+    if case == "many" and plot in ("timeline", "bands", "talk_time", "sentiment"):
         assert {f"Speaker {n}" for n in range(31)} <= said
     if case == "long" and plot in ("timeline", "talk_time"):
         assert len([text for text in said if text.startswith("Maximiliana")]) == 9

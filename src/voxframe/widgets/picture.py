@@ -8,14 +8,12 @@ from urllib.parse import quote
 import numpy as np
 import numpy.typing as npt
 
-from voxframe.plots.style import clock, shown_names, voice_colors
+from voxframe.plots.style import GREY, clock, shown_names, voice_colors
 from voxframe.widgets.base import escaped
 
 _WIDTH, _LEFT, _LANE = 720, 130, 24
 #: Bars nearer than this part of the whole are one bar, so that the picture stays small with a million spans.
 _RESOLUTION = 1 / 500
-#: A grey with a contrast above 4 on white and on black.
-_INK = "#777777"
 
 
 def lanes_picture(
@@ -32,7 +30,7 @@ def lanes_picture(
     scale = (_WIDTH - _LEFT) / until
     height = _LANE * len(shown) + 20
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif"']
-    parts[0] += f' font-size="12" fill="{_INK}">'
+    parts[0] += f' font-size="12" fill="{GREY}">'
     for n, ((start, end), name, color) in enumerate(zip(lanes, shown, voice_colors(names), strict=True)):
         top = n * _LANE
         parts.append(f'<text x="0" y="{top + 16}">{escaped(name)}</text>')
@@ -41,7 +39,7 @@ def lanes_picture(
             f"M{_LEFT + a * scale:.1f} {top + 4}h{(b - a) * scale:.1f}v{_LANE - 8}h-{(b - a) * scale:.1f}z"
             for a, b in zip(left, right, strict=True)
         )
-        parts.append(f'<path fill="{_INK if color == "#000000" else color}" d="{bars}"/>')
+        parts.append(f'<path fill="{GREY if color == "#000000" else color}" d="{bars}"/>')
     for part in (0, 0.5, 1):
         anchor = {0: "start", 0.5: "middle", 1: "end"}[part]
         x = _LEFT + part * (_WIDTH - _LEFT)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from voxframe.plots.style import COLORS, voice_colors
-
-#: What a colour of the plots becomes on a dark page, where it alone would be too dark to see.
-_ON_DARK = {"#0072B2": "#3E9BDC", "#D55E00": "#EE7F2D", "#009E73": "#1FBF92", "#000000": "#D8DCE2"}
+from voxframe.plots.style import COLORS, themed, voice_colors
 
 
 def voice_places(names: Sequence[object]) -> list[int]:
@@ -19,7 +16,7 @@ def voice_css() -> str:
     """`--vf-voice-N` for each colour, and `--vf-on-voice-N` for text on it, in both themes."""
     rules = []
     for n, light in enumerate(COLORS):
-        dark = _ON_DARK.get(light, light)
+        dark = themed(light, dark=True)
         rules.append(f"--vf-voice-{n}: light-dark({light}, {dark});")
         rules.append(f"--vf-on-voice-{n}: light-dark({_ink(light)}, {_ink(dark)});")
     return ".voxframe { " + " ".join(rules) + " }\n"

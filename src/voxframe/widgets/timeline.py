@@ -11,15 +11,13 @@ import pandas as pd
 import traitlets
 
 from voxframe.analysis.columns import require, voices
-from voxframe.plots.style import clock
+from voxframe.plots.style import MOST_LANES, clock
 from voxframe.widgets import columns
 from voxframe.widgets.base import ScriptedWidget, escaped
 from voxframe.widgets.page import write_page
 from voxframe.widgets.picture import lanes_picture
 from voxframe.widgets.theme import voice_places
 
-#: More lanes than this cannot be told apart.
-MOST_LANES = 200
 #: Texts beyond this many characters stay in the kernel: bars then have no words in them.
 _MOST_TEXT = 4_000_000
 
