@@ -134,7 +134,7 @@ def signature(source: str) -> str:
     """What changes when a file does.
 
     Raises:
-        AudioError: There is no such file, or it is a directory or empty.
+        AudioError: There is no such file, or it is a directory, a pipe or empty.
     """
     if is_remote(source):
         system, path = filesystem(source)
@@ -142,6 +142,8 @@ def signature(source: str) -> str:
     found = _reading(source, lambda: Path(source).stat())
     if Path(source).is_dir():
         raise AudioError(f"{source!r} is a directory; name one recording in it")
+    if not Path(source).is_file():
+        raise AudioError(f"{source!r} is no file but a pipe or a device; save the recording to a file first")
     if found.st_size == 0:
         raise AudioError(f"{source!r} is empty: there is no audio to send")
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ino}"
