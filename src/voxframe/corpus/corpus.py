@@ -12,6 +12,7 @@ from voxframe import frames, settings
 from voxframe.corpus.batches import Batches
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.exports import Exports
+from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.reading import Part
 from voxframe.corpus.reads import Reads
@@ -24,7 +25,7 @@ from voxframe.schema import TRANSCRIPT_TABLES
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Reads, Searches, SpeakerNames, Exports):
+class Corpus(Batches, Reads, Metadata, Searches, SpeakerNames, Exports):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:

@@ -9,7 +9,10 @@ from contextlib import ExitStack
 from typing import Literal
 
 import pandas as pd
+import pyarrow as pa
 
+from voxframe.corpus.metadata import Wanted
+from voxframe.corpus.metadata import chosen as columns
 from voxframe.errors import OptionError
 from voxframe.export.files import folder
 from voxframe.export.personal import mask
@@ -28,8 +31,12 @@ class Exports(ABC):
         """Identifiers of all transcripts here, sorted."""
 
     @abstractmethod
-    def table(self, name: str, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+    def table(self, name: str, ids: str | Iterable[str] | None = None, *, metadata: Wanted = False) -> pd.DataFrame:
         """One table over many transcripts."""
+
+    @abstractmethod
+    def about(self, ids: str | Iterable[str] | None = None) -> pa.Table:
+        """Columns about recordings as Arrow."""
 
     def export(
         self,
@@ -39,6 +46,7 @@ class Exports(ABC):
         tables: str | Sequence[str] | None = None,
         ids: str | Iterable[str] | None = None,
         partition_by: str | Sequence[str] = (),
+        metadata: Wanted = False,
         pii: Literal["mask", "drop"] | None = None,
         pii_types: Collection[str] | None = None,
         overwrite: bool = False,
@@ -55,7 +63,8 @@ class Exports(ABC):
             format: One of `voxframe.export.FORMATS`.
             tables: Tables of a data set; None are all that are made from a transcript.
             ids: Only these transcripts.
-            partition_by: Columns whose values become folders (`speaker=A/`); parquet only.
+            partition_by: Columns whose values become folders (`speaker=A/`), also of the metadata; parquet only.
+            metadata: Columns about the recordings to add to every table of a data set: names, or True for all.
             pii: "mask" writes `[PERSON_NAME]` and the like for personal data that entity detection found, "drop" leaves
                 those words out; see `voxframe.export.mask`.
             pii_types: Types of entities that are personal; None are those of `voxframe.options.PII_POLICIES`.
@@ -83,10 +92,13 @@ class Exports(ABC):
         if format not in TABLE_FORMATS:
             if tables is not None:
                 raise OptionError(f"{format} is made of words; tables are for {', '.join(TABLE_FORMATS)}")
+            if metadata:
+                raise OptionError(f"{format} has no place for metadata; it is for {', '.join(TABLE_FORMATS)}")
             chosen = ["words"]
         else:
             chosen = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
-        parts = self._parts(wanted, chosen, pii, pii_types)
+        about = self._about(wanted, names(partition_by), metadata)
+        parts = self._parts(wanted, chosen, about, pii, pii_types)
         if single and not partition_by:
             if len(chosen) > 1:
                 raise OptionError(
@@ -107,12 +119,25 @@ class Exports(ABC):
                     writer.add(part[name])
         return into.files
 
+    def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> list[str]:
+        """Columns of metadata that are asked for, also by what to partition by."""
+        about = self.about(ids) if metadata or partition_by else None
+        if about is None:
+            return []
+        more = [name for name in partition_by if name in about.column_names and name != "transcript_id"]
+        return list(dict.fromkeys([*columns(about, metadata), *more]))
+
     def _parts(
-        self, ids: list[str], chosen: list[str], pii: Literal["mask", "drop"] | None, types: Collection[str] | None
+        self,
+        ids: list[str],
+        chosen: list[str],
+        about: list[str],
+        pii: Literal["mask", "drop"] | None,
+        types: Collection[str] | None,
     ) -> Iterator[dict[str, pd.DataFrame]]:
         """The tables of some transcripts at a time; of none, where there are none."""
         needed = chosen if pii is None else dict.fromkeys([*chosen, "transcripts", "entities", "words"])
         for at in range(0, max(1, len(ids)), _AT_A_TIME):
             some = ids[at : at + _AT_A_TIME]
-            part = {name: self.table(name, some) for name in needed}
+            part = {name: self.table(name, some, metadata=about) for name in needed}
             yield part if pii is None else mask(part, pii, types)

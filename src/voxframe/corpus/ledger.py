@@ -68,8 +68,10 @@ class Job:
 
 _NAMES = tuple(f.name for f in fields(Job))
 #: Raised when the tables change; those of an earlier version get what they lack when the ledger is next opened.
-_VERSION = 1
+_VERSION = 2
 _TIMES = ("created", "sent", "updated")
+_ABOUT = "SELECT transcript_id, metadata FROM about"
+_ABOUT_JOBS = "SELECT transcript_id, metadata FROM jobs WHERE transcript_id IS NOT NULL"
 _INSERT = f"INSERT INTO jobs ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608  no value in it
 
 
@@ -163,6 +165,35 @@ class Ledger:
             with self._writing() as db:
                 db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
                 db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
+                db.execute("DELETE FROM about WHERE transcript_id = ?", [transcript_id])
+
+    def metadata(self) -> list[tuple[str, str]]:
+        """Columns about recordings: transcripts, each with some of them as JSON, the later ones to be preferred."""
+        if not self.path.exists():
+            return []
+        with self._open() as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()  # an older one in a directory nobody can write
+            rows = db.execute(_ABOUT_JOBS if version < _VERSION else f"{_ABOUT} UNION ALL {_ABOUT_JOBS}").fetchall()
+        return [(transcript_id, text or "{}") for transcript_id, text in rows]
+
+    def set_metadata(self, rows: Mapping[str, str]) -> None:
+        """Change columns about recordings, all or none; those that are not named stay.
+
+        Args:
+            rows: Columns as JSON, by transcript.
+        """
+        with self._writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            jobs = dict(db.execute(_ABOUT_JOBS).fetchall())
+            others = dict(db.execute(_ABOUT).fetchall())
+            for transcript_id, text in rows.items():
+                of_job = transcript_id in jobs
+                old = (jobs if of_job else others).get(transcript_id) or "{}"
+                new = json.dumps({**json.loads(old), **json.loads(text)}, ensure_ascii=False)
+                if of_job:
+                    db.execute("UPDATE jobs SET metadata = ? WHERE transcript_id = ?", [new, transcript_id])
+                else:
+                    db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", [transcript_id, new])
 
     def note_request(self, request_id: str, service: str, transcript_ids: Iterable[str]) -> None:
         """Remember which transcripts a language-model answer is about."""
@@ -266,6 +297,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute("CREATE TABLE IF NOT EXISTS files (place PRIMARY KEY, signature, media, audio_duration_s)")
         columns = "request_id, service, transcript_id"
         db.execute(f"CREATE TABLE IF NOT EXISTS requests ({columns}, PRIMARY KEY ({columns}))")
+        db.execute("CREATE TABLE IF NOT EXISTS about (transcript_id PRIMARY KEY, metadata)")
         db.execute(f"PRAGMA user_version = {_VERSION}")
 
 

@@ -32,6 +32,15 @@ Part: TypeAlias = "Path | pa.Table | None"
 #: The dtype of text in voxframe's tables.
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
+#: Arrow types whose dtype is not the one pyarrow would take.
+DTYPES: dict[pa.DataType, Any] = {
+    pa.string(): TEXT,
+    pa.large_string(): TEXT,
+    pa.int64(): pd.Int64Dtype(),
+    pa.int32(): pd.Int64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+
 #: What verifies the checksum of every page it reads: a flipped bit is an error, never a wrong value.
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
@@ -112,7 +121,7 @@ def _add_names(frame: pd.DataFrame, table: pa.Table) -> None:
     if SPEAKER_NAME.name not in table.column_names or SPEAKER_NAME.name in frame:
         return
     place = table.column_names.index(SPEAKER_NAME.name)
-    text = table.select([SPEAKER_NAME.name]).to_pandas(types_mapper={pa.string(): TEXT}.get)
+    text = table.select([SPEAKER_NAME.name]).to_pandas(types_mapper=DTYPES.get)
     frame.insert(place, SPEAKER_NAME.name, text[SPEAKER_NAME.name].array)
 
 

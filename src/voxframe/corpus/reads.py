@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from voxframe.corpus import reading
+from voxframe.corpus.metadata import Wanted, is_named, with_metadata
 from voxframe.corpus.reading import Where
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import CorpusError
@@ -41,6 +42,7 @@ class Reads:
         *,
         columns: Sequence[str] | None = None,
         where: Where | None = None,
+        metadata: Wanted = False,
     ) -> pd.DataFrame:
         """One table over many transcripts. Columns and rows that are not asked for are not brought into memory.
 
@@ -48,13 +50,15 @@ class Reads:
             name: Name of the table; `voxframe.describe()` lists them.
             ids: Identifier or identifiers to read, in the order wanted. None reads all that are here (of sentences and
                 paragraphs: all whose export is here).
-            columns: Columns to read, in the order wanted; None reads all.
+            columns: Columns to read, in the order wanted, also of the metadata; None reads all of the table.
             where: Rows to read, as `pandas.read_parquet(filters=...)` takes it: (column, operator, value) triples that
-                must all hold, or lists of such lists; or an expression of pyarrow. Times are in milliseconds.
+                must all hold, or lists of such lists; or an expression of pyarrow, which knows no metadata. Times are
+                in milliseconds.
+            metadata: Columns about the recordings to add: names, or True for all.
 
         Returns:
             A DataFrame with the dtypes of the data dictionary, also where there are no rows; `speaker` is followed by
-            `speaker_name`, which `name_speakers` sets.
+            `speaker_name`, which `name_speakers` sets. Metadata stands behind the table's own columns.
 
         Raises:
             CorpusError: A transcript is not here, there is no such table or column, or a condition does not fit.
@@ -66,6 +70,21 @@ class Reads:
             ...     "words", columns=["text", "start_ms"], where=[("speaker", "==", "A"), ("start_ms", "<", 60_000)]
             ... )
         """
+        if not is_named(name, columns, where, metadata):
+            return self._read(name, ids, columns, where)
+        wanted = self.wanted(name, ids)
+        return with_metadata(
+            lambda ids, columns, where: self._read(name, ids, columns, where),
+            name,
+            self._corpus.about(wanted),
+            columns=columns,
+            where=where,
+            metadata=metadata,
+        )
+
+    def _read(
+        self, name: str, ids: str | Iterable[str] | None, columns: Sequence[str] | None, where: Where | None
+    ) -> pd.DataFrame:
         try:
             return reading.read(name, self.scan(name, ids), columns, where)
         except (pa.ArrowException, OSError):  # a page is damaged, which the footer does not show
@@ -102,7 +121,7 @@ class Reads:
         """Answer a query of DuckDB's SQL in which every table of the corpus can be named.
 
         Args:
-            query: The query. It reads `transcripts`, `words` and all the other tables, and `jobs`.
+            query: The query. It reads `transcripts`, `words` and all the other tables, `jobs` and `metadata`.
             parameters: Values for its question marks, never written into the text.
 
         Returns:
@@ -119,7 +138,8 @@ class Reads:
         """
         from voxframe.corpus.sql import answer
 
-        return answer(query, parameters, [*TRANSCRIPT_TABLES, *EXPORTS], self.scan, self._corpus.jobs)
+        others = {"jobs": self._corpus.jobs, "metadata": self._corpus.about}
+        return answer(query, parameters, [*TRANSCRIPT_TABLES, *EXPORTS], self.scan, others)
 
     def snapshot(self, *, progress: bool = True) -> Snapshot:
         """Seal all that is here as a new version: sorted, compact, with a manifest. Readers of older ones go on.

@@ -17,6 +17,8 @@ from voxframe.corpus.search_segment import Ints, Segment
 from voxframe.errors import OptionError
 
 _OF_WORDS = ("speaker", "speaker_name", "channel")
+#: What can be grouped by without knowing more about the transcripts.
+GROUPS = frozenset({"transcript_id", *_OF_WORDS})
 #: What tells who speaks.
 _FINEST = ("speaker", "channel", "utterance_idx")
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
@@ -46,7 +48,7 @@ def counts(
     known = ["transcript_id", *_OF_WORDS, *(() if about is None else about.columns.drop("transcript_id"))]
     unknown = [name for name in groups if name not in known]
     if unknown:
-        raise OptionError(f"counts are by {', '.join(known)}, not {unknown[0]!r}; about= brings more columns")
+        raise OptionError(f"counts are by {', '.join(known)}, not {unknown[0]!r}; Corpus.set_metadata adds columns")
     ranks = wanted_ranks(view, ids)
     if groups == ["transcript_id"] and speaker is None:
         return _by_transcript(view, ranks, query)

@@ -11,9 +11,11 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe.corpus.metadata import Wanted, is_named, join, resolve
 from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import Store
+from voxframe.schema import CONCORDANCE
 
 if TYPE_CHECKING:
     from voxframe.corpus.reading import Where
@@ -30,6 +32,14 @@ class Searches(ABC):
     def arrow(self, name: str, transcript_id: str) -> pa.Table:
         """One table of one transcript as Arrow."""
 
+    @abstractmethod
+    def about(self, ids: str | Iterable[str] | None = None) -> pa.Table:
+        """Columns about recordings as Arrow."""
+
+    @abstractmethod
+    def metadata(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+        """Columns about recordings."""
+
     def search(
         self,
         query: str | Iterable[str],
@@ -40,6 +50,7 @@ class Searches(ABC):
         ids: str | Iterable[str] | None = None,
         where: Where | None = None,
         limit: int | None = None,
+        metadata: Wanted = False,
     ) -> pd.DataFrame:
         """Every occurrence of a word or phrase, with the words around it: keyword in context.
 
@@ -59,8 +70,9 @@ class Searches(ABC):
             speaker: Only matches whose first word this speaker says, or one of these: a label, or a name that
                 `name_speakers` gave.
             ids: Only in these transcripts.
-            where: Only rows for which this holds, over the columns but for the three texts; as for `table`.
+            where: Only rows for which this holds, over metadata and all columns but the three texts; as for `table`.
             limit: Only the first so many rows.
+            metadata: Columns about the recordings to add: names, or True for all.
 
         Returns:
             A DataFrame with the columns of the table `concordance`, by query, transcript and word.
@@ -80,6 +92,10 @@ class Searches(ABC):
         from voxframe.corpus.search import Query, concordance
 
         wanted = Query.check(query, within)
+        about = self.about(ids) if is_named("concordance", None, where, metadata) else None
+        if about is not None:
+            where, possible = resolve("concordance", where, about)
+            ids = ids if possible is None else possible
         found = concordance(
             self._index.view(),
             wanted,
@@ -90,7 +106,8 @@ class Searches(ABC):
             where=where,
             limit=limit,
         )
-        return frames.to_pandas(found, "concordance")
+        frame = frames.to_pandas(found, "concordance")
+        return frame if about is None else join(frame, about, metadata, taken=CONCORDANCE.names)
 
     def counts(
         self,
@@ -106,12 +123,13 @@ class Searches(ABC):
 
         Args:
             query: Word or phrase, or several; see `search`.
-            by: What to group by: "transcript_id", "speaker", "speaker_name", "channel", columns of `about`, several,
-                or () for one total. A match belongs to the speaker of its first word.
+            by: What to group by: "transcript_id", "speaker", "speaker_name", "channel", columns of the metadata
+                (see `set_metadata`) or of `about`, several, or () for one total. A match belongs to the speaker of its
+                first word.
             within: See `search`.
             speaker: Count only what this speaker says, or one of these.
             ids: Count only in these transcripts.
-            about: More about the transcripts to group by, such as customer or date: a DataFrame with `transcript_id`.
+            about: More about the transcripts to group by, instead of the metadata: a DataFrame with `transcript_id`.
 
         Returns:
             One row a query and group, also where nothing was found: `query`, the columns of `by`, `count` int64,
@@ -130,9 +148,11 @@ class Searches(ABC):
             [['a1', 2, 3]]
         """
         from voxframe.corpus.search import Query
-        from voxframe.corpus.search_counts import counts
+        from voxframe.corpus.search_counts import GROUPS, counts
 
         wanted = Query.check(query, within)
+        if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
+            about = self.metadata(ids)
         return counts(self._index.view(), wanted, named=self._named, by=by, speaker=speaker, ids=ids, about=about)
 
     def __getstate__(self) -> dict[str, object]:

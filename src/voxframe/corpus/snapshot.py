@@ -21,20 +21,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from voxframe.corpus import reading
 from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.metadata import Wanted, is_named, to_frame, with_metadata
 from voxframe.corpus.reading import Where
 from voxframe.corpus.store import EXPORTS, View, parquet_options
 from voxframe.errors import CorpusError
-from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, TRANSCRIPT_TABLES
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES
 
 if TYPE_CHECKING:
     from voxframe.corpus.corpus import Corpus
 
+_METADATA = "metadata"
 _GROUP = 32  # transcripts a row group
 _TRIES = 5  # to read transcripts that another process replaces meanwhile
 _LEFTOVER_AGE_S = 24 * 3600.0  # a directory being written that is older belongs to a process that died
@@ -70,19 +74,34 @@ class Snapshot:
         *,
         columns: Sequence[str] | None = None,
         where: Where | None = None,
+        metadata: Wanted = False,
     ) -> pd.DataFrame:
-        """One table, sorted by transcript; `columns` and `where` as for `Corpus.table`.
+        """One table, sorted by transcript; `columns`, `where` and `metadata` as for `Corpus.table`.
 
         Raises:
             CorpusError: There is no such table or column, or a condition does not fit.
         """
-        condition = reading.expression(name, where) if name in TABLES else None
-        if ids is not None:
-            import pyarrow.compute as pc
+        data = self.scan(name)
+        wanted = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        if name == _METADATA:
+            raise CorpusError("metadata is what Snapshot.metadata() gives, and metadata=... joins to every table")
+        if not is_named(name, columns, where, metadata):
+            return _read(name, data, wanted, columns, where)
+        about = self.scan(_METADATA).to_table()
+        if wanted is not None:
+            about = about.filter(pc.field("transcript_id").isin(wanted))
+        return with_metadata(
+            lambda ids, columns, where: _read(name, data, ids, columns, where),
+            name,
+            about,
+            columns=columns,
+            where=where,
+            metadata=metadata,
+        )
 
-            wanted = pc.field("transcript_id").isin([ids] if isinstance(ids, str) else list(ids))
-            condition = wanted if condition is None else wanted & condition
-        return reading.read(name, self.scan(name), columns, condition)
+    def metadata(self) -> pd.DataFrame:
+        """Columns about the recordings as they were then; see `Corpus.metadata`."""
+        return to_frame(self.scan(_METADATA).to_table())
 
     def scan(self, name: str) -> ds.Dataset:
         """One table as a data set of pyarrow, from which nothing was read yet.
@@ -92,6 +111,8 @@ class Snapshot:
         """
         if name not in self.manifest["tables"]:
             raise CorpusError(f"{self!r} has no table {name!r}; it has {', '.join(self.manifest['tables'])}")
+        if name == _METADATA:
+            return ds.dataset(self._file(name))
         return reading.dataset(name, [self._file(name)])
 
     def verify(self) -> None:
@@ -108,6 +129,16 @@ class Snapshot:
 
     def _file(self, name: str) -> Path:
         return self.path / name / "part-0.parquet"
+
+
+def _read(
+    name: str, data: ds.Dataset, ids: Sequence[str] | None, columns: Sequence[str] | None, where: Where | None
+) -> pd.DataFrame:
+    condition = reading.expression(name, where)
+    if ids is not None:
+        wanted = pc.field("transcript_id").isin(list(ids))
+        condition = wanted if condition is None else wanted & condition
+    return reading.read(name, data, columns, condition)
 
 
 def versions(root: Path) -> list[int]:
@@ -159,6 +190,7 @@ def write(corpus: Corpus, *, progress: bool) -> Snapshot:
         try:
             ids = corpus.ids()
             rows = _write_tables(corpus, ids, hidden, progress=progress)
+            rows[_METADATA] = _write_metadata(corpus.about(ids), hidden)
             tables = {
                 name: {"rows": count, "bytes": file.stat().st_size, "sha256": _sha256(file)}
                 for name, count in rows.items()
@@ -193,6 +225,15 @@ def _write_tables(corpus: Corpus, ids: Sequence[str], folder: Path, *, progress:
         _sync(folder / name / "part-0.parquet")
         _sync(folder / name)
     return rows
+
+
+def _write_metadata(about: pa.Table, folder: Path) -> int:
+    (folder / _METADATA).mkdir()
+    path = folder / _METADATA / "part-0.parquet"
+    pq.write_table(about, path, **parquet_options(about.schema))
+    _sync(path)
+    _sync(path.parent)
+    return int(about.num_rows)
 
 
 def _steady(corpus: Corpus, ids: Sequence[str], names: Sequence[str]) -> dict[str, Any]:

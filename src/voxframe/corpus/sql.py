@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from voxframe.corpus.reading import DTYPES
 from voxframe.errors import CorpusError, MissingExtraError
-
-_TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
-_DTYPES = {
-    pa.string(): _TEXT,
-    pa.large_string(): _TEXT,
-    pa.int64(): pd.Int64Dtype(),
-    pa.int32(): pd.Int64Dtype(),
-    pa.bool_(): pd.BooleanDtype(),
-}
 
 
 def answer(
@@ -27,7 +18,7 @@ def answer(
     parameters: Sequence[object] | None,
     tables: Iterable[str],
     scan: Callable[[str], ds.Dataset],
-    jobs: Callable[[], pa.Table],
+    others: Mapping[str, Callable[[], object]],
 ) -> pd.DataFrame:
     """Answer a query.
 
@@ -38,7 +29,7 @@ def answer(
         parameters: Values for its question marks.
         tables: Names of the tables there are.
         scan: Gives a table as a data set.
-        jobs: Gives the table of submissions.
+        others: Give tables that are not files, by their names.
 
     Raises:
         CorpusError: The query cannot be answered.
@@ -56,13 +47,14 @@ def answer(
             for name in tables:
                 if name in named:
                     database.register(name, scan(name))
-            if "jobs" in named:
-                database.register("jobs", jobs())
+            for name, make in others.items():
+                if name in named:
+                    database.register(name, make())
             relation = database.sql(query, params=None if parameters is None else list(parameters))
             if relation is None:
                 raise CorpusError("the query gives no rows; Corpus.sql answers queries, it changes nothing")
             found: pa.Table = relation.to_arrow_table()
         except duckdb.Error as e:
             raise CorpusError(f"the query cannot be answered: {e}") from None
-    frame: pd.DataFrame = found.to_pandas(types_mapper=_DTYPES.get)
+    frame: pd.DataFrame = found.to_pandas(types_mapper=DTYPES.get)
     return frame

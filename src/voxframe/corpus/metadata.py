@@ -1,0 +1,281 @@
+"""Columns about recordings (customer, date, group): kept in the ledger, joined to any table by `transcript_id`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.reading import DTYPES, Where
+from voxframe.corpus.recordings import metadata_from_json, metadata_to_json
+from voxframe.errors import CorpusError, OptionError
+from voxframe.schema import CORPUS_TABLES, JOBS
+
+if TYPE_CHECKING:
+    from voxframe.corpus.corpus import Corpus
+
+#: Which columns to join: all or none, one, or several.
+Wanted: TypeAlias = "bool | str | Sequence[str]"
+
+_ID = "transcript_id"
+_NOBODY = ""  # no transcript has this identifier
+
+
+class Metadata:
+    """Columns about the recordings of a corpus; `Corpus` is one of these."""
+
+    def set_metadata(self, about: pd.DataFrame) -> pd.DataFrame:
+        """Keep columns about recordings, such as customer, date or group, beside those of `submit`.
+
+        They join to every table: `table(..., metadata=True)`, `where`, `search`, `counts(by=...)`, `export`, and as the
+        table `metadata` in `sql`. Columns and transcripts that are not given stay as they are; a null takes a value
+        away.
+
+        Args:
+            about: A DataFrame with `transcript_id` and columns of text, numbers, booleans or dates.
+
+        Returns:
+            As `metadata`.
+
+        Raises:
+            OptionError: A column or a value cannot be kept, or a transcript is there twice; nothing was changed.
+            CorpusError: A transcript is not here, or the corpus cannot be written.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> _ = corpus.put("t1", b'{"id": "t1", "words": [{"text": "Hi", "start": 0, "end": 90}]}')
+            >>> _ = corpus.set_metadata(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+            >>> corpus.table("words", where=[("customer", "==", "Acme")], metadata=True)[["text", "customer"]].values
+            array([['Hi', 'Acme']], dtype=object)
+        """
+        _check(about)
+        names = [name for name in about.columns if name != _ID]
+        rows = {
+            row[_ID]: metadata_to_json({name: row[name] for name in names})
+            for row in about.astype(object).to_dict("records")
+        }
+        ledger = self._corpus.ledger
+        with clear_errors(self._corpus.path):
+            known = {*self._corpus.ids(), *(job.transcript_id for job in ledger.jobs())}
+            if unknown := [transcript_id for transcript_id in rows if transcript_id not in known]:
+                raise CorpusError(
+                    f"{len(unknown)} transcripts are not in {self._corpus!r}, such as {unknown[0]!r}; "
+                    "Corpus.ids() lists what is there"
+                )
+            ledger.set_metadata(rows)
+        return self.metadata()
+
+    def metadata(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+        """Columns about recordings.
+
+        Args:
+            ids: Identifier or identifiers, in the order wanted; None is all that are here.
+
+        Returns:
+            One row a transcript, also where nothing is known of it: `transcript_id` and the columns that `submit` and
+            `set_metadata` were given; text is str, integers Int64, booleans boolean, dates datetime64.
+        """
+        return to_frame(self.about(ids))
+
+    def about(self, ids: str | Iterable[str] | None = None) -> pa.Table:
+        """As `metadata`, as Arrow."""
+        wanted = self._corpus.ids() if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        with clear_errors(self._corpus.path):
+            rows: dict[str, dict[str, Any]] = {}
+            for transcript_id, text in self._corpus.ledger.metadata():
+                rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
+        return _table(wanted, rows)
+
+    @property
+    def _corpus(self) -> Corpus:
+        return cast("Corpus", self)
+
+
+def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
+    """Whether a read is about more than the columns of its table."""
+    own = CORPUS_TABLES[name].names if name in CORPUS_TABLES else ()
+    asked = [columns] if isinstance(columns, str) else columns or ()
+    return (
+        bool(metadata)
+        or any(column not in own for column in asked)
+        or any(triple[0] not in own for clause in _clauses(where) for triple in clause if _is_condition(triple))
+    )
+
+
+def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | None, set[str] | None]:
+    """Conditions on a table from which those on metadata are gone: the transcripts that they leave stand for them.
+
+    Args:
+        name: Name of the table.
+        where: Rows to read.
+        about: Metadata of the transcripts that are read.
+
+    Returns:
+        Conditions on the table alone, and the transcripts that can have rows; None is all.
+
+    Raises:
+        CorpusError: A condition does not fit the column's type.
+    """
+    own = CORPUS_TABLES[name].names
+    clauses: list[Sequence[Any]] = []
+    possible: set[str] | None = set()
+    for clause in _clauses(where):
+        mine = [triple for triple in clause if _is_condition(triple) and _is_about(triple[0], own, about)]
+        if not mine:
+            clauses.append(clause)
+            possible = None
+            continue
+        left = _matching(mine, about)
+        rest = [triple for triple in clause if triple not in mine]
+        clauses.append([(_ID, "in", sorted(left) or [_NOBODY]), *rest])
+        if possible is not None:
+            possible |= left
+    if not clauses:
+        return where, None
+    return clauses, possible
+
+
+def with_metadata(
+    read: Callable[[list[str], Sequence[str] | None, Where | None], pd.DataFrame],
+    name: str,
+    about: pa.Table,
+    *,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    metadata: Wanted,
+) -> pd.DataFrame:
+    """A table together with the metadata that is asked for; see `Corpus.table`.
+
+    Args:
+        read: Reads some columns and rows of some transcripts.
+        name: Name of the table.
+        about: Metadata of the transcripts that are read.
+        columns: Columns to read.
+        where: Rows to read.
+        metadata: Columns to add.
+
+    Raises:
+        CorpusError: There is no such column, or a condition does not fit.
+    """
+    own = CORPUS_TABLES[name].names
+    asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    rest, possible = resolve(name, where, about)
+    ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
+    if asked is None:
+        return join(read(ids, None, rest), about, metadata, taken=own)
+    of_about = [column for column in asked if _is_about(column, own, about)]
+    frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
+    whole = join(frame, about, [*of_about, *chosen(about, metadata)], taken=own)
+    return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
+
+
+def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted, *, taken: Collection[str]) -> pd.DataFrame:
+    """A table with columns about its transcripts behind its own.
+
+    Args:
+        frame: The table.
+        about: Metadata of its transcripts.
+        wanted: Columns to add.
+        taken: Names that are the table's own: such a column is called `metadata_<name>`.
+
+    Raises:
+        CorpusError: There is no such column.
+    """
+    names = chosen(about, wanted)
+    given = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
+    place = given.index.get_indexer(pd.Index(frame[_ID]))
+    columns = {
+        f"metadata_{name}" if name in taken else name: given[name].array.take(place, allow_fill=True) for name in names
+    }
+    return frame.assign(**columns)
+
+
+def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
+    """Names of columns of metadata.
+
+    Raises:
+        CorpusError: There is no such column.
+    """
+    known = [name for name in about.column_names if name != _ID]
+    if isinstance(wanted, bool):
+        return known if wanted else []
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    for name in names:
+        if name not in known:
+            raise CorpusError(
+                f"there is no metadata {name!r}; there is {', '.join(known) or 'none'}, and Corpus.set_metadata adds it"
+            )
+    return names
+
+
+def to_frame(about: pa.Table) -> pd.DataFrame:
+    """Metadata as a DataFrame."""
+    frame: pd.DataFrame = about.to_pandas(types_mapper=DTYPES.get)
+    return frame
+
+
+def _check(about: object) -> None:
+    if not isinstance(about, pd.DataFrame) or _ID not in about.columns:
+        raise OptionError("metadata is a DataFrame with a column transcript_id and others about the recordings")
+    odd = [name for name in about.columns if not isinstance(name, str) or (name in JOBS.names and name != _ID)]
+    if odd or not about.columns.is_unique:
+        taken = ", ".join(map(str, odd)) or "the same twice"
+        raise OptionError(
+            f"metadata cannot be named {taken}: Corpus.jobs() has such a column of its own, or it is no text; rename it"
+        )
+    ids = about[_ID]
+    if not all(isinstance(transcript_id, str) for transcript_id in ids):
+        raise OptionError("the column transcript_id holds what is no identifier; leave those rows out")
+    if not ids.is_unique:
+        raise OptionError(f"transcript {ids[ids.duplicated()].iloc[0]!r} is there twice; give each once")
+
+
+def _table(ids: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+    """Metadata of some transcripts; values of a column that have no type in common become text."""
+    found = [rows.get(transcript_id, {}) for transcript_id in ids]
+    names = dict.fromkeys(name for row in rows.values() for name in row)
+    columns: dict[str, Any] = {_ID: pa.array(ids, pa.string())}
+    for name in names:
+        values = [row.get(name) for row in found]
+        try:
+            column = pa.array(values)
+        except (pa.ArrowException, TypeError, ValueError):
+            column = pa.array([None if value is None else str(value) for value in values], pa.string())
+        columns[name] = column.cast(pa.string()) if pa.types.is_null(column.type) else column
+    return pa.table(columns)
+
+
+def _clauses(where: Where | None) -> list[Sequence[Any]]:
+    """Conditions as lists of which one must hold; nothing for an expression of pyarrow."""
+    if where is None or isinstance(where, pc.Expression):
+        return []
+    given: list[Any] = list(where)
+    if given and isinstance(given[0], str):
+        return [[tuple(given)]]
+    if given and all(isinstance(one, tuple) for one in given):
+        return [given]
+    return given if all(isinstance(clause, list | tuple) for clause in given) else []
+
+
+def _is_condition(triple: object) -> bool:
+    return isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)
+
+
+def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:
+    return column not in own and column in about.column_names
+
+
+def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
+    try:
+        return set(about.filter(pq.filters_to_expression(list(conditions)))[_ID].to_pylist())
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        raise CorpusError(
+            f"where={list(conditions)!r} cannot be answered ({str(e).splitlines()[0]}); Corpus.metadata() shows the "
+            "columns and their types"
+        ) from None

@@ -1,0 +1,167 @@
+import json
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.conftest import payload
+
+import voxframe
+from voxframe.errors import CorpusError, OptionError
+
+ABOUT = pd.DataFrame(
+    {
+        "transcript_id": ["t1", "t2"],
+        "customer": ["Acme", "Böhm"],
+        "calls": [3, 7],
+        "day": pd.to_datetime(["2026-01-02", None]),
+        "paid": [True, None],
+        "text": ["note", None],
+    }
+)
+
+
+@pytest.fixture
+def filled(corpus: voxframe.Corpus) -> voxframe.Corpus:
+    """Three transcripts of three words, of which two are known more about."""
+    for transcript_id in ("t1", "t2", "t3"):
+        corpus.put(transcript_id, json.dumps(payload(transcript_id)).encode())
+    corpus.set_metadata(ABOUT)
+    return corpus
+
+
+def test_columns_join_to_every_table(filled: voxframe.Corpus) -> None:
+    """All columns or some stand behind a table's own, with their types; a name the table has already gets a prefix."""
+    found = filled.table("utterances", metadata=True)
+    assert list(found.columns[-5:]) == ["customer", "calls", "day", "paid", "metadata_text"]
+    assert found["customer"].fillna("-").to_list() == ["Acme", "Acme", "Böhm", "Böhm", "-", "-"]
+    assert list(map(str, found[["calls", "day", "paid"]].dtypes)) == ["Int64", "datetime64[us]", "boolean"]
+    assert found["text"].to_list() == ["Good morning.", "Hello!"] * 3
+    picked = filled.table("words", ["t2"], columns=["customer", "text"])
+    assert picked.to_numpy().tolist() == [["Böhm", "Good"], ["Böhm", "morning."], ["Böhm", "Hello!"]]
+    assert filled.table("words", columns="text", metadata="calls").columns.to_list() == ["text", "calls"]
+    assert filled.table("topics", metadata=["customer"]).dtypes["customer"] == found.dtypes["customer"]
+
+
+def test_rows_are_chosen_by_what_is_known_of_the_recording(filled: voxframe.Corpus) -> None:
+    """Conditions on metadata go together with those on the table: all of a list must hold, one list of several."""
+    where = [("customer", "==", "Böhm"), ("start_ms", "<", 300)]
+    assert filled.table("words", where=where)[["transcript_id", "text"]].to_numpy().tolist() == [["t2", "Good"]]
+    either = [[("calls", ">", 5), ("speaker", "==", "B")], [("transcript_id", "==", "t3"), ("word_idx", "==", 0)]]
+    assert filled.table("words", where=either)["text"].to_list() == ["Hello!", "Good"]
+    assert filled.table("words", where=("customer", "in", ["Nobody"])).empty
+    assert filled.table("words", where=[("day", "<", pd.Timestamp("2026-02-01"))])["transcript_id"].unique() == ["t1"]
+
+
+def test_sql_knows_metadata(filled: voxframe.Corpus) -> None:
+    """A query joins any table with `metadata`."""
+    query = "select customer, count(*) n from words left join metadata using (transcript_id) group by 1 order by 1"
+    assert filled.sql(query).fillna("-").to_numpy().tolist() == [["Acme", 3], ["Böhm", 3], ["-", 3]]
+
+
+def test_search_and_counts_know_metadata(filled: voxframe.Corpus) -> None:
+    """Matches are filtered by it and show it; counts group by it."""
+    found = filled.search("hello", where=[("customer", "==", "Böhm"), ("start_ms", ">", 0)], metadata="calls")
+    assert found[["transcript_id", "calls"]].to_numpy().tolist() == [["t2", 7]]
+    assert filled.search("hello", where=[("start_ms", "<", 0)]).empty
+    counted = filled.counts("good", by=["customer", "speaker"])
+    assert counted[["customer", "speaker", "count", "words"]].fillna("-").to_numpy().tolist() == [
+        ["Acme", "A", 1, 2],
+        ["Acme", "B", 0, 1],
+        ["Böhm", "A", 1, 2],
+        ["Böhm", "B", 0, 1],
+        ["-", "A", 1, 2],
+        ["-", "B", 0, 1],
+    ]
+
+
+def test_an_export_is_parted_by_it(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Exports have the columns that are asked for, and folders by them; captions have no place for any."""
+    filled.export(tmp_path / "set", tables="words", partition_by="customer", metadata="calls", ids=["t1", "t2"])
+    read = pq.read_table(tmp_path / "set")
+    assert sorted(zip(read["customer"].to_pylist(), read["calls"].to_pylist(), strict=True)) == [
+        *[("Acme", 3)] * 3,
+        *[("Böhm", 7)] * 3,
+    ]
+    filled.export(tmp_path / "words.csv", "csv", tables="words", metadata=True)
+    assert pd.read_csv(tmp_path / "words.csv")["customer"].to_list()[:3] == ["Acme"] * 3
+    with pytest.raises(OptionError, match="no place for metadata"):
+        filled.export(tmp_path / "captions", "srt", metadata=True)
+
+
+def test_a_snapshot_keeps_it_as_it_was(filled: voxframe.Corpus) -> None:
+    """A sealed version has the metadata of its time, and joins and filters as the corpus does."""
+    sealed = filled.snapshot()
+    filled.set_metadata(pd.DataFrame({"transcript_id": ["t1"], "customer": ["New"]}))
+    assert filled.table("transcripts", "t1", columns=["customer"])["customer"].to_list() == ["New"]
+    assert sealed.table("transcripts", columns=["customer"], where=[("calls", "==", 3)]).to_numpy().tolist() == [
+        ["Acme"]
+    ]
+    assert sealed.metadata()["customer"].fillna("-").to_list() == ["Acme", "Böhm", "-"]
+    assert sealed.table("words", ["t2"], metadata="customer")["customer"].to_list() == ["Böhm"] * 3
+    sealed.verify()
+
+
+def test_what_was_submitted_and_what_was_set_are_one(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Columns of `submit` join to tables; `set_metadata` changes them one by one, also as `jobs` shows them."""
+    path = tmp_path / "a.mp3"
+    path.write_bytes(b"sound")
+    corpus.submit(pd.DataFrame({"path": [path], "customer": ["Acme"], "calls": [1]}), client=client)
+    corpus.sync(client=client)
+    assert corpus.table("words", metadata="customer")["customer"].to_list() == ["Acme"] * 3
+    (transcript_id,) = corpus.ids()
+    corpus.set_metadata(pd.DataFrame({"transcript_id": [transcript_id], "calls": [2]}))
+    assert corpus.jobs()[["customer", "calls"]].to_numpy().tolist() == [["Acme", 2]]
+    assert voxframe.Corpus(corpus.path).metadata()[["customer", "calls"]].to_numpy().tolist() == [["Acme", 2]]
+    corpus.forget(transcript_id)
+    assert corpus.metadata().columns.to_list() == ["transcript_id"]
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"customer": ["A"]}, "a column transcript_id"),
+        ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named state"),
+        ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "'t1' is there twice"),
+        ({"transcript_id": ["t1", None], "x": [1, 2]}, "no identifier"),
+        ({"transcript_id": ["t1"], "x": [[1]]}, "give text, numbers, booleans or dates"),
+    ],
+)
+def test_what_cannot_be_kept_is_said(filled: voxframe.Corpus, about: dict, said: str) -> None:
+    """A frame that cannot be kept changes nothing."""
+    before = filled.metadata()
+    with pytest.raises(OptionError, match=said):
+        filled.set_metadata(pd.DataFrame(about))
+    with pytest.raises(CorpusError, match="such as 'gone'"):
+        filled.set_metadata(pd.DataFrame({"transcript_id": ["t1", "gone"], "customer": ["x", "y"]}))
+    pd.testing.assert_frame_equal(filled.metadata(), before)
+
+
+def test_what_is_not_there_is_named(filled: voxframe.Corpus) -> None:
+    """A column that neither the table nor the metadata has, and a condition that does not fit, are errors."""
+    with pytest.raises(CorpusError, match=r"no metadata 'region'; there is customer, calls"):
+        filled.table("words", metadata="region")
+    with pytest.raises(CorpusError, match="no column 'region'"):
+        filled.table("words", where=[("region", "==", "x")])
+    with pytest.raises(CorpusError, match="cannot be answered"):
+        filled.table("words", where=[("calls", "<", "x")])
+    with pytest.raises(OptionError, match=r"channel, customer, calls.*not 'region'"):
+        filled.counts("good", by="region")
+
+
+def test_a_value_is_taken_away_and_types_settle(filled: voxframe.Corpus) -> None:
+    """A null takes a value away; a column of text and numbers is text."""
+    found = filled.set_metadata(pd.DataFrame({"transcript_id": ["t1", "t3"], "calls": [None, "many"]}))
+    assert found["calls"].fillna("-").to_list() == ["-", "7", "many"]
+    assert found["customer"].fillna("-").to_list() == ["Acme", "Böhm", "-"]
+
+
+def test_an_earlier_ledger_that_cannot_be_written_is_read(filled: voxframe.Corpus) -> None:
+    """A ledger from before metadata of its own gives that of its jobs."""
+    with sqlite3.connect(filled.ledger.path) as db:
+        db.execute("DROP TABLE about")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    assert filled.metadata().columns.to_list() == ["transcript_id"]
+    assert filled.set_metadata(ABOUT)["calls"].to_list() == [3, 7, None]
