@@ -1,4 +1,5 @@
 import json
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -22,12 +23,20 @@ ABOUT = pd.DataFrame(
 )
 
 
-@pytest.fixture
-def filled(corpus: voxframe.Corpus) -> voxframe.Corpus:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three transcripts of three words, of which two are known more about."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("made") / "corpus")
     for transcript_id in ("t1", "t2", "t3"):
         corpus.put(transcript_id, json.dumps(payload(transcript_id)).encode())
     corpus.set_metadata(ABOUT)
+    return corpus.path
+
+
+@pytest.fixture
+def filled(made: Path, corpus: voxframe.Corpus) -> voxframe.Corpus:
+    """A copy of these."""
+    shutil.copytree(made, corpus.path)
     return corpus
 
 
@@ -51,7 +60,8 @@ def test_rows_are_chosen_by_what_is_known_of_the_recording(filled: voxframe.Corp
     either = [[("calls", ">", 5), ("speaker", "==", "B")], [("transcript_id", "==", "t3"), ("word_idx", "==", 0)]]
     assert filled.table("words", where=either)["text"].to_list() == ["Hello!", "Good"]
     assert filled.table("words", where=("customer", "in", ["Nobody"])).empty
-    assert filled.table("words", where=[("day", "<", pd.Timestamp("2026-02-01"))])["transcript_id"].unique() == ["t1"]
+    for day in (pd.Timestamp("2026-02-01"), "2026-02-01"):
+        assert filled.table("words", where=[("day", "<", day)])["transcript_id"].unique() == ["t1"]
 
 
 def test_sql_knows_metadata(filled: voxframe.Corpus) -> None:
@@ -164,4 +174,4 @@ def test_an_earlier_ledger_that_cannot_be_written_is_read(filled: voxframe.Corpu
         db.execute("PRAGMA user_version = 1")
     db.close()
     assert filled.metadata().columns.to_list() == ["transcript_id"]
-    assert filled.set_metadata(ABOUT)["calls"].to_list() == [3, 7, None]
+    assert filled.set_metadata(ABOUT)["calls"].fillna(0).to_list() == [3, 7, 0]

@@ -1,4 +1,5 @@
 import json
+import shutil
 import threading
 from pathlib import Path
 
@@ -12,15 +13,22 @@ from voxframe.errors import CorpusError, OptionError
 VIEWS = ("sentences", "paragraphs")
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> voxframe.Corpus:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two transcripts in which A speaks a turn of two words and B one of one word; the first has its exports."""
-    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("made") / "corpus")
     for transcript_id in ("t1", "t2"):
         corpus.put(transcript_id, json.dumps(payload(transcript_id)).encode())
     for view in VIEWS:
         corpus.put("t1", json.dumps(export("t1", view)).encode(), view)
-    return corpus
+    return corpus.path
+
+
+@pytest.fixture
+def corpus(made: Path, tmp_path: Path) -> voxframe.Corpus:
+    """A copy of these."""
+    shutil.copytree(made, tmp_path / "corpus")
+    return voxframe.Corpus(tmp_path / "corpus")
 
 
 def shown(corpus: voxframe.Corpus, name: str, transcript_id: str = "t1") -> list:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from voxframe import frames, settings
+from voxframe.corpus.asking import Asking
 from voxframe.corpus.batches import Batches
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.exports import Exports
@@ -19,13 +20,14 @@ from voxframe.corpus.reads import Reads
 from voxframe.corpus.searches import Searches
 from voxframe.corpus.speaker_names import SpeakerNames, with_names
 from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
+from voxframe.corpus.views import Views, redacted_files
 from voxframe.errors import CorpusError
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Reads, Metadata, Searches, SpeakerNames, Exports):
+class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Exports):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
@@ -94,6 +96,8 @@ class Corpus(Batches, Reads, Metadata, Searches, SpeakerNames, Exports):
         """Delete the files of a transcript. `forget` also deletes it at the service and in the ledger."""
         with clear_errors(self.path):
             self._names.keep(transcript_id, [])
+            for path in redacted_files(self.path, transcript_id):
+                path.unlink(missing_ok=True)
             self._store.remove(transcript_id)
 
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:

@@ -145,7 +145,7 @@ class Ledger:
         """Keep submissions, all or none of them."""
         kept = _stamped(jobs)
         updates = ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "key")
-        with self._writing() as db:
+        with self.writing() as db:
             db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {updates}", _rows(kept))
         return kept
 
@@ -156,14 +156,18 @@ class Ledger:
             "source = excluded.source, metadata = excluded.metadata, "
             "audio_duration_s = coalesce(audio_duration_s, excluded.audio_duration_s)"
         )
-        with self._writing() as db:
+        with self.writing() as db:
             db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {known}", _rows(kept))
 
     def remove(self, transcript_id: str) -> None:
         """Forget the submissions that led to a transcript."""
         if self.path.exists():
-            with self._writing() as db:
+            with self.writing() as db:
                 db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
+                about_it = (
+                    "transcript_id = ? OR request_id IN (SELECT request_id FROM requests WHERE transcript_id = ?)"
+                )
+                db.execute(f"DELETE FROM answers WHERE {about_it}", [transcript_id, transcript_id])  # noqa: S608
                 db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
                 db.execute("DELETE FROM about WHERE transcript_id = ?", [transcript_id])
 
@@ -171,7 +175,7 @@ class Ledger:
         """Columns about recordings: transcripts, each with some of them as JSON, the later ones to be preferred."""
         if not self.path.exists():
             return []
-        with self._open() as db:
+        with self.opened() as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()  # an older one in a directory nobody can write
             rows = db.execute(_ABOUT_JOBS if version < _VERSION else f"{_ABOUT} UNION ALL {_ABOUT_JOBS}").fetchall()
         return [(transcript_id, text or "{}") for transcript_id, text in rows]
@@ -182,7 +186,7 @@ class Ledger:
         Args:
             rows: Columns as JSON, by transcript.
         """
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute("BEGIN IMMEDIATE")
             jobs = dict(db.execute(_ABOUT_JOBS).fetchall())
             others = dict(db.execute(_ABOUT).fetchall())
@@ -197,7 +201,7 @@ class Ledger:
 
     def note_request(self, request_id: str, service: str, transcript_ids: Iterable[str]) -> None:
         """Remember which transcripts a language-model answer is about."""
-        with self._writing() as db:
+        with self.writing() as db:
             rows = [(request_id, service, identifier) for identifier in transcript_ids]
             db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", rows)
 
@@ -205,15 +209,16 @@ class Ledger:
         """Identifiers of the language-model answers of a service that are about a transcript."""
         if not self.path.exists():
             return []
-        with self._open() as db:
+        with self.opened() as db:
             where = "service = ? AND transcript_id = ? ORDER BY rowid"
             rows = db.execute(f"SELECT request_id FROM requests WHERE {where}", [service, transcript_id])  # noqa: S608
             return [row[0] for row in rows]
 
     def drop_request(self, request_id: str, service: str) -> None:
         """Forget a language-model answer."""
-        with self._writing() as db:
-            db.execute("DELETE FROM requests WHERE request_id = ? AND service = ?", [request_id, service])
+        with self.writing() as db:
+            for table in ("requests", "answers"):
+                db.execute(f"DELETE FROM {table} WHERE request_id = ? AND service = ?", [request_id, service])  # noqa: S608
 
     def turn(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
         """Hold the only right to work on a submission; see `turns.turn`."""
@@ -223,7 +228,7 @@ class Ledger:
         """Signature, hash and duration of every file that was read before, by its path or address."""
         if not self.path.exists():
             return {}
-        with self._open() as db:
+        with self.opened() as db:
             rows = db.execute("SELECT place, signature, media, audio_duration_s FROM files").fetchall()
         return {row[0]: row[1:] for row in rows}
 
@@ -231,7 +236,7 @@ class Ledger:
         """The same of one file; None where it was not read before."""
         if not self.path.exists():
             return None
-        with self._open() as db:
+        with self.opened() as db:
             row = db.execute("SELECT signature, media, audio_duration_s FROM files WHERE place = ?", [place]).fetchone()
         return row and tuple(row)
 
@@ -239,7 +244,7 @@ class Ledger:
         """Remember files as `files` gives them; nothing where the corpus is not there yet or cannot be written."""
         if not files or not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
             return
-        with self._writing() as db:
+        with self.writing() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO files (place, signature, media, audio_duration_s) VALUES (?, ?, ?, ?)",
                 [(place, *known) for place, known in files.items()],
@@ -248,18 +253,20 @@ class Ledger:
     def _read(self, condition: str, values: Iterable[object]) -> list[Job]:
         if not self.path.exists():
             return []
-        with self._open() as db:
+        with self.opened() as db:
             rows = db.execute(f"SELECT {', '.join(_NAMES)} FROM jobs {condition}", [*values]).fetchall()  # noqa: S608
         return [_job(row) for row in rows]
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The open file; all that is written inside is kept, or nothing of it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._open() as db, db:
+        with self.opened() as db, db:
             yield db
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """The open file, for reading."""
         writable = not self.path.exists() or os.access(self.path.parent, os.W_OK)
         db = sqlite3.connect(self.path if writable else _read_only(self.path), timeout=30, uri=not writable)
         try:
@@ -298,6 +305,8 @@ def _prepare(db: sqlite3.Connection) -> None:
         columns = "request_id, service, transcript_id"
         db.execute(f"CREATE TABLE IF NOT EXISTS requests ({columns}, PRIMARY KEY ({columns}))")
         db.execute("CREATE TABLE IF NOT EXISTS about (transcript_id PRIMARY KEY, metadata)")
+        columns = "key PRIMARY KEY, service, transcript_id, request_id, request, content, created"
+        db.execute(f"CREATE TABLE IF NOT EXISTS answers ({columns})")
         db.execute(f"PRAGMA user_version = {_VERSION}")
 
 

@@ -273,9 +273,15 @@ def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:
 
 def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
     try:
-        return set(about.filter(pq.filters_to_expression(list(conditions)))[_ID].to_pylist())
+        typed = [(name, operator, _moment(value, about[name].type)) for name, operator, value in conditions]
+        return set(about.filter(pq.filters_to_expression(typed))[_ID].to_pylist())
     except (pa.ArrowException, TypeError, ValueError) as e:
         raise CorpusError(
             f"where={list(conditions)!r} cannot be answered ({str(e).splitlines()[0]}); Corpus.metadata() shows the "
             "columns and their types"
         ) from None
+
+
+def _moment(value: Any, kind: pa.DataType) -> Any:
+    """What a column of dates is compared with: a date may be given as text."""
+    return pd.Timestamp(value) if pa.types.is_timestamp(kind) and isinstance(value, str) else value

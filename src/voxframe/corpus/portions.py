@@ -1,0 +1,138 @@
+"""Transcripts in portions that one language-model request takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from voxframe.errors import CorpusError, OptionError
+from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
+
+if TYPE_CHECKING:
+    from voxframe.corpus.corpus import Corpus
+
+#: Characters of a text. A token is rarely less than two of them, whatever the language.
+MOST_CHARACTERS = 2 * LLM_INPUT_DEFAULT
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What one request is about.
+
+    Attributes:
+        ids: Transcripts.
+        text: What they say, where that is sent; None where the service looks them up.
+    """
+
+    ids: tuple[str, ...]
+    text: str | None = None
+
+
+def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
+    """Portions of a selection, in its order; those with names of speakers behind the others, as texts.
+
+    Args:
+        corpus: Where they are.
+        transcripts: An identifier, several, or a table with a column `transcript_id`; None is every completed one.
+
+    Raises:
+        CorpusError: One is not here.
+        OptionError: There is none, or one is not completed.
+    """
+    ids = _ids(transcripts)
+    known = corpus.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
+    if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
+        raise OptionError(f"transcript {undone[0]!r} is not completed; only completed ones have text. Leave it out")
+    known = known[known["status"] == "completed"]
+    if known.empty:
+        raise OptionError(f"{corpus!r} has no completed transcript that was asked for; check what selected them")
+    named = set(corpus.speaker_names(known["transcript_id"])["transcript_id"])
+    lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
+    hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
+    by_id = [Portion(tuple(group)) for group in _grouped({i: h for i, h in hours.items() if i not in named})]
+    return by_id + list(_texts(corpus, [i for i in hours if i in named]))
+
+
+def texts_together(texts: Iterable[str]) -> list[str]:
+    """Texts joined to as few as a request takes each."""
+    found: list[str] = []
+    for text in texts:
+        if found and len(found[-1]) + 2 + len(text) <= MOST_CHARACTERS:
+            found[-1] += f"\n\n{text}"
+        else:
+            found.append(text)
+    return found
+
+
+def _ids(transcripts: Any) -> list[str] | None:
+    if transcripts is None:
+        return None
+    given = [transcripts] if isinstance(transcripts, str) else transcripts
+    if isinstance(given, pd.DataFrame):
+        if "transcript_id" not in given.columns:
+            raise OptionError("a table of transcripts has a column transcript_id; this one has not")
+        given = given["transcript_id"]
+    ids = list(dict.fromkeys(getattr(one, "id", one) for one in given))
+    if odd := [one for one in ids if not isinstance(one, str)]:
+        raise OptionError(f"{odd[0]!r} is no transcript; give its identifier")
+    return ids
+
+
+def _grouped(hours: dict[str, float]) -> Iterator[list[str]]:
+    """Identifiers, as many and as long together as a request takes."""
+    group: list[str] = []
+    total = 0.0
+    for transcript_id, length in hours.items():
+        if group and (len(group) == LLM_TRANSCRIPTS or total + length > LLM_HOURS):
+            yield group
+            group, total = [], 0.0
+        group.append(transcript_id)
+        total += length
+    if group:
+        yield group
+
+
+def _texts(corpus: Corpus, ids: Sequence[str]) -> Iterator[Portion]:
+    """Texts of transcripts with the names of their speakers, as many together as a request takes."""
+    held: list[str] = []
+    text = ""
+    for transcript_id in ids:
+        for piece in _pieces(_lines(corpus, transcript_id)):
+            if held and len(text) + 2 + len(piece) > MOST_CHARACTERS:
+                yield Portion(tuple(held), text)
+                held, text = [], ""
+            text = f"{text}\n\n{piece}" if text else piece
+            if transcript_id not in held:
+                held.append(transcript_id)
+    if held:
+        yield Portion(tuple(held), text)
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    piece = ""
+    for line in (whole[at : at + MOST_CHARACTERS] for whole in lines for at in range(0, len(whole), MOST_CHARACTERS)):
+        if piece and len(piece) + 1 + len(line) > MOST_CHARACTERS:
+            yield piece
+            piece = ""
+        piece = f"{piece}\n{line}" if piece else line
+    if piece:
+        yield piece
+
+
+def _lines(corpus: Corpus, transcript_id: str) -> Iterator[str]:
+    """A line a turn, with who says it."""
+    turns = corpus.table("utterances", transcript_id)
+    if turns.empty:
+        from voxframe.analysis import turns as grouped
+
+        turns = grouped(corpus.table("words", transcript_id))
+    if turns.empty:
+        raise CorpusError(f"nothing is said in transcript {transcript_id!r}; leave it out")
+    from voxframe.analysis.columns import voices
+
+    for who, text in zip(voices(turns), turns["text"], strict=True):
+        if isinstance(text, str) and text.strip():
+            yield f"{who}: {text}" if isinstance(who, str) else text

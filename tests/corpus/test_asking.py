@@ -1,0 +1,219 @@
+"""A corpus asks the embedded service's language model, which answers by quoting."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.local.conftest import KEY, Service
+
+import voxframe
+from voxframe.corpus.portions import MOST_CHARACTERS, portions
+from voxframe.errors import CorpusError, NotFoundError, OptionError
+from voxframe.local.jobs import Jobs
+from voxframe.local.places import Places
+
+MANY = 101  # one more than a request takes
+
+
+def talk(n: int) -> list[dict]:
+    """Words of a short talk."""
+    said = [
+        ("A", f"Good morning, this is caller number {n}."),
+        ("B", "The new bridge opens on the third of May."),
+        ("A", "I will send you the drawings on Friday."),
+    ]
+    words: list[dict] = []
+    for speaker, text in said:
+        for word in text.split():
+            at = 250 * len(words)
+            words.append({"text": word, "start": at, "end": at + 200, "confidence": 0.9, "speaker": speaker})
+    return words
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The embedded service."""
+    running = Service(tmp_path_factory.mktemp("service") / "data", "--llm-requests", "0")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def client(service: Service) -> Iterator[voxframe.Client]:
+    """A client of it."""
+    with voxframe.connect(service.url, api_key=KEY) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def corpus(service: Service, tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
+    """A corpus of many transcripts that the service has, too."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("asking") / "corpus")
+    places = Places(service.data_dir)
+    jobs = Jobs(places.database)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)  # what a power cut would leave is of no interest here
+        for n in range(MANY):
+            job = jobs.add({"audio_url": "http://192.0.2.1/a"}, None, "nobody", places.job).id
+            result = {"words": talk(n), "text": "", "audio_duration": 30, "confidence": 0.9}
+            places.result(job).write_bytes(orjson.dumps(result))
+            jobs.database.connection.execute("UPDATE jobs SET status = 'completed', holder = NULL WHERE id = ?", (job,))
+            corpus.put(job, orjson.dumps({"id": job, "status": "completed", **result}))
+    jobs.close()
+    return corpus
+
+
+def asked(answers) -> list[str]:
+    """Identifiers of the requests that were made for an answer."""
+    return [response.request_id for response in answers.responses]
+
+
+def test_more_than_a_request_takes_is_split_and_put_together(corpus: voxframe.Corpus, client) -> None:
+    """A selection over the limit is summarized in parts and these in one more; the second time nothing is asked."""
+    found = corpus.summarize(client=client, answer_format="one sentence")
+    assert [len(response.transcript_ids) for response in found.responses] == [100, 1, MANY]
+    assert found.transcript_ids == tuple(corpus.ids())
+    assert found.text == found.responses[-1].text
+    assert found.text
+    assert found.usage.output_tokens == sum(r.usage.output_tokens for r in found.responses)
+    again = voxframe.Corpus(corpus.path).summarize(client=client, answer_format="one sentence")
+    assert asked(again) == asked(found)
+    assert again.text == found.text
+    some = corpus.table("transcripts").tail(2)
+    assert not set(asked(corpus.summarize(some, client=client))) & set(asked(found))
+    assert len(corpus.responses()) == 4
+
+
+def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
+    """Each question has its reply, over the parts; what is to be done in each part stands side by side."""
+    found = corpus.ask(["When does the bridge open?", "Who calls?"], client=client)
+    assert [reply.question for reply in found.replies] == ["When does the bridge open?", "Who calls?"]
+    assert "third of May" in found.replies[0].answer
+    assert len(found.responses) == 3
+    items = corpus.action_items(client=client)
+    assert len(items.responses) == 2
+    assert items.text == "\n".join(response.text for response in items.responses)
+    done = corpus.task("List what was promised.", corpus.ids()[0], client=client)
+    assert done.responses[0].prompt == "List what was promised."
+    fresh = corpus.task("List what was promised.", corpus.ids()[0], client=client, refresh=True)
+    assert asked(fresh) != asked(done)
+
+
+def test_names_of_speakers_are_in_what_is_sent(corpus: voxframe.Corpus, client) -> None:
+    """A transcript whose speakers have names is sent as text with them; other names are another question."""
+    first, second = corpus.ids()[:2]
+    by_id = corpus.summarize(first, client=client)
+    corpus.name_speakers(first, {"A": "Maria"})
+    (portion,) = portions(corpus, [first])
+    assert portion.text.splitlines()[1] == "B: The new bridge opens on the third of May."
+    assert portion.text.startswith("Maria: Good morning")
+    assert [p.text is None for p in portions(corpus, [first, second])] == [True, False]
+    named = corpus.summarize(first, client=client)
+    assert asked(named) != asked(by_id)
+    assert named.transcript_ids == (first,)
+    corpus.undo_names(first)
+    assert asked(corpus.summarize(first, client=client)) == asked(by_id)
+
+
+def test_forgetting_a_transcript_purges_what_was_said_about_it(corpus: voxframe.Corpus, client) -> None:
+    """Every answer about it, alone or among others, is deleted here and at the service; others stay."""
+    gone, stays = corpus.ids()[-1], corpus.ids()[0]
+    about_it = corpus.ask("Who calls?", [stays, gone], client=client)
+    other = corpus.ask("Who calls?", stays, client=client)
+    before = corpus.captions(gone, client=client)
+    assert before
+    corpus.forget(gone, remote=True, client=client)
+    left = set(corpus.responses()["request_id"])
+    assert not left & set(asked(about_it))
+    assert set(asked(other)) <= left
+    with pytest.raises(NotFoundError):
+        client.llm_response(asked(about_it)[0])
+    assert client.llm_response(asked(other)[0]).text == other.text
+    with pytest.raises(CorpusError, match="no finished transcript"):
+        corpus.captions(gone, client=client)
+
+
+def test_captions_and_word_search_are_asked_for_once(corpus: voxframe.Corpus, client) -> None:
+    """The second time no service is needed; other arguments are another request."""
+    wanted = corpus.ids()[0]
+    captions = corpus.captions(wanted, "vtt", chars_per_caption=30, client=client)
+    assert captions == client.subtitles(wanted, "vtt", chars_per_caption=30)
+    matches = corpus.word_search(wanted, ["bridge", "the"], client=client)
+    assert {match.text: match.count for match in matches.matches} == {"bridge": 1, "the": 3}
+    with voxframe.connect("http://127.0.0.1:9", api_key="none") as nobody:
+        other = voxframe.Corpus(corpus.path)
+        assert other.captions(wanted, "vtt", chars_per_caption=30, client=nobody) == captions
+        assert other.word_search(wanted, "bridge, the", client=nobody) == matches
+
+
+def test_redacted_audio_is_downloaded_once(tmp_path: Path) -> None:
+    """The file is below the corpus, found there again, and gone with its transcript."""
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.path)
+            url = f"http://127.0.0.1:{server.server_port}/copy.mp3"
+            body = json.dumps({"redacted_audio_url": url, "status": "redacted_audio_ready"}).encode()
+            body = b"beep" if self.path.endswith(".mp3") else body
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.put("t1", b'{"id": "t1", "status": "completed", "words": []}')
+    try:
+        with voxframe.connect(f"http://127.0.0.1:{server.server_port}", api_key="key") as client:
+            path = corpus.redacted_audio("t1", client=client)
+            assert path.read_bytes() == b"beep"
+            asked_for = len(requests)
+            assert voxframe.Corpus(corpus.path).redacted_audio("t1", client=client) == path
+            assert len(requests) == asked_for
+    finally:
+        server.shutdown()
+        server.server_close()
+    corpus.forget("t1")
+    assert not path.exists()
+
+
+def test_portions_keep_to_the_limits(tmp_path: Path) -> None:
+    """No portion is longer than 100 hours or a text's limit, nothing is left out, and a longer one stands alone."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    words = [{"text": "word" * 500, "start": n, "end": n + 1, "speaker": "AB"[n % 2]} for n in range(60)]
+    for name, hours in {"a": 60, "b": 30, "c": 20, "d": 120, "e": 1}.items():
+        body = {"id": name, "status": "completed", "audio_duration": hours * 3600, "words": words}
+        corpus.put(name, orjson.dumps(body))
+    assert [portion.ids for portion in portions(corpus, None)] == [("a", "b"), ("c",), ("d",), ("e",)]
+    for name in "ab":
+        corpus.name_speakers(name, {"A": "Ada"})
+    texts = [portion.text for portion in portions(corpus, ["a", "b"])]
+    assert len(texts) == 2
+    assert max(map(len, texts)) <= MOST_CHARACTERS
+    assert sum(text.count("word") for text in texts) == 2 * 60 * 500
+
+
+def test_what_cannot_be_asked_is_said(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A transcript that is not here or not completed, none at all, and wrong options are errors before any request."""
+    with pytest.raises(CorpusError, match="no transcript 'gone'"):
+        corpus.summarize("gone")
+    with pytest.raises(OptionError, match="input_text"):
+        corpus.summarize(input_text="text")
+    with pytest.raises(OptionError, match="temperature is 2"):
+        corpus.summarize(temperature=2)
+    empty = voxframe.Corpus(tmp_path / "corpus")
+    with pytest.raises(OptionError, match="no completed transcript"):
+        empty.ask("Who?")
+    empty.put("bad", b'{"id": "bad", "status": "error", "error": "no audio"}')
+    with pytest.raises(OptionError, match="'bad' is not completed"):
+        empty.summarize("bad")
