@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from voxframe.corpus.speaker_names import SpeakerNames, with_names
 from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
 from voxframe.corpus.views import Views, redacted_files
 from voxframe.errors import CorpusError
+from voxframe.html_table import html_table
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _LEADING = "transcripts"
@@ -59,6 +62,22 @@ class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Ex
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r})"
+
+    def _repr_html_(self) -> str:
+        """A small table for a notebook: where it is, and what is in it and in its ledger."""
+        with contextlib.suppress(OSError, CorpusError, sqlite3.Error):  # what cannot be read is not shown
+            jobs = self.ledger.jobs()
+            states = Counter(job.state for job in jobs)
+            hours = sum(job.audio_duration_s or 0 for job in jobs if job.state == "completed") / 3600
+            return html_table(
+                {
+                    "corpus": str(self.path),
+                    "transcripts": f"{len(self.ids()):,}",
+                    "jobs": ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
+                    "completed": f"{hours:.2g} hours of audio" if hours else "",
+                }
+            )
+        return html_table({"corpus": str(self.path)})
 
     def __contains__(self, transcript_id: object) -> bool:
         """Whether the transcript is here in a final status (completed or error)."""

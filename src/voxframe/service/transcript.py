@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from voxframe.errors import TranscriptError
+from voxframe.html_table import html_table
 from voxframe.service.answer import Answer
 from voxframe.service.lenient import as_float, as_text
 from voxframe.service.listing import Item
@@ -187,12 +187,10 @@ class Transcript:
         rows = {"transcript": self.id}
         if self._answer is not None:
             duration = self.audio_duration_s
-            text = self.text or ""
             rows |= {
                 "status": self.status or "",
                 "error": self.error or "",
                 "duration": "" if duration is None else f"{duration:g} s",
-                "text": text if len(text) <= 300 else text[:300] + "…",
+                "text": self.text or "",
             }
-        cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items() if v)
-        return f"<table>{cells}</table>"
+        return html_table(rows)
