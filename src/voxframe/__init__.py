@@ -42,11 +42,12 @@ if TYPE_CHECKING:
     from voxframe.service import Client, Transcript, connect
     from voxframe.service.microphone import microphone
     from voxframe.service.portal import allow_nested_loops
-    from voxframe.widgets import Timeline, TranscriptPlayer, WordSearch
+    from voxframe.widgets import SubmitForm, Timeline, TranscriptPlayer, WordSearch
 
 __all__ = [
     "Client",
     "Corpus",
+    "SubmitForm",
     "Timeline",
     "Transcript",
     "TranscriptPlayer",
@@ -92,6 +93,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "load_word_matches": "answers",
     "Client": "service",
     "Corpus": "corpus",
+    "SubmitForm": "widgets",
     "Timeline": "widgets",
     "Transcript": "service",
     "TranscriptPlayer": "widgets",

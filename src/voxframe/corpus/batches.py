@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
@@ -137,6 +138,7 @@ class Batches:
         *,
         failed: bool = False,
         uncertain: bool = False,
+        keys: Collection[str] | None = None,
         client: Client | None = None,
         concurrency: int = CONCURRENCY,
         progress: bool | None = None,
@@ -149,6 +151,7 @@ class Batches:
             failed: Whether to send again what failed.
             uncertain: Whether to send again what may be at the service and was not found there, which a hosted service
                 may charge for twice.
+            keys: Only the submissions with these keys, as in `jobs`; None for all.
             client: The service; None is the one used last, else that of `voxframe.connect()`.
             concurrency: Submissions under way at once, at most.
             progress: Whether to show progress; None shows it where somebody looks, past a second.
@@ -166,6 +169,7 @@ class Batches:
                 self._service(client),
                 failed=failed,
                 uncertain=uncertain,
+                keys=keys,
                 concurrency=concurrency,
                 progress=progress,
             )

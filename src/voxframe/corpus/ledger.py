@@ -199,6 +199,14 @@ class Ledger:
                 else:
                     db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", [transcript_id, new])
 
+    def drop_unsent(self, key: str) -> bool:
+        """Forget a submission that was not sent; whether there was one."""
+        if not self.path.exists():
+            return False
+        with self._writing() as db:
+            where = f"key = ? AND state IN ({_marks(UNSENT)})"
+            return db.execute(f"DELETE FROM jobs WHERE {where}", [key, *UNSENT]).rowcount > 0  # noqa: S608  no value in it
+
     def note_request(self, request_id: str, service: str, transcript_ids: Iterable[str]) -> None:
         """Remember which transcripts a language-model answer is about."""
         with self.writing() as db:

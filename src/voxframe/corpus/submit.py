@@ -77,6 +77,7 @@ def retry(
     *,
     failed: bool,
     uncertain: bool,
+    keys: Collection[str] | None = None,
     concurrency: int = CONCURRENCY,
     progress: bool | None = None,
 ) -> Outcome:
@@ -87,6 +88,7 @@ def retry(
         client: The service.
         failed: Whether to send again what failed.
         uncertain: Whether to send again what may be at the service and was not found there.
+        keys: Only these submissions; None for all.
         concurrency: Submissions under way at once, at most.
         progress: Whether to show progress.
 
@@ -101,7 +103,8 @@ def retry(
     if uncertain:
         states += ("uncertain",)
     service = service_name(client)
-    wanted = [(job, job.source, json.loads(job.options)) for job in ledger.jobs(service, states)]
+    jobs = [job for job in ledger.jobs(service, states) if keys is None or job.key in keys]
+    wanted = [(job, job.source, json.loads(job.options)) for job in jobs]
     sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
     return replace(count(ledger.jobs(service)), sent=sent, adopted=adopted)
 
