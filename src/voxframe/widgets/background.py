@@ -25,12 +25,12 @@ class Background:
 
     Args:
         busy: Is told what is being done, in words; an empty text when nothing is.
-        tell: Is told in words what went wrong; an empty text where nothing did.
+        tell: Is told in words what went wrong; an empty text when something new begins.
     """
 
     def __init__(self, busy: Callable[[str], None], tell: Callable[[str], None]) -> None:
         self._busy, self._tell = busy, tell
-        self._tasks: queue.Queue[tuple[str, Work] | None] = queue.Queue()
+        self._tasks: queue.Queue[tuple[str, Work, bool] | None] = queue.Queue()
         self._thread: threading.Thread | None = None
 
     @property
@@ -38,26 +38,27 @@ class Background:
         """Whether there is more to do after what is being done."""
         return self._tasks.qsize() > 0
 
-    def do(self, what: str, work: Work) -> None:
+    def do(self, what: str, work: Work, *, after: bool = False) -> None:
         """Do something when it is its turn.
 
         Args:
             what: What it is, in words.
             work: It.
+            after: Whether it goes on with what was done before it: what went wrong there stays told.
         """
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="voxframe-widget", daemon=True)
             self._thread.start()
-        self._tasks.put((what, work))
+        self._tasks.put((what, work, after))
 
-    def guarded(self, work: Work) -> None:
+    def guarded(self, work: Work, *, after: bool = False) -> None:
         """Do something now, and tell what goes wrong."""
+        if not after:
+            self._tell("")
         try:
             work()
         except Exception as e:  # noqa: BLE001  in a thread, or from a click, nobody else would tell
             self._tell(in_words(e))
-        else:
-            self._tell("")
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until there is nothing to do.
@@ -79,7 +80,7 @@ class Background:
         while (task := self._tasks.get()) is not None:
             self._busy(task[0])
             try:
-                self.guarded(task[1])
+                self.guarded(task[1], after=task[2])
             finally:
                 if not self.waiting:
                     self._busy("")

@@ -10,6 +10,7 @@ import ipywidgets
 from voxframe.settings import Secret
 from voxframe.widgets import job_options
 from voxframe.widgets.base import escaped
+from voxframe.widgets.presets import NOT_KEPT
 from voxframe.widgets.secret_field import SecretField
 
 _WIDE = {"description_width": "190px"}
@@ -59,9 +60,9 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
         return self._secret_field.secret
 
     def fill(self, options: Mapping[str, Any]) -> None:
-        """Set every field: those that are not in the options to what the service does without them."""
+        """Set every field a preset may hold: those not in the options to what the service does without them."""
         for name, field in self.fields.items():
-            if not isinstance(field, SecretField):
+            if name not in NOT_KEPT:
                 field.value = job_options.written(name, options.get(name))
 
     @property

@@ -112,7 +112,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         self._background.guarded(self._list_presets)
         self._draw()
         if any(job.state == "submitted" for job in self._corpus.ledger.jobs()):
-            self._background.do("fetching", self._follow)
+            self._background.do("fetching", self._follow, after=True)
 
     def __repr__(self) -> str:
         return f"SubmitForm({self._corpus!r})"
@@ -167,7 +167,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         """Send, in the background, what the plan says, and fetch what is finished until nothing is left."""
         self._stop.clear()
         self._background.do("sending", self._send_planned)
-        self._background.do("fetching", self._follow)
+        self._background.do("fetching", self._follow, after=True)
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the background has nothing to do.
@@ -261,7 +261,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         while self._corpus.sync(client=client, progress=False).waiting and self.comm is not None:
             self._draw()
             if self._background.waiting:  # somebody wants something else first
-                self._background.do("fetching", self._follow)
+                self._background.do("fetching", self._follow, after=True)
                 return
             time.sleep(_LOOK_S if not _embedded(client) else _DRAW_S)
 
@@ -271,7 +271,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
             self._background.do("cancelling", lambda: self._cancel(key))
         else:
             self._background.do("sending again", lambda: self._retry(None if what == "retry all" else [key]))
-            self._background.do("fetching", self._follow)
+            self._background.do("fetching", self._follow, after=True)
 
     def _cancel(self, key: str) -> None:
         job = self._corpus.ledger.find(key)

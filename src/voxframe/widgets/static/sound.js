@@ -18,10 +18,14 @@ class Sound extends EventTarget {
     this.given = model.get("_sources").length > 0;
     this.reported = model.get("time");
     this.sent = 0;
+    this.placed = false; // before it stands where it should, it has nothing to report
     this.fault = "";
     for (const name of ["play", "pause", "ended", "seeked", "loadedmetadata", "durationchange", "waiting", "playing"])
       this.audio.addEventListener(name, () => this.tell());
-    this.audio.addEventListener("loadedmetadata", () => this.place(model.get("time")));
+    this.audio.addEventListener("loadedmetadata", () => {
+      this.place(model.get("time"));
+      this.placed = true;
+    });
     this.audio.addEventListener("play", () => this.tick());
     for (const name of ["pause", "seeked"]) this.audio.addEventListener(name, () => this.report(true));
     this.audio.addEventListener("error", () => this.next());
@@ -90,7 +94,7 @@ class Sound extends EventTarget {
 
   /** Sets the time for those linked to it: four times a second, and whenever it stops. */
   report(now) {
-    if (!this.audio.readyState || (!now && performance.now() - this.sent < 250)) return;
+    if (!this.placed || !this.audio.readyState || (!now && performance.now() - this.sent < 250)) return;
     this.sent = performance.now();
     this.reported = Math.round(this.now);
     if (this.reported !== this.model.get("time")) put(this.model, { time: this.reported });

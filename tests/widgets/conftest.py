@@ -1,0 +1,37 @@
+"""The embedded service, shared by the tests of widgets that talk to one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import voxframe
+
+
+@pytest.fixture(scope="package")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
+    """A client of an embedded service with data of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VOXFRAME_DATA_DIR", str(tmp_path_factory.mktemp("service")))
+        for name in ("VOXFRAME_BASE_URL", "VOXFRAME_API_KEY"):
+            patch.delenv(name, raising=False)
+        with voxframe.connect() as client:
+            yield client
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """Three seconds of a recording."""
+    av = pytest.importorskip("av")
+    source = Path(__file__).parents[2] / "data" / "call.flac"
+    path = tmp_path / "short.wav"
+    with av.open(str(source)) as read, av.open(str(path), "w") as out:
+        stream = out.add_stream("pcm_s16le", rate=16_000, layout="mono")
+        resampler = av.AudioResampler("s16", "mono", 16_000)
+        for frame in read.decode(audio=0):
+            if frame.time > 3:
+                break
+            for piece in resampler.resample(frame):
+                out.mux(stream.encode(piece))
+        out.mux(stream.encode(None))
+    return path

@@ -1,0 +1,255 @@
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import voxframe
+from voxframe.errors import OptionError
+from voxframe.options import FIELDS
+from voxframe.widgets import SubmitForm
+from voxframe.widgets.file_drop import FileDrop, safe_name
+from voxframe.widgets.job_options import HELP, checked, read, shown, written
+from voxframe.widgets.presets import Presets
+
+CANARY = "canary-5f1b0c77d2"
+HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
+
+
+@pytest.fixture
+def form(tmp_path, service):
+    form = SubmitForm(voxframe.Corpus(tmp_path / "corpus"), service, presets=tmp_path / "presets.json")
+    yield form
+    form.close()
+
+
+def test_every_option_has_a_field_and_help():
+    """The form asks for all that a job may be asked for, and each says what it does."""
+    assert set(HELP) == set(FIELDS) - {"audio_url"}
+    assert all(text.endswith((".", "dicarlo, di carlo")) for text in HELP.values())
+
+
+def test_fields_say_what_is_sent():
+    """Numbers, lists, spellings and switches as options; what is left as it is is left out; back again unchanged."""
+    typed = {
+        "punctuate": False, "format_text": True, "language_code": "de", "boost_param": "", "speakers_expected": " 3 ",
+        "speech_threshold": "0.5", "word_boost": "Voxframe\n\n Parquet ",
+        "custom_spelling": "Decarlo = dicarlo, di carlo",
+        "redact_pii_policies": ("date", "event"), "topics": " ",
+    }  # fmt: skip
+    options = checked(typed)
+    assert options == {
+        "punctuate": False, "language_code": "de", "speakers_expected": 3, "speech_threshold": 0.5,
+        "word_boost": ["Voxframe", "Parquet"], "custom_spelling": [{"from": ["dicarlo", "di carlo"], "to": "Decarlo"}],
+        "redact_pii_policies": ["date", "event"],
+    }  # fmt: skip
+    for name in FIELDS.keys() - {"audio_url"}:
+        assert read(name, written(name, options.get(name))) == options.get(name)
+    assert shown("webhook_auth_header_value").kind == "secret"
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    """Each field that cannot be sent is named, with what is allowed."""
+    with pytest.raises(OptionError) as told:
+        checked({"speakers_expected": "many", "speech_threshold": "7", "custom_spelling": "x"})
+    for text in (
+        "speakers_expected is a number, not 'many'",
+        "speech_threshold must be a number from 0 to 1",
+        "lines such as",
+    ):
+        assert text in str(told.value)
+
+
+def test_nothing_is_sent_before_the_plan(form, short):
+    """A plan says how many and how long; what changes afterwards wants a new plan."""
+    form.plan()
+    form.wait(30)
+    assert "there is no recording yet" in form.error
+    assert 'role="alert"' in form._pane.value
+    form.addresses.value = f"{short}\n{short}"
+    form.plan()
+    form.wait(30)
+    assert form.error == ""
+    assert "Plan: 1 of 1 recordings to send to the embedded service" in form._planned.value
+    assert "0.1 minutes of audio" in form._planned.value, form._planned.value
+    assert form._send_button.description == "Send 1"
+    form.fields["punctuate"].value = False
+    assert form._send_button.disabled
+    form.send()
+    form.wait(30)
+    assert "press Plan first" in form.error
+    assert len(form.result) == 0
+
+
+@pytest.mark.speech
+def test_jobs_are_sent_followed_and_fetched(form, short):
+    """The table goes from sending to done, the transcript is in the corpus, and the same is not sent again."""
+    states = []
+    form.table.observe(lambda change: states.extend(row["state"] for row in change["new"]), "_rows")
+    form.addresses.value = str(short)
+    form.fields["speaker_labels"].value = True
+    form.plan()
+    form.wait(30)
+    form.send()
+    form.wait(120)
+    assert form.error == ""
+    assert form.result["state"].to_list() == ["completed"]
+    assert states[-1] == "completed"
+    assert "submitted" in states
+    assert form.table._counts["over"] == 1
+    assert len(form._corpus.table("words")) > 5
+    assert form._corpus.table("transcripts")["speaker_labels"].to_list() == [True]
+    form.plan()
+    form.wait(30)
+    assert form._send_button.description == "Nothing to send"
+    names: dict = {}
+    code = form.code.replace("voxframe.connect()", "given")
+    exec(code, {"given": form._client, "print": lambda *_: None}, names)
+    assert names["corpus"].jobs()["state"].to_list() == ["completed"]
+    assert "short.wav" in form._repr_mimebundle_()[0]["text/html"]
+
+
+@pytest.mark.speech
+def test_what_failed_is_told_and_sent_again_and_what_waits_is_cancelled(form, short, tmp_path):
+    """A broken recording says why it failed and has a button to try again; a job at the service can be cancelled."""
+    broken = tmp_path / "broken.mp3"
+    broken.write_bytes(b"this is no sound" * 100)
+    form.addresses.value = str(broken)
+    form.plan()
+    form.wait(30)
+    form.send()
+    form.wait(60)
+    row = form.table._rows[0]
+    assert (row["state"], row["retry"], row["cancel"]) == ("error", True, False)
+    assert row["error"]
+    form.table._clicked(None, {"do": "retry", "key": row["key"]}, [])
+    form.wait(60)
+    assert form.result["attempts"].to_list() == [2]
+    assert form.result["state"].to_list() == ["error"]
+    form._corpus.submit([short], client=form._client, progress=False)
+    key = form.result.query("state == 'submitted'")["key"].item()
+    form.table._clicked(None, {"do": "cancel", "key": key}, [])
+    form.wait(60)
+    assert form.error == ""
+    assert key not in form.result["key"].to_list()
+
+
+def test_a_form_that_is_made_again_follows_what_was_sent(form, short, service):
+    """Jobs that another form sent are in the table and fetched."""
+    form._corpus.submit([short], client=service, progress=False)
+    again = SubmitForm(form._corpus, service)
+    again.wait(120)
+    assert again.result["state"].to_list() == ["completed"]
+    again.close()
+
+
+def test_presets_keep_options_and_nothing_of_webhooks(form):
+    """Saved, loaded and deleted by name; what may be a secret is left out."""
+    form.fields["auto_chapters"].value = True
+    form.fields["word_boost"].value = "Voxframe"
+    form.fields["webhook_url"].value = f"https://example.org/{CANARY}"
+    form.save_preset("meetings")
+    assert Presets(form._presets.path).all() == {"meetings": {"auto_chapters": True, "word_boost": ["Voxframe"]}}
+    form.fields["auto_chapters"].value = False
+    form._choice.value = ""
+    form._choice.value = "meetings"
+    kept = {"auto_chapters": True, "word_boost": ["Voxframe"]}
+    assert form.options == kept | {"webhook_url": form.fields["webhook_url"].value}
+    form._remove_preset()
+    assert Presets(form._presets.path).all() == {}
+    with pytest.raises(OptionError, match="no preset 'meetings'"):
+        form.load_preset("meetings")
+    with pytest.raises(OptionError, match="needs a name"):
+        form.save_preset(" ")
+    form._presets.path.write_text("{")
+    form._background.guarded(form._list_presets)
+    assert "mend or remove that file" in form.error
+
+
+def test_a_secret_is_used_and_in_no_state(form, tmp_path):
+    """A typed key reaches the options that are sent, and no trait, code, preset, repr or picture."""
+    form._options._secret_field._typed(None, {"text": CANARY}, [])
+    form._key._typed(None, {"text": CANARY}, [])
+    form.fields["webhook_auth_header_name"].value = "X-Key"
+    assert form._options.options["webhook_auth_header_value"] == CANARY
+    form.save_preset("with a key")
+    widgets = [form, form.drop, form.table, form._key, *form.fields.values()]
+    states = [json.dumps(widget.get_state(), default=str) for widget in widgets]
+    shown = [*states, form.code, repr(form), str(form.options), form.static_html(), form._presets.path.read_text()]
+    assert not [text for text in shown if CANARY in text]
+    assert "getpass" in form.code
+    form._key._typed(None, {"text": ""}, [])
+    assert form._key.secret is None
+
+
+class Page:
+    """What a browser does: answers each "next" with the piece that is asked for."""
+
+    def __init__(self, drop: FileDrop) -> None:
+        self.drop, self.files, self.done = drop, {}, []
+        drop.send = self.said
+
+    def said(self, message, buffers=None) -> None:
+        if message["do"] == "next":
+            at = message["at"]
+            piece = self.files[message["key"]][at : at + 1000]
+            self.drop._said(None, {"do": "piece", "key": message["key"], "at": at}, [memoryview(piece)])
+        else:
+            self.done.append((message["do"], message["key"]))
+
+    def put(self, key: str, name: str, data: bytes) -> None:
+        self.files[key] = data
+        self.drop._said(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
+
+
+def test_dropped_files_come_in_pieces_under_safe_names(tmp_path):
+    """Each byte arrives; two of one name are two files; a name is no path; nothing of it is in the widget's state."""
+    drop = FileDrop(tmp_path / "dropped")
+    page = Page(drop)
+    data = bytes(range(256)) * 40
+    page.put("a", "../../talk.wav", data)
+    page.put("b", "talk.wav", b"")
+    page.put("c", HOSTILE, b"x")
+    assert [path.parent for path in drop.paths] == [tmp_path / "dropped"] * 3
+    assert [path.name for path in drop.paths][:2] == ["talk.wav", "talk (2).wav"]
+    assert drop.paths[0].read_bytes() == data
+    assert len(str(drop.get_state())) < 50_000
+    assert "<img" not in drop.static_html()
+    drop._said(None, {"do": "leave", "n": 0}, [])
+    assert drop.names == ["talk.wav", HOSTILE]
+    assert not list((tmp_path / "dropped").glob(".*"))
+    assert safe_name("a" * 300 + ".mp3").endswith("a.mp3")
+
+
+def test_a_full_disk_is_told(tmp_path):
+    """Where a file cannot be kept the pane says why, and nothing half is left."""
+    (tmp_path / "dropped").write_text("a file where the folder should be")
+    drop = FileDrop(tmp_path / "dropped")
+    page = Page(drop)
+    page.put("a", "talk.wav", b"x")
+    assert "cannot be kept" in drop.error
+    assert page.done == [("failed", "a")]
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.seen.add(tag)
+
+
+def test_names_and_errors_are_text(form, short, tmp_path):
+    """A recording whose name is markup is text in the plan, the table and the errors."""
+    bad = tmp_path / "<b onclick=hurt()>.wav"
+    shutil.copy(short, bad)
+    form._corpus.submit([bad], client=form._client, progress=False)
+    form.error = HOSTILE
+    form._draw()
+    tags = Tags()
+    tags.feed(form._repr_mimebundle_()[0]["text/html"] + form._pane.value)
+    assert tags.seen <= {"div", "p", "strong", "table", "tr", "th", "td"}
+    assert form.table._rows[0]["name"] == bad.name
+    assert Path(form.table._rows[0]["source"]) == bad
