@@ -203,9 +203,10 @@ class Ledger:
         """Forget a submission that was not sent; whether there was one."""
         if not self.path.exists():
             return False
-        with self._writing() as db:
+        with self.writing() as db:
             where = f"key = ? AND state IN ({_marks(UNSENT)})"
-            return db.execute(f"DELETE FROM jobs WHERE {where}", [key, *UNSENT]).rowcount > 0  # noqa: S608  no value in it
+            dropped = db.execute(f"DELETE FROM jobs WHERE {where}", [key, *UNSENT]).rowcount  # noqa: S608  no value in it
+        return bool(dropped)
 
     def note_request(self, request_id: str, service: str, transcript_ids: Iterable[str]) -> None:
         """Remember which transcripts a language-model answer is about."""
