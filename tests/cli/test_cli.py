@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,13 +53,36 @@ def test_help_and_version_need_no_pandas() -> None:
     assert _voxframe("--version").stdout == f"voxframe {voxframe.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "serve", "transcribe", "submit", "sync", "jobs", "tables", "doctor"])
-def test_every_command_explains_itself(command: str) -> None:
+_COMMANDS = ("demo transcribe submit sync jobs tables search summarize export snapshot doctor completion").split()
+
+
+@pytest.mark.parametrize("command", [*_COMMANDS, "serve"])
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command is listed and has its own help."""
-    assert command in _voxframe("--help").stdout
-    done = _voxframe(command, "--help")
-    assert done.returncode == 0
-    assert f"usage: voxframe {command}" in done.stdout
+    for arguments in (["--help"], [command, "--help"]):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert not left.value.code
+    said = capsys.readouterr().out
+    assert re.search(rf"^    {command}\b", said, re.MULTILINE)
+    assert f"usage: voxframe {command}" in said
+
+
+def test_a_shell_completes_commands_options_and_values(tmp_path: Path) -> None:
+    """What `completion bash` prints is taken by bash, and completes a command, an option, a choice and a file."""
+    script = tmp_path / "completion"
+    script.write_text(_voxframe("completion", "bash").stdout)
+    (tmp_path / "folder").mkdir()
+    asked = """
+source completion
+complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); "$handler"; echo "${COMPREPLY[@]}"; }
+handler=$(complete -p voxframe | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+complete_it voxframe summ
+complete_it voxframe search --wit
+complete_it voxframe submit --corpus fol
+"""
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.splitlines() == ["summarize", "--within", "folder"]
 
 
 @pytest.mark.parametrize(

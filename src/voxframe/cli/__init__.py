@@ -28,6 +28,12 @@ environment:
   VOXFRAME_DATA_DIR   where the default corpus and the embedded service keep their data
 """
 
+_COMPLETION_EPILOG = """\
+bash: put into ~/.bashrc       eval "$(voxframe completion bash)"
+zsh:  into a folder of $fpath  voxframe completion zsh > ~/.zfunc/_voxframe
+tcsh: into a file to source    voxframe completion tcsh > ~/.voxframe.completion.csh
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
@@ -138,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument(
         "--format", choices=("text", "csv", "json"), default="text", help="json is one object a line (default: text)"
     )
+    tables.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     tables.add_argument("--rows", type=_count, metavar="N", help="only the first N rows (default for text: 20)")
     tables.set_defaults(run=_tables)
 
@@ -146,9 +153,22 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser(
         "doctor",
         help="check this installation",
-        description="Check versions, optional parts, settings, disk and service.",
+        description="Check versions, optional parts, settings, disk, corpus, key and service, and say what to do.",
+        epilog="exit status: 0 all is well; 1 something is not",
     )
+    _add_corpus(doctor)
+    doctor.add_argument("--json", action="store_true", help="one JSON object a check")
     doctor.set_defaults(run=_doctor)
+
+    completion = commands.add_parser(
+        "completion",
+        help="print what a shell needs to complete commands and options",
+        description="Print a completion script.",
+        epilog=_COMPLETION_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.set_defaults(run=_completion)
     return parser
 
 
@@ -186,7 +206,13 @@ def _tables(given: argparse.Namespace) -> int:
     return tables(given.source, given.table, given.format, given.rows)
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def _doctor(given: argparse.Namespace) -> int:
     from voxframe.cli.doctor import doctor
 
-    return doctor()
+    return doctor(given.corpus, as_json=given.json)
+
+
+def _completion(given: argparse.Namespace) -> int:
+    from voxframe.cli.completion import completion
+
+    return completion(_parser(), given.shell)

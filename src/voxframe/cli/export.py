@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from voxframe.cli.search import open_corpus
+from voxframe.cli.search import chosen_ids, open_corpus
 from voxframe.cli.terminal import plain
 from voxframe.errors import OptionError
 
@@ -26,12 +26,14 @@ def export(given: argparse.Namespace) -> int:
     """
     if given.pii_type and not given.pii:
         raise OptionError("--pii-type says what is personal; --pii mask or --pii drop says what becomes of it")
-    written = open_corpus(given).export(
+    corpus = open_corpus(given)
+    written = corpus.export(
         given.target,
         given.format,
         tables=given.table,
-        ids=given.id,
+        ids=chosen_ids(corpus, given),
         partition_by=given.partition_by,
+        metadata=given.metadata,
         pii=given.pii,
         pii_types=given.pii_type,
         overwrite=given.overwrite,

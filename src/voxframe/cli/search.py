@@ -9,7 +9,7 @@ import pandas as pd
 from voxframe.cli.tables import write
 from voxframe.cli.terminal import plain, shorten
 from voxframe.corpus import Corpus
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, OptionError
 from voxframe.plots.style import clock
 
 _TEXT_ROWS = 20
@@ -31,9 +31,10 @@ def search(given: argparse.Namespace) -> int:
         OptionError: An argument is wrong.
     """
     corpus = open_corpus(given)
+    ids = chosen_ids(corpus, given)
     if given.count:
         by = [name for name in given.by or ["transcript_id"] if name != "nothing"]
-        counted = corpus.counts(given.query, by=by, within=given.within, speaker=given.speaker, ids=given.id)
+        counted = corpus.counts(given.query, by=by, within=given.within, speaker=given.speaker, ids=ids)
         write(counted.round({"per_1000": 3}), given.form, given.rows)
         return 0
     text = given.form == "text"
@@ -43,7 +44,7 @@ def search(given: argparse.Namespace) -> int:
         context=given.context,
         within=given.within,
         speaker=given.speaker,
-        ids=given.id,
+        ids=ids,
         limit=None if rows is None else rows + text,  # one more tells whether there are more
     )
     if text:
@@ -63,6 +64,26 @@ def open_corpus(given: argparse.Namespace) -> Corpus:
     if not corpus.path.joinpath("raw").is_dir():
         raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe transcribe` and `voxframe submit` make one")
     return corpus
+
+
+def chosen_ids(corpus: Corpus, given: argparse.Namespace) -> list[str] | None:
+    """Identifiers that --id and --where leave; None is all.
+
+    Raises:
+        CorpusError: There is no such column of metadata.
+        OptionError: A condition is none.
+    """
+    if not given.where:
+        return given.id  # type: ignore[no-any-return]
+    about = corpus.metadata(given.id)
+    for condition in given.where:
+        name, equals, value = condition.partition("=")
+        if not equals:
+            raise OptionError(f"--where takes COLUMN=VALUE, such as customer=Acme, not {condition!r}")
+        if name not in about.columns:
+            raise CorpusError(f"there is no metadata {name!r}; there is {', '.join(about.columns[1:]) or 'none'}")
+        about = about[about[name].astype("string").eq(value).fillna(False)]
+    return about["transcript_id"].to_list()
 
 
 def _print(found: pd.DataFrame, *, more: bool) -> None:
