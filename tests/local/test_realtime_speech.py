@@ -70,7 +70,7 @@ def turn_end(truth: dict[str, Any], after_ms: int) -> int:
 
 def test_what_is_said_is_heard_with_its_times(stream: Any, interview: np.ndarray, truth: dict[str, Any]) -> None:
     """Finals hold what was said, in order, with the times at which it was said; partials came before them."""
-    end = turn_end(truth, 25_000)
+    end = turn_end(truth, 15_000)
     session = stream(interview[: end * RATE // 1000].tobytes(), sample_rate=RATE)
     messages = list(session)
     finals = session.finals
@@ -94,14 +94,14 @@ def test_what_is_said_is_heard_with_its_times(stream: Any, interview: np.ndarray
         for text, start in zip(words["text"].map(plain), words["start_ms"], strict=True)
         if text in unique and counts.count(text) == 1 and text in true_starts
     ]
-    assert len(off) > 10
+    assert len(off) > 5
     assert statistics.median(off) < 100
 
 
 @pytest.mark.parametrize(("rate", "encoding", "most"), [(44_100, "pcm_s16le", 0.3), (8000, "pcm_mulaw", 0.9)])
 def test_rates_and_encodings(stream: Any, truth: dict[str, Any], rate: int, encoding: str, most: float) -> None:
     """Other sample rates are heard as well; telephone quality far worse, as the engine says of itself."""
-    end = turn_end(truth, 15_000)
+    end = turn_end(truth, 8000)
     source = decoded(voxframe.sample("interview"), rate)[: end * rate // 1000]
     if encoding == "pcm_mulaw":
         from voxframe.service.mulaw import encode
@@ -128,8 +128,8 @@ def two_phrases(interview: np.ndarray, truth: dict[str, Any]) -> np.ndarray:
 def test_silence_ends_an_utterance(stream: Any, interview: np.ndarray, truth: dict[str, Any]) -> None:
     """A second of silence ends an utterance, unless the client wants more of it."""
     audio = two_phrases(interview, truth).tobytes()
-    usual = stream(audio, sample_rate=RATE).wait()
-    patient = stream(audio, sample_rate=RATE, end_utterance_silence_threshold=3000).wait()
+    usual = stream(audio, sample_rate=RATE, partials=False).wait()
+    patient = stream(audio, sample_rate=RATE, partials=False, end_utterance_silence_threshold=3000).wait()
     assert len(usual) == 2
     assert len(patient) == 1
     assert patient[0].start_ms == usual[0].start_ms
@@ -169,7 +169,7 @@ def test_long_speech_is_cut(stream: Any, interview: np.ndarray, truth: dict[str,
 
 def test_the_socket_does_not_wait_for_speech(service: Any, stream: Any, interview: np.ndarray) -> None:
     """While two sessions are decoded as fast as can be, other requests are answered at once."""
-    sessions = [stream(interview[: 20 * RATE].tobytes(), sample_rate=RATE).start() for _ in range(2)]
+    sessions = [stream(interview[: 10 * RATE].tobytes(), sample_rate=RATE).start() for _ in range(2)]
     for session in sessions:
         next(message for message in session if isinstance(message, Partial))
     taken = []
@@ -201,11 +201,14 @@ def test_what_cannot_keep_up_holds_the_client_back(service: Any, stream: Any) ->
     audio = np.random.default_rng(1).integers(-200, 200, 120 * RATE).astype(np.int16).tobytes()
     session = stream(audio, sample_rate=RATE, keepalive_s=60.0).start()
     listener = listening(psutil.Process(service.process.pid))
+    while not session.sent_ms:
+        time.sleep(0.01)
     listener.suspend()
-    time.sleep(3)
-    held = session.sent_ms
-    time.sleep(1)
-    assert session.sent_ms == held < 40_000
+    held = 0
+    while held != session.sent_ms:
+        held = session.sent_ms
+        time.sleep(0.5)
+    assert held < 40_000
     listener.resume()
     session.wait(200)
     assert session.sent_ms == 120_000
@@ -214,5 +217,8 @@ def test_what_cannot_keep_up_holds_the_client_back(service: Any, stream: Any) ->
 def test_real_speech(stream: Any, audio_folder: Path) -> None:
     """A reading by a real person is understood about as well as in a transcript of the file."""
     lines = dict(re.findall(r"\| (ss-\S+) \| [^|]*\| ([^|]*) \|", (audio_folder / "README.md").read_text()))
-    texts = {name: plain(stream(audio_folder / name).wait()[0].text) for name in ("ss-0870.wav", "ss-0920.wav")}
+    texts = {
+        name: plain(stream(audio_folder / name, partials=False).wait()[0].text)
+        for name in ("ss-0870.wav", "ss-0920.wav")
+    }
     assert jiwer.wer([plain(lines[name]) for name in texts], list(texts.values())) < 0.35

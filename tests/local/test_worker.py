@@ -44,8 +44,8 @@ def plain(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def interview(tmp_path_factory) -> tuple[Path, dict]:
-    """The first 45 s of the interview, and its transcript with speaker labels; decoded on two processes."""
-    path = cut("interview", tmp_path_factory.mktemp("interview") / "a.flac", 45)
+    """The first 30 s of the interview, and its transcript with speaker labels; decoded on two processes."""
+    path = cut("interview", tmp_path_factory.mktemp("interview") / "a.flac", 30)
     told: list[float] = []
     with new_pool(2) as pool:
         result = run_job(path, {"speaker_labels": True, "speakers_expected": 2}, progress=told.append, pool=pool)
@@ -55,7 +55,7 @@ def interview(tmp_path_factory) -> tuple[Path, dict]:
 def test_the_words_are_those_that_were_said(interview):
     """At most 15% of the words differ from the script, as jiwer counts; times are within 0.15 s of the voice's own."""
     _, result = interview
-    said = [word for turn in truth("interview")["turns"] for word in turn["words"] if word["end_ms"] < 45_000]
+    said = [word for turn in truth("interview")["turns"] for word in turn["words"] if word["end_ms"] < 30_000]
     reference = plain(" ".join(word["text"] for word in said)).split()
     heard = plain(result["text"].replace("Dr ", "doctor ")).split()
     compared = jiwer.process_words(" ".join(reference), " ".join(heard))
@@ -77,7 +77,7 @@ def test_the_result_is_shaped_as_the_interface_has_it(interview, payload_folder)
     assert set(fields) <= set(example)
     assert set(result["words"][0]) == set(example["words"][0])
     assert set(result["utterances"][0]) == set(example["utterances"][0])
-    assert result["audio_duration"] == 45
+    assert result["audio_duration"] == 30
     assert result["language_code"] == "en_us"
     assert result["audio_channels"] is None
 
@@ -105,7 +105,7 @@ def test_sentences_have_capitals_and_marks(interview):
 def test_turns_are_those_of_the_script(interview):
     """Each true turn is one utterance of the right speaker; A is who speaks first."""
     _, result = interview
-    true = [turn["speaker"] for turn in truth("interview")["turns"] if turn["start_ms"] < 45_000]
+    true = [turn["speaker"] for turn in truth("interview")["turns"] if turn["start_ms"] < 30_000]
     assert [utterance["speaker"] for utterance in result["utterances"]] == true
 
 
@@ -129,7 +129,7 @@ def test_a_span_keeps_the_times_of_the_file(interview):
     """From 10 s to 20 s: words lie there, are mostly those of the whole, and the duration is that of the file."""
     path, whole = interview
     part = run_job(path, {"audio_start_from": 10_000, "audio_end_at": 20_000, "punctuate": False, "format_text": False})
-    assert part["audio_duration"] == 45
+    assert part["audio_duration"] == 30
     assert all(10_000 <= word["start"] < word["end"] <= 20_000 for word in part["words"])
     expected = {(plain(word["text"]), round(word["start"], -3)) for word in whole["words"]}
     found = {(word["text"], round(word["start"], -3)) for word in part["words"]}

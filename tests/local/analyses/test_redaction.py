@@ -125,9 +125,11 @@ def test_entities_that_are_not_redacted_keep_their_text():
 
 
 @pytest.mark.speech
-@pytest.mark.parametrize("recording", ["call", "interview", "panel"])
-def test_most_of_what_is_personal_in_a_recording_is_covered(recording):
-    """Heard by the default engine, mishearings and all: three quarters of the time, and little else."""
-    hidden, lost, _ = scores.hear(recording)
+def test_most_of_what_is_personal_in_a_recording_is_covered():
+    """Heard by the default engine, mishearings and all: three quarters of the time, and little else.
+
+    Of the shortest recording; `python -m tests.benchmarks analyses --speech` measures all of them.
+    """
+    hidden, lost, _ = scores.hear("call")
     assert hidden >= 0.7
     assert lost <= 0.15
