@@ -139,6 +139,14 @@ def test_a_redirected_post_is_an_error_that_names_the_address(peer, other_peer, 
     assert other_peer.requests == []
 
 
+@pytest.mark.parametrize("target", ["http://[::1", "javascript:alert(1)", "http://host:port/"])
+def test_a_redirect_to_what_is_no_address(peer, transport, reply, target):
+    """Nothing is followed, and the error is one of voxframe's."""
+    peer.on("GET", "/x", reply(b"", 302, {"Location": target}))
+    with pytest.raises(ServiceError, match="GET /x"):
+        transport.request("GET", "/x")
+
+
 def test_a_redirect_loop_ends(peer, transport, reply):
     """Redirects are followed a few times, not for ever."""
     peer.on("GET", "/x", reply(b"", 302, {"Location": "/x"}))

@@ -135,7 +135,7 @@ def test_time_runs_out_while_it_is_made(client, peer, reply):
         client.redacted_audio("t1", timeout=0.3)
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/a", "javascript:alert(1)", "x"])
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/a", "javascript:alert(1)", "x", "http://[::1"])
 def test_an_address_of_another_kind_is_not_fetched(client, peer, tmp_path, url):
     """The service cannot make the client read a local file."""
     peer.on("GET", PATH, {"redacted_audio_url": url})

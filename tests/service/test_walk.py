@@ -125,7 +125,13 @@ def test_an_empty_page_before_the_end_loses_nothing(client, peer):
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"transcripts": None}, {"page_details": None, "transcripts": [None, {}, {"id": 5}]}]
+    "body",
+    [
+        {"page_details": {"prev_url": "http://[::1"}},
+        {},
+        {"transcripts": None},
+        {"page_details": None, "transcripts": [None, {}, {"id": 5}]},
+    ],
 )
 def test_a_sparse_list_is_read(client, peer, body):
     """No details, no list, entries that are none: what can be read is."""

@@ -75,7 +75,6 @@ def download(http: Transport, url: str, target: Path, progress: Progress) -> Non
         NotFoundError: The address has expired, or there is nothing.
         ServiceError: It could not be fetched.
     """
-    refuse_expired(url)
     name = hashlib.sha256(urlsplit(url).path.encode()).hexdigest()[:8]
     part = _Part(target.with_name(f".{target.name}.{name}.part"))
     part.recall()
@@ -134,7 +133,10 @@ def refuse_expired(url: str) -> None:
         NotFoundError: It has expired.
         ServiceError: It is no web address.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ServiceError("the service gave an address that is neither http nor https; it is not fetched")
     until = parse_qs(parts.query).get("Expires", [""])[0]

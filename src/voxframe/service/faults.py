@@ -13,6 +13,7 @@ import urllib3
 
 from voxframe.errors import ServiceError, ServiceTimeoutError, ServiceUnreachableError, VoxframeError
 from voxframe.service import embedded
+from voxframe.service.answer import clean
 
 #: What to say where the embedded service that this process started is there no more.
 EMBEDDED_ENDED = "the embedded service has ended"
@@ -20,7 +21,7 @@ CONNECT_AGAIN = "Call connect() again: it starts it anew, and jobs that were und
 
 
 def from_requests(
-    error: requests.RequestException, method: str, path: str, base_url: str, read_timeout_s: float
+    error: requests.RequestException | ValueError, method: str, path: str, base_url: str, read_timeout_s: float
 ) -> VoxframeError:
     """The error for a request that got no answer.
 
@@ -66,6 +67,10 @@ def from_requests(
     ):
         return ServiceUnreachableError(
             f"the connection to {host} was cut before the whole answer came {where}. Try again"
+        )
+    if not isinstance(error, requests.RequestException):
+        return ServiceError(
+            f"the answer of {host} cannot be followed: {clean(str(error), 100)} {where}. Check base_url"
         )
     return ServiceError(f"the request to {host} failed: {type(error).__name__} {where}")
 

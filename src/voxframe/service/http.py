@@ -17,7 +17,7 @@ from urllib.parse import urljoin, urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 
-from voxframe.errors import APIError, OptionError, ServiceError
+from voxframe.errors import APIError, OptionError, ServiceError, VoxframeError
 from voxframe.service import faults
 from voxframe.service.answer import Answer
 from voxframe.service.retry import Budget, pause
@@ -154,7 +154,9 @@ class Transport:
                 ) as response,
             ):
                 yield Download(response, path)
-        except requests.RequestException as error:
+        except VoxframeError:
+            raise
+        except (requests.RequestException, ValueError) as error:
             log.debug("GET %s: %r", path, error)
             raise faults.from_requests(error, "GET", path, url, self._timeouts[1]) from None
 
@@ -213,7 +215,9 @@ class Transport:
                             return _answer(response, method, path, self._key)
                     url, params = target, None
                 raise _answer(response, method, path, self._key).error()
-        except requests.RequestException as error:
+        except VoxframeError:  # some of ours are ValueErrors too
+            raise
+        except (requests.RequestException, ValueError) as error:  # ValueError: a redirect to what is no address
             log.debug("%s %s: %r", method, path, error)
             raise faults.from_requests(error, method, path, self.base_url, timeouts[1]) from None
         finally:

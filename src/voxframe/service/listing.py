@@ -156,8 +156,15 @@ def walk(ask: _Ask, params: dict[str, Any]) -> Iterator[Item]:
         seen.update(item.id for item in fresh)
         yield from fresh
         empty = 0 if fresh else empty + 1
-        link = tuple(sorted(parse_qsl(urlsplit(found.prev_url).query))) if found.prev_url else ()
+        link = _query(found.prev_url or "")
         if not link or link in followed or empty > _EMPTY_PAGES:
             return
         followed.add(link)
         params = {**params, **dict(link)}
+
+
+def _query(link: str) -> tuple[tuple[str, str], ...]:
+    try:
+        return tuple(sorted(parse_qsl(urlsplit(link).query)))
+    except ValueError:  # it is no link
+        return ()

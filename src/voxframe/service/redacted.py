@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from voxframe.errors import BadRequestError, OptionError
 from voxframe.service import waiting
 from voxframe.service.answer import Answer
-from voxframe.service.download import download
+from voxframe.service.download import download, refuse_expired
 from voxframe.service.endpoints import Endpoints, transcript_path
 from voxframe.service.lenient import as_text
 from voxframe.service.progress import Progress
@@ -53,6 +53,7 @@ class RedactedAudio:
             NotFoundError: The address has expired; ask again with `Client.redacted_audio`.
             ServiceError: It could not be fetched.
         """
+        refuse_expired(self.url)
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in self.transcript_id)
         suffix = Path(urlsplit(self.url).path).suffix.lower()
         named = f"{name}.redacted{suffix if suffix in ('.mp3', '.wav') else ''}"

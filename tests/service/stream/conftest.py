@@ -117,17 +117,17 @@ class Peer:
         self.sessions: list[Session] = []
         self.tokens: set[str | None] = set()
         self.script: Callable[[Session], Awaitable[None]] = Session.serve
-        self.loop = asyncio.new_event_loop()
         ready = threading.Event()
         self._stop = asyncio.Event()
 
         async def main() -> None:
+            self.loop = asyncio.get_running_loop()
             async with serve(self._handle, "127.0.0.1", 0, close_timeout=1) as server:
                 self.port = server.sockets[0].getsockname()[1]
                 ready.set()
                 await self._stop.wait()
 
-        self._thread = threading.Thread(target=lambda: self.loop.run_until_complete(main()), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)  # cancels what is left
         self._thread.start()
         assert ready.wait(10)
         self.url = f"ws://127.0.0.1:{self.port}"
@@ -141,7 +141,6 @@ class Peer:
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
-        self.loop.close()
 
 
 class Wire:
