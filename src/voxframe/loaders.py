@@ -9,7 +9,8 @@ Every loader takes the same `source`:
 
 Every DataFrame has all columns of its table and their dtypes, also with no rows: `str` for text, `int64` for ordinals,
 `Int64` for other integers (times are ms from the start of the media), `float64` for confidences, `boolean` for flags.
-`voxframe.describe("words")` shows a table's columns with units.
+`voxframe.describe("words")` shows a table's columns with units. What comes from a corpus has `speaker_name` behind
+`speaker`: the name that `Corpus.name_speakers` gave, else the label.
 
 All raise `PayloadError` where a source is none of these or cannot be read at all, and `ServiceError` where the service
 does not give a transcript. A value that makes no sense becomes null with one warning; it never loses the transcript.

@@ -11,10 +11,12 @@ import pyarrow as pa
 from voxframe import frames
 from voxframe.corpus import Corpus
 from voxframe.corpus.fetch import cached_export, cached_tables
+from voxframe.corpus.reading import to_frames
 from voxframe.corpus.sources import Fetcher, Remote, Sources, each, resolve
+from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import PayloadError
-from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 
 #: What is told apart from a transcript by a key of its own, and who reads it.
 _OTHERS = {
@@ -31,7 +33,7 @@ _OWN = frozenset({"status", "words", "text", "utterances", "audio_url"})
 def load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
     """One table made from transcripts."""
     found = [_transcript(resolve(s, client), (name,), corpus, refresh)[name] for s in each(source)]
-    return frames.to_pandas(_one(found, name), name)
+    return _one(found, name)
 
 
 def load_export(
@@ -39,18 +41,25 @@ def load_export(
 ) -> pd.DataFrame:
     """The table of an export."""
     found = [_export(resolve(s, client), view, corpus, refresh) for s in each(source)]
-    return frames.to_pandas(frames.concat_tables(found, view), view)
+    return _one(found, view)
 
 
 def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> dict[str, pd.DataFrame]:
     """All tables of transcripts, and of their exports where those can be had."""
     found = [_everything(resolve(s, client), corpus, refresh) for s in each(source)]
     names = (*TRANSCRIPT_TABLES, *EXPORTS)
-    return frames.all_to_pandas({name: _one([tables[name] for tables in found], name) for name in names})
+    return to_frames({name: _together([tables[name] for tables in found], name) for name in names})
 
 
-def _one(found: Sequence[pa.Table], name: str) -> pa.Table:
-    return found[0] if len(found) == 1 else frames.concat_tables(found, name)
+def _one(found: Sequence[pa.Table], name: str) -> pd.DataFrame:
+    return to_frames({name: _together(found, name)})[name]
+
+
+def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
+    """Tables of several sources as one; where one comes from a corpus, all have names of speakers."""
+    if any(table.num_columns != found[0].num_columns for table in found):
+        found = [with_names(table, {}) for table in found]
+    return frames.concat_tables(found, name)
 
 
 def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> dict[str, pa.Table]:
@@ -63,6 +72,7 @@ def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> 
                 return nothing | {view: _export(found, view, corpus, False)}
         return nothing | _checked(tables, kind)
     corpus = Corpus() if corpus is None else corpus
+    nothing = {name: CORPUS_TABLES[name].arrow.empty_table() for name in nothing}
     tables = nothing | cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
     for view in EXPORTS:
         if found.client is not None or corpus.has_export(found.transcript_id, view):

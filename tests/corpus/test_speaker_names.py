@@ -53,6 +53,16 @@ def test_names_are_in_every_table_and_labels_stay(corpus: voxframe.Corpus) -> No
     assert corpus.to_polars("words", "t1").collect()["speaker_name"].to_list() == ["Ada", "Ada", "B"]
 
 
+def test_loaders_show_names(corpus: voxframe.Corpus) -> None:
+    """What loaders read from a corpus has the names; payloads beside it show labels as names, and alone none."""
+    corpus.name_speakers("t1", {"A": "Ada"})
+    loaded = voxframe.load_words(["t1", payload("t9")], corpus=corpus)
+    assert loaded["speaker_name"].to_list() == ["Ada", "Ada", "B", "A", "A", "B"]
+    assert voxframe.load_sentences("t1", corpus=corpus)["speaker_name"].to_list() == ["Ada", "B"]
+    assert voxframe.tables("t1", corpus=corpus)["utterances"].vox.talk_time()["speaker"].to_list() == ["Ada", "B"]
+    assert "speaker_name" not in voxframe.load_words(payload("t9"))
+
+
 def test_another_handle_sees_them_and_a_rebuild_keeps_them(corpus: voxframe.Corpus) -> None:
     """Names are on the disk: another process has them at once, and tables made again from raw have them too."""
     other = voxframe.Corpus(corpus.path)

@@ -11,9 +11,10 @@ import pyarrow as pa
 from voxframe import frames
 from voxframe.corpus.corpus import Corpus
 from voxframe.corpus.sources import Remote
+from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import FINAL, View
 from voxframe.errors import PayloadError
-from voxframe.schema import TABLES
+from voxframe.schema import CORPUS_TABLES
 
 
 def cached_tables(
@@ -35,7 +36,7 @@ def cached_tables(
         ServiceError: The service did not give it.
     """
     if not refresh and remote.transcript_id in corpus:
-        return {name: _of_dictionary(corpus.arrow(name, remote.transcript_id), name) for name in names}
+        return {name: corpus.arrow(name, remote.transcript_id) for name in names}
     # A handle that has seen the end holds the answer; asking once more would bring the same.
     handle = None if refresh else remote.handle
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
@@ -49,7 +50,7 @@ def cached_tables(
             "is completed; wait for it with client.wait(id) and load again",
             stacklevel=_outside(),
         )
-    return {name: _of_dictionary(tables[name], name) for name in names}
+    return {name: with_names(tables[name], {}) for name in names}
 
 
 def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False) -> pa.Table:
@@ -72,15 +73,10 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
     """
     transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
-        return TABLES[view].arrow.empty_table()
+        return CORPUS_TABLES[view].arrow.empty_table()
     if not refresh and corpus.has_export(remote.transcript_id, view):
-        return _of_dictionary(corpus.arrow(view, remote.transcript_id), view)
-    return _of_dictionary(corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view], view)
-
-
-def _of_dictionary(table: pa.Table, name: str) -> pa.Table:
-    """The table as it would be without a corpus, so that it goes with those of payloads."""
-    return table if len(table.column_names) == len(TABLES[name].names) else table.select(TABLES[name].names)
+        return corpus.arrow(view, remote.transcript_id)
+    return corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
 
 
 def _outside() -> int:

@@ -166,12 +166,12 @@ def with_names(table: pa.Table, given: Mapping[str, Names], turns: pa.Table | No
     """A table with `speaker_name` behind `speaker`.
 
     Args:
-        table: The table; one without `speaker` stays as it is.
+        table: The table; one without `speaker`, or with names, stays as it is.
         given: Names of speakers, by transcript.
         turns: The utterances of the only transcript, for a table that does not say which turn a row belongs to; a row
             that begins in a turn of the same label belongs to it.
     """
-    if "speaker" not in table.column_names:
+    if "speaker" not in table.column_names or SPEAKER_NAME.name in table.column_names:
         return table
     name = table["speaker"]
     speakers = {f"{i}\0{label}": name for i, names in given.items() for label, name in names.speakers.items()}
