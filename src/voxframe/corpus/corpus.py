@@ -13,6 +13,7 @@ import pyarrow as pa
 from voxframe import frames, settings
 from voxframe.corpus.asking import Asking
 from voxframe.corpus.batches import Batches
+from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.exports import Exports
 from voxframe.corpus.metadata import Metadata
@@ -30,7 +31,7 @@ from voxframe.schema import TRANSCRIPT_TABLES
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Exports):
+class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Corrections, Exports):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
@@ -115,6 +116,7 @@ class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Ex
         """Delete the files of a transcript. `forget` also deletes it at the service and in the ledger."""
         with clear_errors(self.path):
             self._names.keep(transcript_id, [])
+            self._forget_corrections(transcript_id)
             for path in redacted_files(self.path, transcript_id):
                 path.unlink(missing_ok=True)
             self._store.remove(transcript_id)
