@@ -36,6 +36,14 @@ def load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | No
     return _one(found, name)
 
 
+def load_some(
+    names: Collection[str], source: Sources, client: Fetcher | None, corpus: Corpus | None
+) -> dict[str, pd.DataFrame]:
+    """Some tables made from transcripts, by name; exports are not among them, and not asked for."""
+    found = [_transcript(resolve(s, client), names, corpus, False) for s in each(source)]
+    return to_frames({name: _together([tables[name] for tables in found], name) for name in names})
+
+
 def load_export(
     view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
 ) -> pd.DataFrame:

@@ -50,12 +50,14 @@ def test_two_channels_at_once_stay_two_turns():
 
 
 def test_a_long_turn_is_read_in_parts_cut_after_sentences():
-    """One voice that never stops is cut into parts of at most 80 words, at the end of a sentence where there is one."""
+    """A voice that never stops is cut into parts of at most 80 words, after sentences; it stays one turn."""
     texts = [f"word{n}." if n % 30 == 29 else f"word{n}" for n in range(200)] + ["x"] * 100
     found = passages(words(texts, ["A"] * 300))
     assert np.diff(found.first).max() <= MOST_WORDS
     assert found.first.tolist()[:4] == [0, 60, 120, 180]
     assert found.words["text"].to_list() == texts
+    assert set(found.turn) == {0}
+    assert TranscriptPlayer(words(texts, ["A"] * 300)).result["text"].to_list() == [" ".join(texts)]
 
 
 def test_words_without_a_time_or_a_voice_are_kept():
@@ -74,11 +76,64 @@ def test_names_and_corrections_are_in_the_result_and_told():
     player.observe(lambda change: heard.append((change["name"], change["new"])), ["names", "corrections"])
     player.corrections = {"0": "Hello there."}
     player.names = {"A": "Ada", "B": "Bo"}
+    player.turn_names = {"1": "A"}
     assert player.result[["speaker", "label", "text", "corrected"]].values.tolist() == [
         ["Ada", "A", "Hello there.", True],
-        ["Bo", "B", "Hi.", False],
+        ["Ada", "B", "Hi.", False],
     ]
     assert heard == [("corrections", {"0": "Hello there."}), ("names", {"A": "Ada", "B": "Bo"})]
+
+
+@pytest.fixture
+def corpus(tmp_path) -> voxframe.Corpus:
+    """A corpus with the interview."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.put("interview", INTERVIEW.read_bytes())
+    return corpus
+
+
+def test_names_and_corrections_are_kept_by_the_corpus(corpus):
+    """What is typed in one player is in the corpus's tables, and in a player opened later; taken back, it is gone."""
+    player = TranscriptPlayer("interview", corpus=corpus)
+    player.names = {"A": "Ada"}
+    player.turn_names = {"2": "B"}
+    player.corrections = {"1": "Good morning. Thank you."}
+    assert player.error == ""
+    turns = corpus.table("utterances")
+    assert turns["speaker_name"].to_list()[:4] == ["Ada", "B", "B", "B"]
+    assert corpus.corrections("interview")[["utterance_idx", "text"]].values.tolist() == [
+        [1, "Good morning. Thank you."]
+    ]
+    again = TranscriptPlayer("interview", corpus=voxframe.Corpus(corpus.path))
+    assert again.result.equals(player.result)
+    assert again.result["corrected"].sum() == 1
+    assert TranscriptPlayer(corpus.tables("interview")["words"]).result["speaker"].to_list()[:3] == ["Ada", "B", "B"]
+    again.names, again.turn_names, again.corrections = {}, {}, {}
+    assert corpus.speaker_names("interview").empty
+    assert corpus.corrections("interview").empty
+    assert TranscriptPlayer("interview", corpus=corpus).result["speaker"].to_list()[:3] == ["A", "B", "A"]
+
+
+def test_what_the_corpus_cannot_keep_is_said_and_taken_back(corpus):
+    """A label nobody has: refused where it is given, said below and not shown where it is typed."""
+    player = TranscriptPlayer("interview", corpus=corpus, names={"A": "Ada"})
+    assert corpus.table("utterances")["speaker_name"][0] == "Ada"
+    player.names = {"A": "Ada", "Z": "Zoe"}
+    assert "This was not kept: 'interview' has no speaker 'Z'" in player.error
+    assert player.names == {"A": "Ada"}
+    player.names = {"A": "Ann"}
+    assert player.error == ""
+    assert player.result["speaker"][0] == "Ann"
+    with pytest.raises(OptionError, match="has no speaker 'Z'"):
+        TranscriptPlayer("interview", corpus=corpus, names={"Z": "Zoe"})
+
+
+def test_a_payload_is_corrected_in_the_widget_only(corpus):
+    """Of a payload nothing is written, unless a corpus that has the transcript is named."""
+    TranscriptPlayer(INTERVIEW).names = {"A": "Ada"}
+    assert corpus.speaker_names().empty
+    TranscriptPlayer(corpus.tables("interview")["words"], corpus=corpus).names = {"A": "Ada"}
+    assert corpus.speaker_names()["speaker_name"].to_list() == ["Ada"]
 
 
 def test_the_code_shows_the_same_again():

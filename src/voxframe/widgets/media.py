@@ -7,6 +7,7 @@ the kernel runs on, in JupyterLab, Voila and editors alike. A player tries the f
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import mimetypes
@@ -19,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
-from voxframe.errors import AudioError, AudioNotFoundError
+from voxframe.errors import AudioError, AudioNotFoundError, OptionError
 
 _CHUNK_BYTES = 1 << 16
 #: Types that Python's table has not, or has differently on each system.
@@ -67,6 +68,37 @@ def addresses(audio: str | os.PathLike[str]) -> list[str]:
     path = existing(audio)
     at_jupyter = jupyter_address(path)
     return [*([at_jupyter] if at_jupyter else []), _server().address(path)]
+
+
+def page_addresses(audio: str | os.PathLike[str] | None, page: Path, how: str) -> list[str]:
+    """A recording as a page on the disk refers to it.
+
+    Args:
+        audio: Path or address; None for none.
+        page: Where the page will be.
+        how: "link", "embed" or "none".
+
+    Raises:
+        OptionError: `how` is none of these, or an address was to be embedded.
+        AudioError: The recording cannot be read.
+    """
+    if how not in ("link", "embed", "none"):
+        raise OptionError(f"audio is 'link', 'embed' or 'none', not {how!r}")
+    if audio is None or how == "none":
+        return []
+    if isinstance(audio, str) and is_address(audio):
+        if how == "embed":
+            raise OptionError(f"only a file can be embedded, not the address {audio!r}; use audio='link'")
+        return [audio]
+    file = existing(audio)
+    if how == "embed":
+        kind = media_type(file).replace("application/octet-stream", "audio/mpeg").replace("video/", "audio/")
+        return [f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"]
+    try:
+        near = os.path.relpath(file, page.resolve().parent)
+    except ValueError:  # on another drive
+        return [file.as_uri()]
+    return [quote(Path(near).as_posix())]
 
 
 def jupyter_address(path: Path) -> str | None:

@@ -116,7 +116,8 @@ class Moments(ScriptedWidget):
             audio = self._recordings.playable(transcript_id)
         except AudioError as e:
             warnings.warn(str(e), CorpusWarning, stacklevel=3)  # it can still be read
-        return TranscriptPlayer(self._corpus.tables(transcript_id), audio, title=self._recordings.name(transcript_id))
+        tables, title = self._corpus.tables(transcript_id), self._recordings.name(transcript_id)
+        return TranscriptPlayer(tables, audio, corpus=self._corpus, title=title)
 
 
 def _transcript_of(player: TranscriptPlayer) -> str | None:

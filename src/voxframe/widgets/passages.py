@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.columns import require, voices
+from voxframe.analysis.columns import require
+from voxframe.widgets.source import labels
 
 #: A turn with more words is shown in parts, cut after a sentence where one ends in the second half of a part.
 MOST_WORDS = 80
@@ -23,14 +24,18 @@ class Passages:
     Attributes:
         words: The words, passage after passage.
         first: Position of the first word of each passage, and one past the last word: shape (passages + 1,).
+        turn: Number of the turn of each passage, shape (passages,): `utterance_idx`, else counted in reading order.
         voice: Number of the voice of each passage, shape (passages,).
         voices: Labels of the voices, first to speak first; null is a voice of its own.
+        numbered: Whether turns are numbered by `utterance_idx`.
     """
 
     words: pd.DataFrame
     first: npt.NDArray[np.int64]
+    turn: npt.NDArray[np.int64]
     voice: npt.NDArray[np.int64]
     voices: list[str | None]
+    numbered: bool
 
 
 def passages(words: pd.DataFrame) -> Passages:
@@ -53,8 +58,9 @@ def passages(words: pd.DataFrame) -> Passages:
     if "transcript_id" in words.columns and (count := words["transcript_id"].nunique()) > 1:
         raise ValueError(f"the words are of {count} transcripts; pick one, as in words[words['transcript_id'] == id]")
     time = words["start_ms"].astype("Float64").ffill().fillna(0).to_numpy(np.float64)
-    label, names = pd.factorize(voices(words), use_na_sentinel=False)
-    if "utterance_idx" in words.columns and words["utterance_idx"].notna().all() and len(words):
+    label, names = pd.factorize(labels(words), use_na_sentinel=False)
+    numbered = "utterance_idx" in words.columns and bool(words["utterance_idx"].notna().all()) and len(words) > 0
+    if numbered:
         turn, _ = pd.factorize(words["utterance_idx"])
         begins = np.full(turn.max() + 1, np.inf)
         np.minimum.at(begins, turn, time)
@@ -72,8 +78,12 @@ def passages(words: pd.DataFrame) -> Passages:
     heard, place = np.unique(label, return_index=True)
     rank = np.argsort(np.argsort(place))
     voice = rank[np.searchsorted(heard, label[first[:-1]])] if len(words) else np.empty(0, np.int64)
-    labels = [names[heard[n]] for n in np.argsort(place)]
-    return Passages(words, first, voice, [None if pd.isna(name) else str(name) for name in labels])
+    found = [names[heard[n]] for n in np.argsort(place)]
+    if numbered:
+        number = words["utterance_idx"].to_numpy(np.int64)[first[:-1]]
+    else:
+        number = np.searchsorted(edges, first[:-1], side="right") - 1
+    return Passages(words, first, number, voice, [None if pd.isna(n) else str(n) for n in found], numbered)
 
 
 def _parts(spoken: npt.NDArray[np.object_], begin: int, end: int) -> list[int]:

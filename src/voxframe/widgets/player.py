@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 
 import ipywidgets
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import traitlets
 
-from voxframe import loaders
 from voxframe.corpus import Corpus
-from voxframe.corpus.sources import Fetcher, Source
-from voxframe.errors import OptionError
+from voxframe.corpus.sources import Fetcher
+from voxframe.errors import VoxframeError
 from voxframe.plots.style import clock
 from voxframe.widgets import columns, media
 from voxframe.widgets.base import ScriptedWidget, escaped
+from voxframe.widgets.kept import kept
 from voxframe.widgets.page import write_page
 from voxframe.widgets.passages import passages
 from voxframe.widgets.picture import lanes_picture
-from voxframe.widgets.theme import voice_places
+from voxframe.widgets.source import Given, given_names, keeper, tables
 
-#: Passages in the still picture of a saved notebook.
-_SAVED_PASSAGES = 12
+#: Turns in the still picture of a saved notebook, and characters of each.
+_SAVED_TURNS, _SAVED_TEXT = 12, 600
+#: Layers beside confidence: their table, prefix of their columns, and the column with their text.
+_LAYERS = (
+    ("chapters", "chapters", "chapter", "headline"),
+    ("entities", "entities", "entity", "entity_type"),
+    ("safety", "content_safety", "safety", "label"),
+)
+#: What people say about a transcript, which a corpus keeps.
+_SAID = ("names", "turn_names", "corrections")
 
 
 class TranscriptPlayer(ScriptedWidget):
     """A transcript to read and hear: the word that is said is marked, a click on a word plays from there.
 
     Space plays, arrows seek, "/" searches; "?" lists the keys. Drag over the lanes or mark text to select, then loop.
-    A speaker is renamed and a passage corrected in place; the transcript itself stays as it is.
+
+    A speaker is renamed and a turn corrected in place. Where the transcript is in a corpus (`source` is an identifier
+    or a handle, or `corpus` is given and has it) this is kept there, by `Corpus.name_speakers` and
+    `Corpus.correct_turns`, and is there the next time; of a payload it lasts as long as the widget. The service's own
+    answer stays as it came.
 
     A recording is played by address, never put in the notebook: in parts, from the folder Jupyter serves where the
     file is under it, else from a small server in this kernel that only this machine reaches. Where the notebook runs
@@ -46,8 +57,9 @@ class TranscriptPlayer(ScriptedWidget):
             "words" is needed; "chapters", "entities" and "content_safety" are layers), or a DataFrame of words.
         audio: Path or address of the recording; None to read only.
         client: Fetches the transcript, where `source` is an identifier.
-        corpus: Where fetched transcripts are kept; None is the default corpus.
-        names: Names of speakers by label, as in `{"A": "Ada"}`.
+        corpus: Where fetched transcripts, names and corrections are kept; None is the default corpus for identifiers
+            and handles, and no corpus for all else.
+        names: Names of speakers by label, as in `{"A": "Ada"}`; as if they were typed in.
         title: What stands above it; None takes the recording's name.
 
     Attributes:
@@ -58,12 +70,14 @@ class TranscriptPlayer(ScriptedWidget):
         query (str): What is searched for.
         layers (list[str]): Layers that are shown: "confidence", "chapters", "entities", "safety".
         names (dict[str, str]): Names given to speakers, by label.
-        corrections (dict[str, str]): Corrected text, by `turn_idx` of `.result` as text. To be told of a change:
-            `player.observe(callback, ["names", "corrections"])`.
+        turn_names (dict[str, str]): Who speaks in single turns, by `turn_idx` of `.result` as text: a label or a name.
+        corrections (dict[str, str]): Corrected texts of turns, by `turn_idx` of `.result` as text. To be told of a
+            change: `player.observe(callback, ["names", "turn_names", "corrections"])`.
 
     Raises:
         ValueError: The source holds several transcripts, or words lack a column.
         PayloadError: The source is none of those.
+        OptionError: `names` holds what a corpus cannot keep, such as a label that nobody has.
         AudioNotFoundError: There is no such recording.
 
     Example:
@@ -74,7 +88,7 @@ class TranscriptPlayer(ScriptedWidget):
         [['Ada', 'Good morning.']]
     """
 
-    scripts = ("lanes", "sound", "passages", "reader", "player")
+    scripts = ("lanes", "sound", "passages", "people", "reader", "editing", "player")
     styles = ("player",)
 
     time = traitlets.Int(0, min=0).tag(sync=True)
@@ -84,10 +98,10 @@ class TranscriptPlayer(ScriptedWidget):
     query = traitlets.Unicode("").tag(sync=True)
     layers = traitlets.List(traitlets.Unicode(), ["confidence", "chapters", "entities", "safety"]).tag(sync=True)
     names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
+    turn_names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
     corrections = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
     _columns = traitlets.Dict().tag(sync=True)
     _voices = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    _colors = traitlets.List(traitlets.Int()).tag(sync=True)
     _layers = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _sources = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _until = traitlets.Int(0).tag(sync=True)
@@ -95,7 +109,7 @@ class TranscriptPlayer(ScriptedWidget):
 
     def __init__(
         self,
-        source: Source | pd.DataFrame | Mapping[str, pd.DataFrame],
+        source: Given,
         audio: str | os.PathLike[str] | None = None,
         *,
         client: Fetcher | None = None,
@@ -103,33 +117,48 @@ class TranscriptPlayer(ScriptedWidget):
         names: Mapping[str, str] | None = None,
         title: str | None = None,
     ) -> None:
-        tables = _tables(source, client, corpus)
-        self._audio = audio
-        self._passages = found = passages(tables["words"])
+        given = tables(source, client, corpus)
+        self._audio, self._given_corpus = audio, corpus is not None
+        self._passages = found = passages(given["words"])
+        self._kept = kept(keeper(source, client, corpus), found.words)
         start, end, known = columns.times(found.words)
         self._start, self._end = np.where(known, start, -1), np.where(known, end, -1)
-        packed = {"start": columns.int32(self._start), "end": columns.int32(self._end)}
-        packed["text"], packed["offsets"] = columns.texts(found.words["text"])
-        packed["first"], packed["voice"] = columns.int32(found.first), columns.int32(found.voice)
-        present = []
-        if "confidence" in found.words.columns and found.words["confidence"].notna().any():
-            present.append("confidence")
-            packed["confidence"] = columns.float32(found.words["confidence"].to_numpy(np.float64, na_value=np.nan))
-        for layer, table, prefix, text in _LAYERS:
-            if (rows := tables.get(table)) is not None and len(rows):
-                present.append(layer)
-                packed |= columns.bands(rows, text, prefix)
+        packed, present = self._packed(given)
+        said = self._kept.said() if self._kept else (*given_names(found.words), {})
         name = Path(audio).name if audio is not None else "Transcript"
         super().__init__(
             title=name if title is None else title,
-            names=dict(names or {}),
+            **dict(zip(_SAID, said, strict=True)),
             _columns=packed,
             _voices=[label or "" for label in found.voices],
-            _colors=voice_places(found.voices),
             _layers=present,
             _sources=[] if audio is None else media.addresses(audio),
             _until=int(self._end.max(initial=0)),
         )
+        if names:
+            said = ({**said[0], **names}, *said[1:])
+            if self._kept:
+                said = self._kept.keep(self._said(), said)
+            self.names = said[0]
+        if self._kept:
+            self._was = self._said()
+            self.observe(self._keep, list(_SAID))
+
+    def _packed(self, given: Mapping[str, pd.DataFrame]) -> tuple[dict[str, bytes], list[str]]:
+        """Columns for the browser, and the layers that have any."""
+        found, present = self._passages, []
+        packed = {"start": columns.int32(self._start), "end": columns.int32(self._end)}
+        packed["text"], packed["offsets"] = columns.texts(found.words["text"])
+        for name in ("first", "turn", "voice"):
+            packed[name] = columns.int32(getattr(found, name))
+        if "confidence" in found.words.columns and found.words["confidence"].notna().any():
+            present.append("confidence")
+            packed["confidence"] = columns.float32(found.words["confidence"].to_numpy(np.float64, na_value=np.nan))
+        for layer, table, prefix, text in _LAYERS:
+            if (rows := given.get(table)) is not None and len(rows):
+                present.append(layer)
+                packed |= columns.bands(rows, text, prefix)
+        return packed, present
 
     def __repr__(self) -> str:
         found = self._passages
@@ -144,6 +173,22 @@ class TranscriptPlayer(ScriptedWidget):
         if value and (len(value) != 2 or value[0] > value[1]):
             raise traitlets.TraitError(f"interval is [start, end] in ms with start first, or [] for none, not {value}")
         return list(value)
+
+    def _said(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+        return dict(self.names), dict(self.turn_names), dict(self.corrections)
+
+    def _keep(self, _: object) -> None:
+        """Have the corpus keep what changed, and show what it has then; where it cannot, say why and show what was."""
+        if self._kept is None or self._said() == self._was:
+            return
+        try:
+            self._was = self._kept.keep(self._was, self._said())
+            self.error = ""
+        except VoxframeError as e:
+            self.error = f"This was not kept: {e}"
+        with self.hold_sync():
+            for name, value in zip(_SAID, self._was, strict=True):
+                self.set_trait(name, dict(value))
 
     def play(self) -> None:
         """Play from where it stands. A browser may want a click first."""
@@ -180,41 +225,56 @@ class TranscriptPlayer(ScriptedWidget):
 
     @property
     def result(self) -> pd.DataFrame:
-        """What is read, with names and corrections: one row per turn, long turns in parts.
+        """What is read, with names and corrections: one row per turn, in reading order.
 
         Returns:
-            `turn_idx` int64; `speaker` str (the name given, else the label); `label` str (as it came); `text` str;
-            `start_ms`, `end_ms` Int64; `word_count` int64 (words of the recording); `corrected` bool.
+            `turn_idx` int64 (`utterance_idx`, where words have it); `speaker` str (the name given, else the label);
+            `label` str (as it came); `text` str; `start_ms`, `end_ms` Int64; `word_count` int64 (words of the
+            recording); `corrected` bool (its text).
         """
-        found, first = self._passages, self._passages.first
-        labels = [found.voices[n] for n in found.voice]
+        found = self._passages
+        opens = np.flatnonzero(np.r_[True, np.diff(found.turn) != 0][: len(found.turn)])
+        turns, first = found.turn[opens], found.first[opens]
+        labels = [found.voices[n] for n in found.voice[opens]]
         spoken = found.words["text"].fillna("").to_numpy(object)
-        own = [" ".join(filter(None, spoken[a:b])) for a, b in pairwise(first)]
-        corrected = [str(n) in self.corrections for n in range(len(own))]
-        begin = np.where(self._start < 0, np.inf, self._start)
-        edges = first[:-1]
-        start = np.minimum.reduceat(begin, edges) if len(edges) else begin
-        end = np.maximum.reduceat(self._end, edges) if len(edges) else self._end
+        edges = np.r_[first, len(found.words)]
+        own = [" ".join(filter(None, spoken[a:b])) for a, b in pairwise(edges)]
+        keys = [str(turn) for turn in turns]
+        start, end = self._extent(first)
         text = pd.StringDtype("pyarrow", na_value=np.nan)
         return pd.DataFrame(
             {
-                "turn_idx": np.arange(len(own)),
-                "speaker": pd.array([self.names.get(label or "", label) for label in labels], text),
+                "turn_idx": turns,
+                "speaker": pd.array([self._name(*at) for at in zip(keys, labels, strict=True)], text),
                 "label": pd.array(labels, text),
-                "text": pd.array([self.corrections.get(str(n), spoken) for n, spoken in enumerate(own)], text),
+                "text": pd.array([self.corrections.get(k, said) for k, said in zip(keys, own, strict=True)], text),
                 "start_ms": pd.array(np.where(np.isfinite(start), start, np.nan), "Int64"),
                 "end_ms": pd.array(np.where(end >= 0, end, np.nan), "Int64"),
-                "word_count": np.diff(first),
-                "corrected": np.array(corrected, bool),
+                "word_count": np.diff(edges),
+                "corrected": np.array([key in self.corrections for key in keys], bool),
             }
         )
 
+    def _name(self, turn: str, label: str | None) -> str | None:
+        """Who speaks in a turn."""
+        label = self.turn_names.get(turn, label)
+        return self.names.get(label or "", label)
+
+    def _extent(self, first: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Start and end of stretches of words, of those that have a time; infinite and -1 where none has."""
+        begin = np.where(self._start < 0, np.inf, self._start)
+        if not len(first):
+            return begin, self._end
+        return np.minimum.reduceat(begin, first), np.maximum.reduceat(self._end, first)
+
     @property
     def code(self) -> str:
-        """Lines that show the same again; `source` stands for the transcript that was given."""
+        """Lines that show the same again; `source` (and `corpus`) stand for what was given."""
         given = ["source"] if self._audio is None else ["source", f"audio={os.fspath(self._audio)!r}"]
-        lines = ["import voxframe", "", f"player = voxframe.widgets.TranscriptPlayer({', '.join(given)})"]
-        for trait in ("time", "interval", "loop", "speed", "query", "layers", "names", "corrections"):
+        given += ["corpus=corpus"] if self._given_corpus else []
+        lines = ["import voxframe", "", f"player = voxframe.TranscriptPlayer({', '.join(given)})"]
+        said = () if self._kept else _SAID
+        for trait in ("time", "interval", "loop", "speed", "query", "layers", *said):
             value = getattr(self, trait)
             if value != self.traits()[trait].default():
                 lines.append(f"player.{trait} = {value!r}")
@@ -222,21 +282,20 @@ class TranscriptPlayer(ScriptedWidget):
 
     def static_html(self) -> str:
         """A still picture of the lanes and the first turns."""
-        found, turns = self._passages, self.result
-        lanes, spans = [], turns[turns["start_ms"].notna()].astype({"start_ms": float, "end_ms": float})
-        for n in range(len(found.voices)):
-            own = spans[found.voice[spans["turn_idx"]] == n].sort_values("start_ms")
+        turns = self.result
+        spans = turns[turns["start_ms"].notna()].astype({"start_ms": float, "end_ms": float}).sort_values("start_ms")
+        people = list(dict.fromkeys(None if pd.isna(name) else name for name in turns["speaker"]))
+        lanes = []
+        for name in people:
+            own = spans[spans["speaker"].isna() if name is None else spans["speaker"] == name]
             lanes.append((own["start_ms"].to_numpy(), own["end_ms"].to_numpy()))
-        shown = [self.names.get(label or "", label) for label in found.voices]
         rows = [
-            f"<p><strong>{escaped(row.speaker)}</strong> {escaped(row.text)}</p>"
-            for row in turns.head(_SAVED_PASSAGES).itertuples()
+            f"<p><strong>{escaped(name)}</strong> {escaped(_shortened(text))}</p>"
+            for name, text in turns[["speaker", "text"]].head(_SAVED_TURNS).itertuples(index=False)
         ]
-        more = len(turns) - len(rows)
-        rows += (
-            [f"<p><em>and {more:,} more turns: run the notebook to read and hear them.</em></p>"] if more > 0 else []
-        )
-        picture = lanes_picture(lanes, shown, self._until)
+        if (more := len(turns) - len(rows)) > 0:
+            rows.append(f"<p><em>and {more:,} more turns: run the notebook to read and hear them.</em></p>")
+        picture = lanes_picture(lanes, people, self._until)
         return f"<div><p><strong>{escaped(self.title)}</strong></p>{picture}{''.join(rows)}</div>"
 
     def to_html(self, path: str | os.PathLike[str], audio: Literal["link", "embed", "none"] = "link") -> None:
@@ -252,58 +311,8 @@ class TranscriptPlayer(ScriptedWidget):
             OptionError: `audio` is none of these, or an address was to be embedded.
             AudioError: The recording cannot be read.
         """
-        if audio not in ("link", "embed", "none"):
-            raise OptionError(f"audio is 'link', 'embed' or 'none', not {audio!r}")
-        write_page(
-            self, path, _sources=[] if audio == "none" else self._page_sources(Path(path), audio), _editable=False
-        )
-
-    def _page_sources(self, page: Path, audio: str) -> list[str]:
-        """The recording as a page refers to it."""
-        if self._audio is None:
-            return []
-        if isinstance(self._audio, str) and media.is_address(self._audio):
-            if audio == "embed":
-                raise OptionError(f"only a file can be embedded, not the address {self._audio!r}; use audio='link'")
-            return [self._audio]
-        file = media.existing(self._audio)
-        if audio == "embed":
-            kind = media.media_type(file).replace("application/octet-stream", "audio/mpeg")
-            return [f"data:{kind.replace('video/', 'audio/')};base64,{base64.b64encode(file.read_bytes()).decode()}"]
-        try:
-            near = os.path.relpath(file, page.resolve().parent)
-        except ValueError:  # on another drive
-            return [file.as_uri()]
-        return [quote(Path(near).as_posix())]
+        write_page(self, path, _sources=media.page_addresses(self._audio, Path(path), audio), _editable=False)
 
 
-#: Layers beside confidence: their table, prefix of their columns, and the column with their text.
-_LAYERS = (
-    ("chapters", "chapters", "chapter", "headline"),
-    ("entities", "entities", "entity", "entity_type"),
-    ("safety", "content_safety", "safety", "label"),
-)
-
-
-def _tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> Mapping[str, pd.DataFrame]:
-    """Tables of one transcript, with words even where only turns are known."""
-    if isinstance(source, pd.DataFrame):
-        return {"words": source}
-    if isinstance(source, Mapping) and source and all(isinstance(table, pd.DataFrame) for table in source.values()):
-        tables: Mapping[str, pd.DataFrame] = source
-    else:
-        tables = loaders.tables(source, client=client, corpus=corpus)
-    if "words" not in tables:
-        raise ValueError(f"TranscriptPlayer needs the table 'words'; there is {', '.join(tables)}")
-    if tables["words"].empty and (turns := tables.get("utterances")) is not None and len(turns):
-        return {**tables, "words": turns}  # a turn whose words are not known is read, and sought, as one
-    return {**tables, "words": _in_turns(tables["words"], tables.get("utterance_words"))}
-
-
-def _in_turns(words: pd.DataFrame, spoken: pd.DataFrame | None) -> pd.DataFrame:
-    """Words with the turn of each: of turns that overlap, as on two channels, only `utterance_words` knows it."""
-    if spoken is None or spoken.empty or "utterance_idx" not in words.columns:
-        return words
-    same = ["text", "start_ms", "end_ms", "speaker", "channel"]
-    told = words[same].merge(spoken.drop_duplicates(same)[[*same, "utterance_idx"]], how="left", on=same)
-    return words.assign(utterance_idx=words["utterance_idx"].fillna(told["utterance_idx"].set_axis(words.index)))
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SAVED_TEXT else text[:_SAVED_TEXT] + " …"

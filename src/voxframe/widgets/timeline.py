@@ -138,7 +138,7 @@ class Timeline(ScriptedWidget):
         """Lines that show the same again; `df` (and `bands`) stand for what was given."""
         given = [f"by={self._by!r}"] if self._by else []
         given += ["bands=bands"] if self._bands is not None else []
-        lines = ["import voxframe", "", f"timeline = voxframe.widgets.Timeline({', '.join(['df', *given])})"]
+        lines = ["import voxframe", "", f"timeline = voxframe.Timeline({', '.join(['df', *given])})"]
         lines += [f"timeline.view = {self.view}"] if self.view else []
         if self.interval:
             low, high = self.interval

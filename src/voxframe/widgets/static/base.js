@@ -1,8 +1,12 @@
 // What every widget here is made of. Text from a transcript reaches the page as text nodes only: `h` never parses markup.
 
-/** An element: attributes by name, `on*` as listeners, children as nodes or text. */
+/**
+ * An element: attributes by name, `on*` as listeners, children as nodes or text.
+ * What can have the focus carries Lumino's mark: else JupyterLab's own keys (a, b, x, m, ...) answer what is typed on it.
+ */
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  if ("tabindex" in attributes || /^(button|input|select|textarea)$/.test(tag)) element.dataset.lmSuppressShortcuts = "true";
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
@@ -52,9 +56,9 @@ function clock(ms, digits = 0) {
   return `${minutes}:${two(seconds % 60)}${fraction}`;
 }
 
-/** The root of a widget. Lumino's mark keeps JupyterLab's own keys (a, b, dd, ...) from answering what is typed here. */
+/** The root of a widget. */
 function frame(kind, label) {
-  return h("section", { class: `voxframe ${kind}`, "aria-label": label, "data-lm-suppress-shortcuts": "true" });
+  return h("section", { class: `voxframe ${kind}`, "aria-label": label });
 }
 
 /** The pane below a widget that says in words what went wrong, in the kernel or here. */

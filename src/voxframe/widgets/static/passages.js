@@ -8,28 +8,33 @@ class Passages {
     };
     const read = texts(columns.text, columns.offsets);
     for (let i = 0; i < read.length; i++) this.given.text.push(read.at(i));
-    this.voice = int32(columns.voice);
+    this.turn = Array.from(int32(columns.turn));
+    this.voice = Array.from(int32(columns.voice));
     this.count = this.voice.length;
     this.correct(corrections);
   }
 
-  /** Makes all words again, those of corrected passages from their new text. */
+  /** Makes all words again, those of corrected turns from their new text. */
   correct(corrections) {
     const { start, end, confidence, first, text } = this.given;
-    Object.assign(this, { start: [], end: [], confidence: [], text: [], row: [], first: [0] });
-    for (let p = 0; p < this.count; p++) {
+    Object.assign(this, { start: [], end: [], confidence: [], text: [], row: [], first: [] });
+    for (let p = 0; p < this.count; ) {
+      const past = this.parts(p)[1];
       let words = [];
-      for (let i = first[p]; i < first[p + 1]; i++) words.push([text[i], start[i], end[i], confidence[i]]);
-      if (p in corrections) words = retimed(words, corrections[p]);
-      for (const [said, from, to, sure] of words) {
+      for (let part = p; part < past; part++)
+        for (let i = first[part]; i < first[part + 1]; i++) words.push([text[i], start[i], end[i], confidence[i], part]);
+      if (this.turn[p] in corrections) words = retimed(words, corrections[this.turn[p]]);
+      for (const [said, from, to, sure, part] of words) {
+        while (this.first.length <= part) this.first.push(this.text.length);
         this.text.push(said);
         this.start.push(from);
         this.end.push(to);
         this.confidence.push(sure);
-        this.row.push(p);
+        this.row.push(part);
       }
-      this.first.push(this.text.length);
+      p = past;
     }
+    while (this.first.length <= this.count) this.first.push(this.text.length);
     this.order = Array.from(this.text.keys()).filter((i) => this.start[i] >= 0);
     this.order.sort((a, b) => this.start[a] - this.start[b] || a - b);
     this.starts = Int32Array.from(this.order, (i) => this.start[i]);
@@ -45,6 +50,26 @@ class Passages {
       to = Math.max(to, this.end[i]);
     }
     return to < 0 ? [-1, -1] : [from, to];
+  }
+
+  /** The passages of the turn that a passage is in: first, and one past the last. */
+  parts(p) {
+    let [from, to] = [p, p + 1];
+    while (from && this.turn[from - 1] === this.turn[p]) from--;
+    while (to < this.count && this.turn[to] === this.turn[p]) to++;
+    return [from, to];
+  }
+
+  /** Text of the turn that a passage is in, with `text` as that passage's. */
+  turnText(p, text) {
+    const [from, to] = this.parts(p);
+    return Array.from({ length: to - from }, (_, n) => (from + n === p ? text : this.plain(from + n))).filter(Boolean).join(" ");
+  }
+
+  /** Text of that turn as it came. */
+  saidIn(p) {
+    const [from, to] = this.parts(p);
+    return this.given.text.slice(this.given.first[from], this.given.first[to]).filter(Boolean).join(" ");
   }
 
   plain(p) { return this.text.slice(this.first[p], this.first[p + 1]).join(" "); }
@@ -86,24 +111,53 @@ class Passages {
   }
 }
 
-/** New words in place of old: those unchanged at both ends keep their times, what is between shares the rest by length. */
+/** Words of a new text: those that stayed keep time and passage, those between share the time of what they replace. */
 function retimed(old, text) {
   const fresh = text.split(/\s+/).filter(Boolean);
-  const same = (a, b) => old[a]?.[0] === fresh[b];
-  let head = 0;
-  while (head < Math.min(old.length, fresh.length) && same(head, head)) head++;
-  let tail = 0;
-  while (tail < Math.min(old.length, fresh.length) - head && same(old.length - 1 - tail, fresh.length - 1 - tail)) tail++;
-  const gone = old.slice(head, old.length - tail).filter((word) => word[1] >= 0);
-  const from = gone.length ? gone[0][1] : old[head - 1]?.[2] ?? old[0]?.[1] ?? -1;
-  const to = gone.length ? gone[gone.length - 1][2] : old[old.length - tail]?.[1] ?? from;
-  const put = fresh.slice(head, fresh.length - tail);
-  const letters = put.join("").length || 1;
+  const found = [];
+  let [i, j] = [0, 0];
+  for (const [a, b] of [...common(old.map((word) => word[0]), fresh), [old.length, fresh.length]]) {
+    found.push(...between(old, i, a, fresh.slice(j, b)));
+    if (a < old.length) found.push(old[a]);
+    [i, j] = [a + 1, b + 1];
+  }
+  return found;
+}
+
+/** New words in place of old[i..a), timed by their letters. */
+function between(old, i, a, words) {
+  const timed = old.slice(i, a).filter((word) => word[1] >= 0);
+  const from = timed.length ? timed[0][1] : old[i - 1]?.[2] ?? old[0]?.[1] ?? -1;
+  const to = timed.length ? timed[timed.length - 1][2] : Math.max(from, old[a]?.[1] ?? from);
+  const part = (i < a ? old[i] : old[i - 1] ?? old[a])?.[4] ?? 0;
+  const letters = words.join("").length || 1;
   let done = 0;
-  const middle = put.map((word) => {
+  return words.map((word) => {
     const begin = from + ((to - from) * done) / letters;
     done += word.length;
-    return [word, Math.round(begin), Math.round(from + ((to - from) * done) / letters), NaN];
+    return [word, Math.round(begin), Math.round(from + ((to - from) * done) / letters), NaN, part];
   });
-  return [...old.slice(0, head), ...middle, ...old.slice(old.length - tail)];
+}
+
+/** Pairs of places of a longest common subsequence; of very long turns only what is the same at both ends. */
+function common(a, b) {
+  let head = 0;
+  while (head < Math.min(a.length, b.length) && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < Math.min(a.length, b.length) - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  const [m, n] = [a.length - head - tail, b.length - head - tail];
+  const pairs = Array.from({ length: head }, (_, k) => [k, k]);
+  if (m * n < 4e6) {
+    const best = Array.from({ length: m + 1 }, () => new Uint16Array(n + 1)); // of a[i..] and b[j..]
+    for (let i = m - 1; i >= 0; i--)
+      for (let j = n - 1; j >= 0; j--)
+        best[i][j] = a[head + i] === b[head + j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+    for (let i = 0, j = 0; i < m && j < n; ) {
+      if (a[head + i] === b[head + j]) pairs.push([head + i++, head + j++]);
+      else if (best[i + 1][j] >= best[i][j + 1]) i++;
+      else j++;
+    }
+  }
+  for (let k = tail; k > 0; k--) pairs.push([a.length - k, b.length - k]);
+  return pairs;
 }

@@ -17,10 +17,9 @@ function renderPlayer({ model, el, signal }, sound) {
   const columns = model.get("_columns");
   const passages = new Passages(columns, model.get("corrections"));
   const voices = model.get("_voices");
-  const colours = model.get("_colors");
   const root = frame("vf-player", model.get("title"));
   const { pane, say, guard } = errorPane(model);
-  const name = (n) => model.get("names")[voices[n]] ?? (voices[n] || "(unknown)");
+  const people = () => peopleOf(passages, voices, model.get("names"), model.get("turn_names"));
   const editable = model.get("_editable");
   const quietly = { capture: false, signal };
 
@@ -57,16 +56,17 @@ function renderPlayer({ model, el, signal }, sound) {
   const note = h("p", { class: "vf-note", hidden: sound.given }, "No recording was given: TranscriptPlayer(..., audio=\"recording.mp3\") plays one.");
 
   const act = {
-    editable, name, named: voices.length > 1 || Boolean(voices[0]),
+    editable, named: voices.length > 1 || Boolean(voices[0]),
     seek: guard((ms) => {
       sound.seek(ms);
       followAgain(false);
     }),
     select: guard((range) => put(model, { interval: range })),
-    rename: guard(rename),
-    correct: guard(correct),
+    rename: guard((p) => editable && editing.rename(p)),
+    correct: guard((p) => editable && editing.correct(p)),
   };
-  const reader = new Reader(passages, model, act, signal);
+  const reader = new Reader(passages, model, people(), act, signal);
+  const editing = makeEditing(model, reader, passages, voices);
   const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips);
   root.append(title, bar, help.list, stage, note, h("div", { class: "vf-under" }, reader.list, follow), pane);
   root.append(spoken);
@@ -74,15 +74,15 @@ function renderPlayer({ model, el, signal }, sound) {
   el.append(root);
   const colour = resolver(root);
 
-  // Lanes: the passages of each voice, found again when a correction changed nothing but text.
+  // Lanes: the passages of each person. A correction changes no times.
   const until = Math.max(1, model.get("_until"), sound.length);
-  const lanes = voices.map((_, n) => {
-    const spans = [];
-    for (let p = 0; p < passages.count; p++) if (passages.voice[p] === n) spans.push(passages.span(p));
-    const timed = spans.filter(([from]) => from >= 0).sort((a, b) => a[0] - b[0]);
-    return new Lane(Int32Array.from(timed, (s) => s[0]), Int32Array.from(timed, (s) => s[1]));
-  });
-  const laneHeight = Math.max(5, Math.min(18, 108 / Math.max(1, lanes.length)));
+  const spans = Array.from({ length: passages.count }, (_, p) => passages.span(p));
+  const voiceLanes = () =>
+    reader.people.list.map((_, n) => {
+      const timed = spans.filter(([from], p) => from >= 0 && reader.people.at[p] === n).sort((a, b) => a[0] - b[0]);
+      return new Lane(Int32Array.from(timed, (s) => s[0]), Int32Array.from(timed, (s) => s[1]));
+    });
+  let lanes = voiceLanes();
   let width = 1;
   let dragged = null;
   const x = (ms) => (ms / until) * width;
@@ -94,6 +94,7 @@ function renderPlayer({ model, el, signal }, sound) {
     const { chapters, safety } = reader.layers;
     const band = shown("chapters") ? 20 : 0;
     const marks = shown("safety") ? 6 : 0;
+    const laneHeight = Math.max(5, Math.min(18, 108 / Math.max(1, lanes.length)));
     const height = 18 + band + lanes.length * laneHeight + marks + 4;
     const context = sharp(strip, width, height);
     context.font = `11px ${getComputedStyle(root).fontFamily}`;
@@ -102,7 +103,7 @@ function renderPlayer({ model, el, signal }, sound) {
     if (band) drawBands(context, chapters, 0, until, width, band, colour("--vf-ink"), colour("--vf-band"));
     context.translate(0, band + 2);
     for (const [n, lane] of lanes.entries())
-      drawLane(context, lane, 0, until, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-voice-${colours[n]}`));
+      drawLane(context, lane, 0, until, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-voice-${reader.people.list[n].colour}`));
     context.fillStyle = colour("--vf-bad");
     if (marks) for (let n = 0; n < safety.start.length; n++) context.fillRect(x(safety.start[n]), lanes.length * laneHeight + 1, Math.max(2, x(safety.end[n] - safety.start[n])), 4);
     context.fillStyle = colour("--vf-doubt");
@@ -155,7 +156,7 @@ function renderPlayer({ model, el, signal }, sound) {
       time.textContent = text;
       stage.setAttribute("aria-valuemax", Math.round(total / 1000));
       stage.setAttribute("aria-valuenow", Math.round(now / 1000));
-      stage.setAttribute("aria-valuetext", `${text}${word >= 0 ? `, ${name(passages.voice[passages.row[word]])}` : ""}`);
+      stage.setAttribute("aria-valuetext", `${text}${word >= 0 ? `, ${reader.person(passages.row[word]).name}` : ""}`);
     }
     const does = sound.playing ? "Pause" : "Play";
     if (play.title !== does) {
@@ -208,47 +209,14 @@ function renderPlayer({ model, el, signal }, sound) {
   }));
 
   // Names and corrections.
-  function rename(p) {
-    const row = reader.rows[p];
-    reader.fill(row);
-    const place = row.querySelector(".vf-name");
-    const label = voices[passages.voice[p]];
-    const field = h("input", { class: "vf-field", "aria-label": `Name of ${name(passages.voice[p])}`, value: name(passages.voice[p]), maxlength: "100" });
-    place.hidden = false;
-    editInPlace(place, field, guard((text) => {
-      const names = { ...model.get("names") };
-      const given = (text ?? "").trim();
-      if (text === null) return reader.again();
-      if (given && given !== label) names[label] = given;
-      else delete names[label];
-      put(model, { names });
-      reader.again();
-      row.focus({ preventScroll: true });
-    }));
-  }
-  function correct(p) {
-    if (!editable) return;
-    const row = reader.rows[p];
-    reader.fill(row);
-    const line = row.querySelector(".vf-text");
-    if (!line) return;
-    getSelection().removeAllRanges();
-    const before = passages.plain(p);
-    const field = h("textarea", { class: "vf-field", "aria-label": "Corrected text; Enter keeps it, Escape does not", rows: Math.max(2, Math.ceil(before.length / 70)), dir: "auto" });
-    field.value = before;
-    editInPlace(line, field, guard((text) => {
-      const given = (text ?? before).trim().replace(/\s+/g, " ");
-      if (given === before) return;
-      const corrections = { ...model.get("corrections") };
-      const first = passages.given.text.slice(passages.given.first[p], passages.given.first[p + 1]).join(" ");
-      if (given && given !== first) corrections[p] = given;
-      else delete corrections[p];
-      put(model, { corrections });
-      row.focus({ preventScroll: true });
-    }));
-    field.setSelectionRange(field.value.length, field.value.length);
-  }
-  model.on("change:names", guard(() => (reader.again(), tell())));
+  const renamed = guard(() => {
+    reader.people = people();
+    lanes = voiceLanes();
+    reader.again();
+    redraw();
+    tell();
+  });
+  for (const trait of ["names", "turn_names"]) model.on(`change:${trait}`, renamed);
   model.on("change:corrections", guard(() => {
     passages.correct(model.get("corrections"));
     reader.readLayers();
@@ -286,7 +254,7 @@ function renderPlayer({ model, el, signal }, sound) {
       Enter: () => (act.seek(passages.span(row())[0]), sound.play()),
       "[": () => faster(-1), "]": () => faster(1), "/": () => (search.focus(), search.select()),
       l: () => model.get("interval").length && put(model, { loop: !model.get("loop") }),
-      e: () => correct(row()), r: () => editable && rename(row()),
+      e: () => act.correct(row()), r: () => act.rename(row()),
       Escape: () => put(model, { interval: [], loop: false }),
     };
     const does = keys[key.length === 1 ? key.toLowerCase() : key];

@@ -1,9 +1,9 @@
 // The text of a player. Every passage has a box; only boxes near the visible part hold words, the others their height.
 
 class Reader {
-  /** `act` has what clicks ask for: seek, select, rename, correct; `say` names a speaker by number. */
-  constructor(passages, model, act, signal) {
-    Object.assign(this, { passages, model, act });
+  /** `act` has what clicks ask for: seek, select, rename, correct. `people` says who speaks, and changes with names. */
+  constructor(passages, model, people, act, signal) {
+    Object.assign(this, { passages, model, people, act });
     this.list = h("div", { class: "vf-reader", role: "list", "aria-label": "Transcript", tabindex: "-1" });
     this.rows = [];
     this.filled = new Set();
@@ -24,7 +24,8 @@ class Reader {
       this.list.append(row);
     }
     this.nearby = new IntersectionObserver((seen) => {
-      for (const { target, isIntersecting } of seen) isIntersecting ? this.fill(target) : this.empty(target);
+      for (const { target, isIntersecting, boundingClientRect } of seen)
+        isIntersecting ? this.fill(target) : this.empty(target, boundingClientRect.height);
     }, { root: this.list, rootMargin: "500px 0px" });
     this.sizes = new ResizeObserver(() => this.estimate());
     this.sizes.observe(this.list);
@@ -68,6 +69,9 @@ class Reader {
     return layers;
   }
 
+  /** Who speaks in a passage. */
+  person(p) { return this.people.list[this.people.at[p]]; }
+
   heading(n) {
     const { start, text } = this.layers.chapters;
     const time = h("button", { type: "button", class: "vf-time" }, clock(start[n]));
@@ -80,19 +84,18 @@ class Reader {
     const p = row.passage;
     const { passages } = this;
     const [from, to] = passages.span(p);
-    const number = passages.voice[p];
-    const name = this.act.name(number);
+    const { name, colour } = this.person(p);
     row.setAttribute("aria-label", `${name}, ${clock(from)}`);
-    const corrected = p in this.model.get("corrections");
+    const corrected = passages.turn[p] in this.model.get("corrections");
     const line = h("p", { class: "vf-text", dir: "auto" });
     for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(this.word(i), " ");
     const tools = h("div", { class: "vf-tools" });
-    const goes = p && passages.voice[p - 1] === number && !row.previousSibling.classList.contains("vf-chapter");
+    const goes = p && this.person(p - 1) === this.person(p) && !row.previousSibling.classList.contains("vf-chapter");
     const who = h("button", {
       type: "button", class: "vf-name", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Rename ${name}`,
       title: "Rename this speaker", disabled: !this.act.editable,
     }, h("i", { class: "vf-dot" }), h("span", {}, name));
-    who.firstChild.style.background = `var(--vf-voice-${this.model.get("_colors")[number]})`;
+    who.firstChild.style.background = `var(--vf-voice-${colour})`;
     who.hidden = goes || !this.act.named;
     who.dataset.act = "rename";
     const time = h("button", { type: "button", class: "vf-time", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Go to ${clock(from)}` }, from < 0 ? "–" : clock(from));
@@ -126,9 +129,10 @@ class Reader {
     return span;
   }
 
-  empty(row) {
+  /** `height` is given, not read: reading it between two changes lays the page out each time. */
+  empty(row, height) {
     if (!this.filled.has(row) || row.contains(document.activeElement) || row.querySelector("textarea, input")) return;
-    row.style.height = `${row.offsetHeight}px`;
+    row.style.height = `${height}px`;
     row.replaceChildren();
     this.filled.delete(row);
   }
@@ -214,26 +218,4 @@ class Reader {
     if (timed.length < 2) return;
     this.act.select([Math.min(...timed.map((i) => this.passages.start[i])), Math.max(...timed.map((i) => this.passages.end[i]))]);
   }
-}
-
-/** Puts a field in place of an element until Enter or Escape; `done` gets the text, or null. */
-function editInPlace(element, field, done) {
-  let over = false;
-  const finish = (text) => {
-    if (over) return;
-    over = true;
-    field.replaceWith(element);
-    done(text);
-  };
-  field.addEventListener("keydown", (event) => {
-    event.stopPropagation();
-    if (event.key === "Escape") finish(null);
-    else if (event.key === "Enter" && !event.shiftKey) finish(field.value);
-    else return;
-    event.preventDefault();
-  });
-  field.addEventListener("blur", () => finish(field.value));
-  element.replaceWith(field);
-  field.focus();
-  field.select?.();
 }
