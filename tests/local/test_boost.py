@@ -114,13 +114,11 @@ def heard() -> dict[str | None, str]:
 @pytest.mark.speech
 def test_boosted_terms_are_heard_and_more_of_them_the_more_they_are_boosted(heard):
     """Unknown to nobody else: what is misheard without is right with it, in the client's spelling."""
-    found = {strength: [term for term in SAID if term in text] for strength, text in heard.items()}
-    assert found == {
-        None: [],
-        "low": ["Main Street", "James"],
-        "default": ["Main Street", "James"],
-        "high": ["Main Street", "James", "Andrew"],
-    }
+    found = {strength: {term for term in SAID if term in text} for strength, text in heard.items()}
+    assert found[None] == set()
+    assert len(found["low"]) >= 2
+    assert found["low"] <= found["default"] <= found["high"]
+    assert found["low"] < found["high"] == set(SAID)
 
 
 @pytest.mark.speech
