@@ -13,6 +13,7 @@ import pandas as pd
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe import frames
+from voxframe.errors import PayloadError
 from voxframe.frames.responses import Responses, response_table
 from voxframe.frames.stream import Messages, stream_table, stream_word_table
 
@@ -70,7 +71,11 @@ def load_word_matches(source: WordSearches) -> pd.DataFrame:
         >>> df["word_idx"].to_list()
         [4]
     """
-    items = [source] if isinstance(source, Found | Mapping | bytes) else list(source)
+    items = [source] if isinstance(source, Found | Mapping | bytes) else source
+    if not isinstance(items, Iterable):
+        raise PayloadError(
+            f"a {type(source).__name__} is no result of a word search; pass what client.word_search gave"
+        )
     tables = [
         frames.word_match_table(item.raw, item.transcript_id)
         if isinstance(item, Found)

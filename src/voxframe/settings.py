@@ -122,6 +122,11 @@ def resolve(
         >>> resolve("https://speech.example", api_key="not-shown").stream_url
         'wss://speech.example'
     """
+    for name, given in (("base_url", base_url), ("stream_url", stream_url), ("llm_prefix", llm_prefix)):
+        if given is not None and not isinstance(given, str):
+            raise SettingsError(f"{name} is a {type(given).__name__}; give it as text")
+    if api_key is not None and not isinstance(api_key, str | Secret):
+        raise SettingsError(f"the API key is a {type(api_key).__name__}; give it as text")
     if allow_http is None:
         allow_http = (_environment("allow_http") or "").lower() in ("1", "true", "yes")
     base = base_url or _environment("base_url")

@@ -56,7 +56,7 @@ def test_a_body_comes_in_any_form(body: Any) -> None:
     assert (found.transcript_id, found.status, found.params) == ("one", "completed", {"job": "7"})
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b"{}", b'{"status": "completed"}', b"\xff\xfe"])
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[1]", b"{}", b'{"status": "completed"}', b"\xff\xfe", None, 5])
 def test_what_is_no_notification_is_refused(body: bytes) -> None:
     """Anything else is a PayloadError, never another exception."""
     with pytest.raises(PayloadError):
@@ -112,6 +112,8 @@ def test_anything_else_is_not_verified(headers: Any) -> None:
 def test_an_empty_secret_verifies_nothing() -> None:
     """A secret that was not configured lets nobody in."""
     assert not webhooks.verify({NAME: ""}, NAME, "")
+    with pytest.raises(OptionError, match="the secret is a NoneType"):
+        webhooks.verify({NAME: ""}, NAME, None)  # type: ignore[arg-type]
 
 
 def test_the_comparison_takes_the_same_time_wherever_the_values_differ() -> None:

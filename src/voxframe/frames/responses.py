@@ -45,7 +45,9 @@ def response_table(source: Responses) -> pa.Table:
         >>> table.select(["response", "output_tokens"]).to_pylist()
         [{'response': 'Rain.', 'output_tokens': 2}]
     """
-    items = [source] if isinstance(source, Asked | Mapping | bytes | str) else list(source)
+    items: Iterable[object] = [source]
+    if isinstance(source, Iterable) and not isinstance(source, Asked | Mapping | bytes | str):
+        items = source
     return pa.Table.from_pylist([row for item in items for row in _rows(item)], RESPONSES.arrow)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 from voxframe import options as opt
 from voxframe.errors import OptionError
 from voxframe.service import views, words
-from voxframe.service.endpoints import Endpoints, View, transcript_path
+from voxframe.service.endpoints import Endpoints, View, check_directory, transcript_path
+from voxframe.service.lenient import as_path
 
 
 class DerivedViews(Endpoints):
@@ -41,22 +41,27 @@ class DerivedViews(Endpoints):
             path: File to write them to as well.
 
         Raises:
-            OptionError: The format or the number is not allowed.
+            OptionError: The format, the number or the path is not allowed; nothing was sent.
             ServiceError: The service, or the way to it, failed.
         """
-        suffix = Path(path).suffix.lower().removeprefix(".") if path is not None else ""
+        target = None if path is None else as_path(path)
+        suffix = target.suffix.lower().removeprefix(".") if target is not None else ""
         kind = format if format is not None else suffix if suffix in opt.SUBTITLE_FORMATS else "srt"
         if kind not in opt.SUBTITLE_FORMATS:
             raise OptionError(f"the subtitle format is {format!r}; give 'srt' or 'vtt'")
         chars = chars_per_caption
         if chars is not None and (isinstance(chars, bool) or not isinstance(chars, int) or chars < 1):
             raise OptionError(f"chars_per_caption is {chars!r}; give a whole number of at least 1, or leave it out")
+        if target is not None:
+            if target.is_dir():
+                raise OptionError(f"{target} is a directory; give the name of a file in it")
+            check_directory(target)
         answer = self._http.request(
             "GET", f"{transcript_path(transcript_id)}/{kind}", params={"chars_per_caption": chars}, accept="text"
         )
         text = answer.content.decode("utf-8-sig", "replace")
-        if path is not None:
-            Path(path).expanduser().write_text(text, encoding="utf-8", newline="")
+        if target is not None:
+            target.write_text(text, encoding="utf-8", newline="")
         return text
 
     def word_search(self, transcript_id: str, terms: words.Term | Iterable[words.Term]) -> words.WordSearch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import quote
 
@@ -39,6 +40,13 @@ class Endpoints:
         suffix = "" if view == "transcript" else f"/{view}"
         return self._http.request("GET", transcript_path(transcript_id) + suffix, attempts=attempts)
 
+    def _given(self, transcript: Transcript | str) -> Transcript:
+        """A handle, of a handle or an id."""
+        if isinstance(transcript, Transcript):
+            return transcript
+        transcript_path(transcript)
+        return self._handle(transcript)
+
     def _handle(self, transcript_id: str, answer: Answer | None = None) -> Transcript:
         return Transcript(cast("Client", self), transcript_id, answer)
 
@@ -50,6 +58,17 @@ def transcript_path(transcript_id: str) -> str:
         OptionError: It is no id.
     """
     return f"/v2/transcript/{segment(transcript_id, 'a transcript', 'Transcript.id')}"
+
+
+def check_directory(target: Path) -> None:
+    """Check that a file can be made there.
+
+    Raises:
+        OptionError: There is no such directory.
+    """
+    directory = target.absolute().parent
+    if not directory.is_dir():
+        raise OptionError(f"the directory {directory} does not exist; make it, or name another")
 
 
 def segment(identifier: str, of: str, where: str) -> str:

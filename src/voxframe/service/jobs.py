@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
 from voxframe import options as opt
-from voxframe.errors import ServiceError
+from voxframe.errors import OptionError, ServiceError
 from voxframe.service import listing, many, waiting
 from voxframe.service.answer import clean
 from voxframe.service.endpoints import Endpoints, transcript_path
@@ -120,7 +120,7 @@ class Jobs(Endpoints):
             ServiceTimeoutError: It was not finished in time; it goes on at the service.
             ServiceError: The service, or the way to it, failed.
         """
-        handle = self._handle(transcript) if isinstance(transcript, str) else transcript
+        handle = self._given(transcript)
         try:
             waiting.run(self._wait_steps(handle, timeout, progress), self._http.sleep)
         except (KeyboardInterrupt, ServiceError) as stopped:
@@ -161,7 +161,11 @@ class Jobs(Endpoints):
 
     def _handles(self, transcripts: Iterable[Transcript | str]) -> Handles:
         given = [transcripts] if isinstance(transcripts, str | Transcript) else transcripts
-        return [self._handle(t) if isinstance(t, str) else t for t in given]
+        if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes) or hasattr(given, "columns"):
+            raise OptionError(
+                f"transcripts is a {type(given).__name__}; give handles or ids, such as df['transcript_id']"
+            )
+        return [self._given(t) for t in given]
 
     def _wait_all_steps(self, handles: Handles, timeout: float | None, progress: bool | None) -> waiting.Steps:
         return many.steps(handles, self.transcripts, timeout_s=timeout, local=self._local, show=progress)

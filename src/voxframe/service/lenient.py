@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+
+from voxframe.errors import OptionError
 
 
 def as_int(value: object) -> int | None:
@@ -29,6 +33,20 @@ def as_text(value: object) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def as_path(value: str | os.PathLike[str]) -> Path:
+    """A path, with `~` as the user's own directory where there is such a user.
+
+    Raises:
+        OptionError: It is none.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise OptionError(f"the path is a {type(value).__name__}; give a text or a Path")
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        return Path(value)
 
 
 def is_unicode(text: str) -> bool:

@@ -161,6 +161,8 @@ def questions(asked: str | Question | Iterable[str | Question]) -> list[dict[str
         raise OptionError(f"questions is a {type(several).__name__}; give a text, a dict with 'question', or several")
     wire = []
     for one in several:
+        if not isinstance(one, str | Mapping):
+            raise OptionError(f"{one!r} is no question; give a text, or a dict with 'question'")
         question: dict[str, Any] = {"question": one} if isinstance(one, str) else dict(one)
         unknown = sorted(set(question) - set(Question.__annotations__))
         if unknown:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from voxframe.errors import BadRequestError, OptionError
+from voxframe.errors import BadRequestError
 from voxframe.service import waiting
 from voxframe.service.answer import Answer
 from voxframe.service.download import download, refuse_expired
-from voxframe.service.endpoints import Endpoints, transcript_path
-from voxframe.service.lenient import as_text
+from voxframe.service.endpoints import Endpoints, check_directory, transcript_path
+from voxframe.service.lenient import as_path, as_text
 from voxframe.service.progress import Progress
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ class RedactedAudio:
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in self.transcript_id)
         suffix = Path(urlsplit(self.url).path).suffix.lower()
         named = f"{name}.redacted{suffix if suffix in ('.mp3', '.wav') else ''}"
-        target = Path(path or ".").expanduser()
+        target = as_path(path or ".")
         target = target / named if target.is_dir() else target
-        if not target.absolute().parent.is_dir():
-            raise OptionError(f"the directory {target.absolute().parent} does not exist; make it, or name another")
+        check_directory(target)
         with Progress(f"downloading {target.name}", 0, show=progress) as shown:
             download(self._http, self.url, target, shown)
         return target

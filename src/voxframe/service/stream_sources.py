@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
+from voxframe.service.lenient import as_path
 
 #: A path; bytes, or a file opened for reading bytes, holding an audio file or raw samples; or chunks of raw samples.
 StreamSource: TypeAlias = (
@@ -108,10 +109,10 @@ def _required(sample_rate: int | None) -> int:
 def _path(source: str | os.PathLike[str]) -> Path:
     if isinstance(source, str) and "://" in source:
         raise OptionError("streaming sends audio from here and fetches no addresses; give the path of a file")
-    path = Path(source).expanduser()
-    if path.is_dir():
+    path = as_path(source)
+    if os.path.isdir(path):  # noqa: PTH112 - a name no file can have is none, not an error
         raise AudioError(f"{path} is a directory; give one audio file")
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110 - as above
         raise AudioNotFoundError(f"there is no audio file {str(path)!r}. Check the path")
     return path
 

@@ -59,7 +59,7 @@ class AsyncTwins(Jobs, RedactedAudioEndpoint, LanguageModel):
         progress: bool | None = None,
     ) -> Transcript:
         """As `wait`, awaited."""
-        handle = self._handle(transcript) if isinstance(transcript, str) else transcript
+        handle = self._given(transcript)
         try:
             await waiting.run_async(self._wait_steps(handle, timeout, progress), self._http.workers)
         except ServiceError as stopped:

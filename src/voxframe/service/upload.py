@@ -19,7 +19,7 @@ from voxframe.errors import (
 )
 from voxframe.options import check_address
 from voxframe.service.http import Transport
-from voxframe.service.lenient import as_text
+from voxframe.service.lenient import as_path, as_text
 from voxframe.service.progress import Progress
 from voxframe.service.threads import check_wanted
 
@@ -58,7 +58,7 @@ class Recording:
             self.label, self._data = "audio", memoryview(media).cast("B")
             self.size = len(self._data)
         elif isinstance(media, str | os.PathLike):
-            self._path = Path(media).expanduser()
+            self._path = as_path(media)
             self.label, self.size = self._path.name, _readable_size(self._path)
         elif hasattr(media, "read"):
             self._file, self.label = media, Path(str(getattr(media, "name", "audio"))).name

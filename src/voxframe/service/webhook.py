@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from voxframe.errors import PayloadError, ServiceError
+from voxframe.errors import OptionError, PayloadError, ServiceError
 from voxframe.service.answer import parse_json
 from voxframe.service.client import Client
 from voxframe.service.lenient import as_text
@@ -82,8 +82,8 @@ def parse(
     raw: Any = body
     if not isinstance(body, Mapping):
         try:
-            raw = parse_json(body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body))
-        except ValueError:
+            raw = parse_json(body.encode("utf-8", "replace") if isinstance(body, str) else bytes(memoryview(body)))
+        except (ValueError, TypeError):
             raw = None
     if not isinstance(raw, Mapping):
         raise PayloadError("the body of a notification is a JSON object, and this is none; pass it as it came")
@@ -103,10 +103,15 @@ def verify(headers: Headers, name: str, value: str | Secret) -> bool:
         name: The `webhook_auth_header_name` of the job; its case does not matter.
         value: The `webhook_auth_header_value` of the job.
 
+    Raises:
+        OptionError: The value is no text, such as a variable that is not set.
+
     Example:
         >>> verify({"x-hook": "s3cret"}, "X-Hook", "s3cret")
         True
     """
+    if not isinstance(value, str | Secret):
+        raise OptionError(f"the secret is a {type(value).__name__}; give the webhook_auth_header_value of the job")
     expected = (value.reveal() if isinstance(value, Secret) else value).encode()
     found = [_bytes(given) for given in _values(headers, name)]
     if not expected or not found:
