@@ -47,7 +47,14 @@ def test_importing_takes_at_most_a_seventh_of_pandas() -> None:
     assert ours <= 0.15 * pandas
 
 
-@pytest.mark.parametrize("first", ["import pandas, voxframe", "import voxframe; voxframe.load_words([])"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import pandas, voxframe",
+        "import voxframe; voxframe.load_words([])",
+        "import voxframe; voxframe.Corpus('none').table('words')",
+    ],
+)
 def test_the_accessor_is_there(first: str) -> None:
     """df.vox exists where pandas was there first, and after the first load in any case."""
     assert _run(f"{first}; import pandas; print(hasattr(pandas.DataFrame(), 'vox'))") == "True"

@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import orjson
 import pandas as pd
 
-from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe import frames
 from voxframe.errors import PayloadError
 from voxframe.frames.responses import Responses, response_table

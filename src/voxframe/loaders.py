@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe.corpus import Corpus
 from voxframe.corpus.sources import Fetcher, Sources
 from voxframe.loading import load, load_all, load_export

@@ -17,6 +17,15 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 SHOWN_FOLDER = "~/.local/share/voxframe"
 
 
+def still(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    """An output without its live view; None where nothing else shows it, as with a progress bar."""
+    data = output.get("data", {})
+    live = [kind for kind in data if "widget-view" in kind]
+    for kind in live:
+        del data[kind]
+    return None if live and "text/html" not in data else output
+
+
 def save(path: Path) -> None:
     """Run one notebook from top to bottom in a fresh kernel and write it back with its outputs."""
     notebook = nbformat.read(path, as_version=4)
@@ -28,7 +37,7 @@ def save(path: Path) -> None:
         cell.metadata.pop("execution", None)  # when it ran
         if cell.cell_type != "code":
             continue
-        cell.outputs = [o for o in cell.outputs if not any("widget-view" in kind for kind in o.get("data", {}))]
+        cell.outputs = [output for output in map(still, cell.outputs) if output]
         for output in cell.outputs:
             if output.output_type == "stream":
                 output.text = output.text.replace(folder, SHOWN_FOLDER)

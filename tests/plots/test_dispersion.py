@@ -70,6 +70,14 @@ def test_lanes_can_be_speakers():
     assert [(x, round(y + 0.4)) for (x, y), _ in ax.collections[0].get_segments()] == [(0, 0), (2, 0), (7, 1)]
 
 
+def test_any_column_may_have_lanes_over_several_transcripts():
+    """Such as names that were joined to what was found."""
+    found = pd.DataFrame({"query": "it", "transcript_id": ["a", "b"], "start_ms": [1000, 2000], "name": ["x", "y"]})
+    ax = plots.dispersion(found, by="name")
+    assert lanes(ax) == ["x", "y"]
+    assert [tuple(segment[0].round(1)) for segment in ax.collections[0].get_segments()] == [(1.0, -0.4), (2.0, 0.6)]
+
+
 def test_very_many_occurrences_are_few_strokes():
     """A hundred thousand occurrences become at most four thousand strokes, over the same time."""
     found = pd.DataFrame({"query": "uh", "start_ms": range(0, 10_000_000, 100)})

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, TIMESTAMP
 
 #: Columns of one kind to as many arrays for pandas.

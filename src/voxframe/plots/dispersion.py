@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[Any]
 
+#: What may have lanes in one transcript only: times in several are not the same, nor are speakers of the same label.
+_OF_ONE = ("query", "speaker")
 _FEW_LANES = "pick some of them first, or other lanes with by="
 
 
@@ -66,7 +68,7 @@ def dispersion(
     if by is None:
         several = "transcript_id" in found.columns and found["transcript_id"].nunique() > 1
         by = "transcript_id" if several or (transcripts is not None and len(transcripts) > 1) else "query"
-    if by != "transcript_id":
+    if by in _OF_ONE:
         one_transcript(found, "dispersion", 'by="transcript_id" gives each a lane')
     lane, names = _lanes(found, by, asked, transcripts)
     if len(names) > style.MOST_LANES:
@@ -143,7 +145,7 @@ def _ends(names: list[Any], by: str, lengths: dict[Any, float]) -> Array:
     """Where the line of each lane ends, s; NaN where that is not known."""
     if by == "transcript_id":
         return np.array([lengths.get(name, np.nan) for name in names], float)
-    return np.full(len(names), max(lengths.values(), default=np.nan))
+    return np.full(len(names), max(lengths.values(), default=np.nan) if by in _OF_ONE else np.nan)
 
 
 def _strokes(ax: Axes, at: Array, top: Array, height: float, until: float, color: str) -> Any:
