@@ -42,9 +42,10 @@ if TYPE_CHECKING:
     from voxframe.service import Client, Transcript, connect
     from voxframe.service.microphone import microphone
     from voxframe.service.portal import allow_nested_loops
-    from voxframe.widgets import SubmitForm, Timeline, TranscriptPlayer, WordSearch
+    from voxframe.widgets import AskPanel, SubmitForm, Timeline, TranscriptPlayer, WordSearch
 
 __all__ = [
+    "AskPanel",
     "Client",
     "Corpus",
     "SubmitForm",
@@ -91,6 +92,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "load_stream": "answers",
     "load_stream_words": "answers",
     "load_word_matches": "answers",
+    "AskPanel": "widgets",
     "Client": "service",
     "Corpus": "corpus",
     "SubmitForm": "widgets",

@@ -1,8 +1,9 @@
 """Interactive parts of a notebook: what is shown can be clicked, typed into, and taken away as a DataFrame."""
 
+from voxframe.widgets.ask_panel import AskPanel
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.submit_form import SubmitForm
 from voxframe.widgets.timeline import Timeline
 from voxframe.widgets.word_search import WordSearch
 
-__all__ = ["SubmitForm", "Timeline", "TranscriptPlayer", "WordSearch"]
+__all__ = ["AskPanel", "SubmitForm", "Timeline", "TranscriptPlayer", "WordSearch"]

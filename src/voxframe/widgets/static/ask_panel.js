@@ -1,0 +1,168 @@
+// AskPanel: transcripts to tick, what to ask, and answers whose quotations lead to the moment.
+
+const ASK_TASKS = {
+  "question-answer": ["Questions", "Questions, one a line"],
+  summary: ["Summary", "How it should look (may be empty), such as: three bullet points"],
+  task: ["Task", "What is to be done with the transcripts"],
+  "action-items": ["Action items", "How they should look (may be empty)"],
+};
+const ASK_KEYS = [
+  ["Ctrl + Enter", "ask"],
+  ["Alt + ↑ ↓", "earlier and later prompts"],
+  ["Tab", "to the transcripts, the answers and their numbers"],
+];
+
+function renderAskPanel({ model, el, signal }) {
+  const root = frame("vf-ask", model.get("title"));
+  const { pane, guard } = errorPane(model);
+  const serial = Math.random().toString(36).slice(2);
+  const kinds = h("div", { class: "vf-chips", role: "group", "aria-label": "What to ask for" });
+  for (const [task, [name]] of Object.entries(ASK_TASKS))
+    kinds.append(h("button", { type: "button", class: "vf-button", "data-task": task, onclick: guard(() => put(model, { task })) }, name));
+  const prompt = h("textarea", { class: "vf-input vf-prompt", rows: "3", oninput: guard(() => put(model, { prompt: prompt.value })) });
+  const context = h("input", { class: "vf-input", type: "text", oninput: guard(() => put(model, { context: context.value })) });
+  const size = h("input", { class: "vf-input vf-small", type: "number", min: "1", max: "4000", onchange: guard(() => put(model, { max_output_size: Math.min(4000, Math.max(1, Math.round(Number(size.value) || 2000))) })) });
+  const heat = h("input", { class: "vf-input vf-small", type: "number", min: "0", max: "1", step: "0.1", onchange: guard(() => put(model, { temperature: Math.min(1, Math.max(0, Number(heat.value) || 0)) })) });
+  const ask = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => model.send({ do: "ask" })) }, "Ask");
+  const earlier = h("select", { class: "vf-input vf-earlier", "aria-label": "Earlier prompts", onchange: guard(() => recall(earlier.value)) });
+  const limit = h("span", { class: "vf-status" });
+  const busy = h("span", { class: "vf-status", role: "status" });
+  const help = keyHelp(ASK_KEYS);
+  const labelled = (text, field) => h("label", { class: "vf-labelled" }, text, field);
+
+  const filter = h("input", { class: "vf-input", type: "search", placeholder: "Filter", "aria-label": "Filter transcripts", oninput: guard(() => showListed()) });
+  const all = h("button", { type: "button", class: "vf-button", onclick: guard(() => tickAll()) }, "All");
+  const ticked = h("span", { class: "vf-hint", role: "status" });
+  const list = h("ul", { class: "vf-ticks" });
+  const chosen = h("div", { class: "vf-about", role: "group", "aria-label": "Transcripts" }, h("div", { class: "vf-bar" }, filter, all, ticked), list);
+  const form = h(
+    "div", { class: "vf-asking" }, kinds, prompt,
+    h("div", { class: "vf-options" }, labelled("context", context), labelled("most tokens", size), labelled("temperature", heat)),
+    h("div", { class: "vf-options" }, ask, earlier, busy, limit),
+  );
+  const answers = h("div", { class: "vf-answers", role: "log", "aria-label": "Answers" });
+  const note = h("p", { class: "vf-hint vf-note-below", hidden: true },
+    "Numbers mark what stands word for word in a transcript. They are found here by comparing words; the language model does not give them, and what it says in its own words has none.");
+  const place = h("div", { class: "vf-embedded", hidden: true });
+  root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), help.button), help.list, h("div", { class: "vf-two" }, form, chosen), pane, answers, note, place);
+  el.append(root);
+
+  const prompts = () => [...new Set(model.get("_answers").map((answer) => answer.prompt).filter(Boolean))];
+  let recalled = -1;
+  function recall(text) {
+    if (!text) return;
+    prompt.value = text;
+    put(model, { prompt: text });
+    prompt.focus();
+  }
+
+  function showListed() {
+    const wanted = filter.value.trim().toLowerCase();
+    const now = new Set(model.get("chosen"));
+    const shown = model.get("_listed").filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(wanted));
+    list.replaceChildren(
+      ...shown.map(({ id, name }) => {
+        const tick = h("input", { type: "checkbox", onchange: guard(() => {
+          const left = model.get("chosen").filter((other) => other !== id);
+          put(model, { chosen: tick.checked ? [...left, id] : left });
+        }) });
+        tick.checked = now.has(id);
+        tick.dataset.id = id;
+        return h("li", {}, h("label", { title: id }, tick, name));
+      }),
+    );
+    showTicked();
+  }
+  function showTicked() {
+    const now = new Set(model.get("chosen"));
+    for (const tick of list.querySelectorAll("input")) tick.checked = now.has(tick.dataset.id);
+    ticked.textContent = `${now.size} of ${model.get("_listed").length} ticked`;
+    all.textContent = now.size ? "None" : "All";
+  }
+  function tickAll() {
+    const shown = Array.from(list.querySelectorAll("input"), (tick) => tick.dataset.id);
+    put(model, { chosen: model.get("chosen").length ? [] : shown });
+  }
+
+  /** An answer as text, with a number behind each passage that was found in a transcript. */
+  function reading(reply) {
+    const text = h("div", { class: "vf-answer" });
+    const cited = h("ol", { class: "vf-cited" });
+    // Characters are counted as Python does: by code points.
+    const letters = Array.from(reply.answer);
+    let at = 0;
+    for (const [n, found] of reply.citations.entries()) {
+      const go = guard(() => model.send({ do: "cite", transcript_id: found.transcript_id, start_ms: found.start_ms, end_ms: found.end_ms }));
+      const when = found.start_ms == null ? "" : clock(found.start_ms);
+      const said = `${found.name} ${when}${found.speaker ? ` ${found.speaker}` : ""}`;
+      text.append(letters.slice(at, found.end).join(""), h("button", { type: "button", class: "vf-cite", "aria-label": `Play ${said}: ${found.text}`, title: said, onclick: go }, n + 1));
+      cited.append(h("li", {}, h("button", { type: "button", class: "vf-source", onclick: go }, said), h("span", {}, ` “${found.text}”`)));
+      at = found.end;
+    }
+    text.append(letters.slice(at).join(""));
+    return [text, ...(reply.citations.length ? [cited] : [])];
+  }
+
+  const showAnswers = guard(() => {
+    const given = model.get("_answers");
+    answers.replaceChildren(
+      ...given.map((answer) => {
+        const { input_tokens: input, output_tokens: output } = answer.usage;
+        const tokens = input == null && output == null ? "" : `${input ?? "?"} + ${output ?? "?"} tokens`;
+        const purge = h("button", { type: "button", class: "vf-button", "aria-label": `Delete this answer at the service and here`, onclick: guard((event) => {
+          event.currentTarget.disabled = true;
+          model.send({ do: "purge", request_id: answer.request_id });
+        }) }, "Purge");
+        const about = answer.about.length > 3 ? `${answer.about.slice(0, 3).join(", ")} and ${answer.about.length - 3} more` : answer.about.join(", ");
+        const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, tokens), purge);
+        const asked = answer.task === "question-answer" ? "" : answer.prompt;
+        const card = h("article", { class: "vf-card", "aria-label": ASK_TASKS[answer.task][0] }, head);
+        if (asked) card.append(h("p", { class: "vf-prompted" }, asked));
+        for (const reply of answer.replies) {
+          if (reply.question) card.append(h("p", { class: "vf-prompted" }, reply.question));
+          card.append(...reading(reply));
+        }
+        return card;
+      }),
+    );
+    note.hidden = !given.length;
+    earlier.replaceChildren(h("option", { value: "" }, "Earlier prompts"), ...prompts().map((text) => h("option", { value: text }, text.length > 60 ? `${text.slice(0, 59)}…` : text)));
+    earlier.hidden = !prompts().length;
+    recalled = -1;
+  });
+  const showForm = guard(() => {
+    const task = model.get("task");
+    for (const button of kinds.children) button.setAttribute("aria-pressed", String(button.dataset.task === task));
+    prompt.placeholder = ASK_TASKS[task][1];
+    prompt.setAttribute("aria-label", ASK_TASKS[task][1]);
+    for (const [field, name] of [[prompt, "prompt"], [context, "context"], [size, "max_output_size"], [heat, "temperature"]])
+      if (document.activeElement !== field) field.value = model.get(name);
+  });
+  const showState = () => {
+    busy.textContent = model.get("busy") ? `${model.get("busy")} …` : "";
+    const { remaining, limit: most } = model.get("_limit");
+    limit.textContent = remaining == null ? "" : `${remaining}${most ? ` of ${most}` : ""} requests left this minute`;
+  };
+  root.addEventListener("keydown", guard((event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.contains(event.target)) model.send({ do: "ask" });
+    else if (event.target === prompt && event.altKey && ["ArrowUp", "ArrowDown"].includes(event.key)) {
+      recalled = Math.max(-1, Math.min(prompts().length - 1, recalled + (event.key === "ArrowUp" ? 1 : -1)));
+      recall(prompts()[recalled]);
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }));
+  list.id = `vf-ticks-${serial}`;
+  for (const name of ["task", "prompt", "context", "max_output_size", "temperature"]) model.on(`change:${name}`, showForm);
+  for (const name of ["busy", "_limit"]) model.on(`change:${name}`, showState);
+  model.on("change:chosen", showTicked);
+  model.on("change:_listed", showListed);
+  model.on("change:_answers", showAnswers);
+  embedPlayer(model, place, signal, guard);
+  showForm();
+  showListed();
+  showAnswers();
+  showState();
+}
+
+export default () => ({ render: renderAskPanel });

@@ -1,0 +1,137 @@
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import voxframe
+from voxframe.errors import NotFoundError
+from voxframe.widgets import AskPanel
+from voxframe.widgets.citations import citations
+
+DATA = Path(__file__).parents[2] / "data"
+HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
+
+
+@pytest.fixture
+def corpus(tmp_path) -> voxframe.Corpus:
+    """Two transcripts that are sent as text, since their speakers have names: the service need not have them."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name, speaker in (("interview", "A"), ("call", "1")):
+        corpus.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
+        corpus.name_speakers(name, {speaker: "Ada"})
+    return corpus
+
+
+@pytest.fixture
+def panel(corpus, service):
+    panel = AskPanel(corpus, service, audio={"interview": DATA / "interview.flac"})
+    yield panel
+    panel.close()
+
+
+def asked(panel: AskPanel, task: str, prompt: str) -> dict:
+    """The newest answer, after asking."""
+    panel.task, panel.prompt = task, prompt
+    panel._asked(None, {"do": "ask"}, [])
+    panel.wait(60)
+    return panel._answers[0]
+
+
+def test_answers_come_with_usage_the_rate_limit_and_citations(panel, corpus):
+    """Each task is answered; every citation is a passage of the answer and of the transcript, at its moment."""
+    panel.chosen = ["interview"]
+    for task, prompt in (("question-answer", "How many trees?\nWho pays?"), ("summary", ""), ("task", "List the trees"),
+                         ("action-items", "")):  # fmt: skip
+        answer = asked(panel, task, prompt)
+        assert panel.error == ""
+        assert answer["task"] == task
+        assert answer["usage"]["output_tokens"] > 0
+    assert [len(answer["replies"]) for answer in panel._answers] == [1, 1, 1, 2]
+    assert panel._limit["remaining"] < panel._limit["limit"]
+    found = panel.citations
+    assert len(found) >= 3
+    words = corpus.table("words", "interview")
+    for row in found.itertuples():
+        reply = next(a for a in panel._answers if a["request_id"] == row.request_id)["replies"][row.answer_idx]
+        said = words[(words["start_ms"] >= row.start_ms) & (words["end_ms"] <= row.end_ms)]["text"]
+        assert " ".join(said) == row.text
+        assert (
+            voxframe.analysis.terms.spoken(reply["answer"][row.begin : row.end])[-4:]
+            == (voxframe.analysis.terms.spoken(row.text)[-4:])
+        )
+    assert panel.result["task"].unique().tolist() == ["question-answer", "summary", "task", "action-items"]
+    row = found.iloc[0]
+    panel._asked(None, {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, [])
+    assert panel.player.time == row["start_ms"]
+
+
+def test_words_of_the_models_own_have_no_citation(corpus):
+    """Only what stands word for word is found: sentences of five words, quotations of three, once each."""
+    first = corpus.table("words", "interview")["text"].iloc[:8].tolist()
+    quoted = " ".join(first[2:6])
+    answer = f"They talk about a garden in spring. As she says, “{quoted.upper()}” is how it began. Yes.\n- "
+    answer += " ".join(first)
+    found = citations(answer, corpus, ["interview", "call"])
+    assert answer[found[0].begin : found[0].end] == quoted.upper()
+    assert [cited.start_ms for cited in found] == sorted((cited.start_ms for cited in found), reverse=True)
+    assert len(found) == 2
+    assert citations(answer, corpus, ["call"]) == []
+    assert citations("* * * * * *. ?! “... ... ...”", corpus, ["call"]) == []
+
+
+def test_what_is_missing_is_told(panel):
+    """No transcript, no question: the pane says what to do, and nothing is sent."""
+    panel.chosen = []
+    panel.prompt = "How many trees?"
+    panel.ask()
+    panel.wait(10)
+    assert "no transcript is ticked" in panel.error
+    panel.chosen, panel.prompt = ["interview"], " "
+    panel.ask()
+    panel.wait(10)
+    assert "write a question" in panel.error
+    assert panel._answers == []
+
+
+def test_an_answer_is_purged_at_the_service_and_here(panel, corpus, service):
+    """It is gone from the service, the corpus, the panel and its state, and would be asked anew."""
+    panel.chosen = ["call"]
+    answer = asked(panel, "summary", "")
+    text = answer["replies"][0]["answer"]
+    assert len(corpus.responses()) == 1
+    panel._asked(None, {"do": "purge", "request_id": answer["request_id"]}, [])
+    panel.wait(30)
+    assert panel.error == ""
+    assert (panel._answers, len(panel.result), len(corpus.responses())) == ([], 0, 0)
+    assert text not in json.dumps(panel.get_state(), default=str)
+    with pytest.raises(NotFoundError):
+        service.llm_response(answer["request_id"])
+
+
+def test_the_code_asks_the_same(panel, service):
+    """Run with the same client, the lines give the answer that is shown, without asking the service again."""
+    panel.chosen, panel.temperature = ["interview", "call"], 0.5
+    answer = asked(panel, "question-answer", "How many trees?")
+    names: dict = {"given": service, "print": lambda *_: None}
+    exec(panel.code.replace("voxframe.connect()", "given"), names)
+    assert [reply.answer for reply in names["answers"].replies] == [reply["answer"] for reply in answer["replies"]]
+    assert names["answers"].responses[-1].request_id == answer["request_id"]
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.seen.add(tag)
+
+
+def test_questions_and_answers_are_text(panel):
+    """Markup in a prompt, and in an answer that repeats it, is text in the saved notebook."""
+    panel.chosen, panel.title = ["interview"], HOSTILE
+    asked(panel, "task", HOSTILE)
+    tags = Tags()
+    tags.feed(panel._repr_mimebundle_()[0]["text/html"])
+    assert tags.seen == {"div", "p", "strong"}
