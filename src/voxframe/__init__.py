@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     from voxframe.service import Client, Transcript, connect
     from voxframe.service.microphone import microphone
     from voxframe.service.portal import allow_nested_loops
-    from voxframe.widgets import AskPanel, SubmitForm, Timeline, TranscriptPlayer, WordSearch
+    from voxframe.widgets import AskPanel, LiveTranscript, SubmitForm, Timeline, TranscriptPlayer, WordSearch
 
 __all__ = [
     "AskPanel",
     "Client",
     "Corpus",
+    "LiveTranscript",
     "SubmitForm",
     "Timeline",
     "Transcript",
@@ -95,6 +96,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "AskPanel": "widgets",
     "Client": "service",
     "Corpus": "corpus",
+    "LiveTranscript": "widgets",
     "SubmitForm": "widgets",
     "Timeline": "widgets",
     "Transcript": "service",

@@ -1,9 +1,10 @@
 """Interactive parts of a notebook: what is shown can be clicked, typed into, and taken away as a DataFrame."""
 
 from voxframe.widgets.ask_panel import AskPanel
+from voxframe.widgets.live_transcript import LiveTranscript
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.submit_form import SubmitForm
 from voxframe.widgets.timeline import Timeline
 from voxframe.widgets.word_search import WordSearch
 
-__all__ = ["AskPanel", "SubmitForm", "Timeline", "TranscriptPlayer", "WordSearch"]
+__all__ = ["AskPanel", "LiveTranscript", "SubmitForm", "Timeline", "TranscriptPlayer", "WordSearch"]

@@ -1,0 +1,133 @@
+// LiveTranscript: the browser's microphone to the kernel as samples, and the text that comes back.
+
+const CAPTURE = `registerProcessor("voxframe-capture", class extends AudioWorkletProcessor {
+  constructor() { super(); this.held = new Int16Array(Math.round(sampleRate / 10)); this.count = 0; this.peak = 0; }
+  process([input]) {
+    for (const value of input[0] ?? []) {
+      const clipped = Math.max(-1, Math.min(1, value));
+      this.peak = Math.max(this.peak, Math.abs(clipped));
+      this.held[this.count++] = clipped * 32767;
+      if (this.count === this.held.length) {
+        this.port.postMessage([this.held.buffer, this.peak], [this.held.buffer]);
+        this.held = new Int16Array(Math.round(sampleRate / 10));
+        this.count = this.peak = 0;
+      }
+    }
+    return true;
+  }
+});`;
+
+/** The microphone of this page, which every view of a widget shares. */
+class Microphone extends EventTarget {
+  constructor(model, signal) {
+    super();
+    this.model = model;
+    this.stream = null;
+    this.level = 0;
+    model.on("msg:custom", (message) => message.do === "stop" && this.stop());
+    signal.addEventListener("abort", () => this.stop());
+  }
+
+  async start() {
+    if (this.stream || this.model.get("running")) return;
+    if (!navigator.mediaDevices?.getUserMedia)
+      throw new Error("This page may not use the microphone: browsers allow it on https and on this machine only.");
+    this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
+    try {
+      this.context = new AudioContext();
+      const code = URL.createObjectURL(new Blob([CAPTURE], { type: "text/javascript" }));
+      await this.context.audioWorklet.addModule(code).finally(() => URL.revokeObjectURL(code));
+      this.model.send({ do: "listen", rate: this.context.sampleRate });
+      const capture = new AudioWorkletNode(this.context, "voxframe-capture", { numberOfOutputs: 0 });
+      capture.port.onmessage = ({ data: [samples, peak] }) => {
+        if (!this.stream) return;
+        this.level = peak;
+        this.dispatchEvent(new Event("level"));
+        this.model.send({ do: "sound" }, undefined, [samples]);
+      };
+      this.context.createMediaStreamSource(this.stream).connect(capture);
+      await this.context.resume();
+    } catch (error) {
+      this.stop();
+      throw error;
+    }
+  }
+
+  stop() {
+    for (const track of this.stream?.getTracks() ?? []) track.stop();
+    this.stream = null;
+    this.context?.close();
+    this.context = null;
+    this.level = 0;
+    this.dispatchEvent(new Event("level"));
+  }
+}
+
+const SAID = { NotAllowedError: "The browser was not allowed to use the microphone. Allow it for this page, then press again.", NotFoundError: "There is no microphone on this machine." };
+
+function renderLiveTranscript({ model, el, signal }, microphone) {
+  const root = frame("vf-live", model.get("title"));
+  const { pane, say, guard } = errorPane(model);
+  const listen = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => {
+    say("");
+    microphone.start().catch((error) => say(SAID[error.name] ?? error.message));
+  }) }, "Microphone");
+  const path = h("input", { class: "vf-input vf-path", type: "text", placeholder: "or a file, on the kernel's machine", "aria-label": "File", oninput: guard(() => put(model, { file: path.value })) });
+  const stream = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "file" })) }, "Stream file");
+  const stop = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "stop" })) }, "Stop");
+  const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "clear" })) }, "Clear");
+  const meter = h("meter", { min: "0", max: "1", value: "0", "aria-label": "Level of the microphone" });
+  const busy = h("span", { class: "vf-status", role: "status" });
+  const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), listen, path, stream, stop, meter, busy, h("span", { class: "vf-space" }), clear);
+  const finals = h("div", { class: "vf-finals", role: "log", "aria-label": "What was said", tabindex: "0" });
+  const partial = h("p", { class: "vf-partial", "aria-hidden": "true" });
+  const paper = h("div", { class: "vf-paper" }, finals, partial);
+  root.append(bar, paper, pane);
+  el.append(root);
+
+  /** Follows what is new, unless somebody reads further up. */
+  function follow(change) {
+    const near = paper.scrollHeight - paper.scrollTop - paper.clientHeight < 40;
+    change();
+    if (near) paper.scrollTop = paper.scrollHeight;
+  }
+  const showFinals = guard(() => follow(() => {
+    const given = model.get("_finals");
+    if (given.length < finals.children.length) finals.replaceChildren();
+    for (const final of given.slice(finals.children.length))
+      finals.append(h("p", {}, h("time", { class: "vf-status" }, final.start_ms == null ? "" : clock(final.start_ms)), h("span", {}, final.text)));
+    empty();
+  }));
+  const showPartial = guard(() => follow(() => {
+    partial.textContent = model.get("_partial");
+    empty();
+  }));
+  const empty = () => root.classList.toggle("vf-nothing", !finals.children.length && !partial.textContent);
+  const showState = guard(() => {
+    const running = model.get("running");
+    for (const button of [listen, stream, clear, path]) button.disabled = running;
+    stop.disabled = !running;
+    busy.textContent = model.get("busy") ? `${model.get("busy")} …` : "";
+    if (document.activeElement !== path) path.value = model.get("file");
+  });
+  const level = () => {
+    meter.hidden = !microphone.stream;
+    meter.value = microphone.level;
+  };
+  microphone.addEventListener("level", level, { signal });
+  model.on("change:_finals", showFinals);
+  model.on("change:_partial", showPartial);
+  for (const name of ["running", "busy", "file"]) model.on(`change:${name}`, showState);
+  showFinals();
+  showPartial();
+  showState();
+  level();
+}
+
+export default () => {
+  let microphone;
+  return {
+    initialize: ({ model, signal }) => void (microphone = new Microphone(model, signal)),
+    render: (given) => renderLiveTranscript(given, microphone),
+  };
+};
