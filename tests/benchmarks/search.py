@@ -19,10 +19,12 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 
 from voxframe.corpus import search_index
+from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.searches import Searches
 from voxframe.corpus.store import Store
 from voxframe.schema import WORDS
@@ -40,12 +42,21 @@ class Corpus(Searches):
 
     def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
         self._store = Store(path)
+        self._names = NameFiles(path)
         self._forms = forms
         self._transcripts = transcripts
 
     def put(self, number: int) -> None:
         """Make one of the transcripts known."""
         self._store.put_raw(f"t{number:06}", "transcript", b"%d" % number)
+
+    def about(self, _: object = None) -> pa.Table:
+        """Nothing is known about the recordings."""
+        return pa.table({"transcript_id": pa.array([], pa.string())})
+
+    def metadata(self, _: object = None) -> pd.DataFrame:
+        """The same as a DataFrame."""
+        return self.about().to_pandas()
 
     def arrow(self, _: str, transcript_id: str) -> pa.Table:
         """Words of one of the transcripts."""

@@ -59,7 +59,8 @@ def test_rows_are_chosen_by_what_is_known_of_the_recording(filled: voxframe.Corp
     assert filled.table("words", where=where)[["transcript_id", "text"]].to_numpy().tolist() == [["t2", "Good"]]
     either = [[("calls", ">", 5), ("speaker", "==", "B")], [("transcript_id", "==", "t3"), ("word_idx", "==", 0)]]
     assert filled.table("words", where=either)["text"].to_list() == ["Hello!", "Good"]
-    assert filled.table("words", where=("customer", "in", ["Nobody"])).empty
+    assert filled.words("t2", where=("customer", "in", ["Acme", "Böhm"]))["text"].to_list()[0] == "Good"
+    assert filled.words(where=("customer", "in", ["Nobody"]), columns=["text"], metadata="calls").empty
     for day in (pd.Timestamp("2026-02-01"), "2026-02-01"):
         assert filled.table("words", where=[("day", "<", day)])["transcript_id"].unique() == ["t1"]
 

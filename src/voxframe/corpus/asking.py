@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -43,9 +43,9 @@ class Answers:
     """
 
     text: str
-    replies: tuple[Reply, ...]
-    transcript_ids: tuple[str, ...]
-    responses: tuple[LlmResponse, ...]
+    replies: tuple[Reply, ...] = field(repr=False)
+    transcript_ids: tuple[str, ...] = field(repr=False)
+    responses: tuple[LlmResponse, ...] = field(repr=False)
 
     @property
     def usage(self) -> Usage:

@@ -35,6 +35,17 @@ class Reads:
         names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self._corpus.has_export(transcript_id, view))]
         return reading.to_frames({name: self._corpus.arrow(name, transcript_id) for name in names})
 
+    def words(
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        metadata: Wanted = False,
+    ) -> pd.DataFrame:
+        """The words of many transcripts; the same as `table("words", ...)`."""
+        return self.table("words", ids, columns=columns, where=where, metadata=metadata)
+
     def table(
         self,
         name: str,
