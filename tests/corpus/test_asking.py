@@ -1,7 +1,6 @@
 """A corpus asks the embedded service's language model, which answers by quoting."""
 
 import json
-import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,12 +11,13 @@ import pytest
 from tests.local.conftest import KEY, Service
 
 import voxframe
-from voxframe.corpus.portions import MOST_CHARACTERS, portions
+from voxframe import options
+from voxframe.corpus.portions import MOST_CHARACTERS, portions, within_limits
 from voxframe.errors import CorpusError, NotFoundError, OptionError
 from voxframe.local.jobs import Jobs
 from voxframe.local.places import Places
 
-MANY = 101  # one more than a request takes
+MANY = 4
 
 
 def talk(n: int) -> list[dict]:
@@ -50,20 +50,24 @@ def client(service: Service) -> Iterator[voxframe.Client]:
         yield client
 
 
+@pytest.fixture(autouse=True)
+def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request takes one transcript less than there are, instead of a hundred."""
+    monkeypatch.setattr("voxframe.corpus.portions.LLM_TRANSCRIPTS", MANY - 1)
+
+
 @pytest.fixture(scope="module")
 def corpus(service: Service, tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
-    """A corpus of many transcripts that the service has, too."""
+    """A corpus of transcripts that the service has, too."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("asking") / "corpus")
     places = Places(service.data_dir)
     jobs = Jobs(places.database)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)  # what a power cut would leave is of no interest here
-        for n in range(MANY):
-            job = jobs.add({"audio_url": "http://192.0.2.1/a"}, None, "nobody", places.job).id
-            result = {"words": talk(n), "text": "", "audio_duration": 30, "confidence": 0.9}
-            places.result(job).write_bytes(orjson.dumps(result))
-            jobs.database.connection.execute("UPDATE jobs SET status = 'completed', holder = NULL WHERE id = ?", (job,))
-            corpus.put(job, orjson.dumps({"id": job, "status": "completed", **result}))
+    for n in range(MANY):
+        job = jobs.add({"audio_url": "http://192.0.2.1/a"}, None, "nobody", places.job).id
+        result = {"words": talk(n), "text": "", "audio_duration": 30, "confidence": 0.9}
+        places.result(job).write_bytes(orjson.dumps(result))
+        jobs.database.connection.execute("UPDATE jobs SET status = 'completed', holder = NULL WHERE id = ?", (job,))
+        corpus.put(job, orjson.dumps({"id": job, "status": "completed", **result}))
     jobs.close()
     return corpus
 
@@ -76,7 +80,7 @@ def asked(answers) -> list[str]:
 def test_more_than_a_request_takes_is_split_and_put_together(corpus: voxframe.Corpus, client) -> None:
     """A selection over the limit is summarized in parts and these in one more; the second time nothing is asked."""
     found = corpus.summarize(client=client, answer_format="one sentence")
-    assert [len(response.transcript_ids) for response in found.responses] == [100, 1, MANY]
+    assert [len(response.transcript_ids) for response in found.responses] == [MANY - 1, 1, MANY]
     assert found.transcript_ids == tuple(corpus.ids())
     assert found.text == found.responses[-1].text
     assert found.text
@@ -118,6 +122,17 @@ def test_names_of_speakers_are_in_what_is_sent(corpus: voxframe.Corpus, client) 
     assert named.transcript_ids == (first,)
     corpus.undo_names(first)
     assert asked(corpus.summarize(first, client=client)) == asked(by_id)
+
+
+def test_corrected_turns_are_in_what_is_sent(tmp_path: Path) -> None:
+    """A transcript with a corrected turn is sent as text with it."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    turns = [
+        {"speaker": "A", "text": text, "start": n, "end": n + 1, "words": []} for n, text in enumerate(("Hay.", "No."))
+    ]
+    corpus.put("t", orjson.dumps({"id": "t", "status": "completed", "utterances": turns}))
+    corpus.correct_turns("t", {0: "Hey."})
+    assert [portion.text for portion in portions(corpus, "t")] == ["A: Hey.\nA: No."]
 
 
 def test_forgetting_a_transcript_purges_what_was_said_about_it(corpus: voxframe.Corpus, client) -> None:
@@ -187,8 +202,10 @@ def test_redacted_audio_is_downloaded_once(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_portions_keep_to_the_limits(tmp_path: Path) -> None:
-    """No portion is longer than 100 hours or a text's limit, nothing is left out, and a longer one stands alone."""
+def test_portions_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No portion has more than 100 transcripts or hours or a text's limit; nothing is left out, a longer one alone."""
+    monkeypatch.setattr("voxframe.corpus.portions.LLM_TRANSCRIPTS", options.LLM_TRANSCRIPTS)
+    assert [len(group) for group in within_limits({f"{n}": 0.1 for n in range(205)})] == [100, 100, 5]
     corpus = voxframe.Corpus(tmp_path / "corpus")
     words = [{"text": "word" * 500, "start": n, "end": n + 1, "speaker": "AB"[n % 2]} for n in range(60)]
     for name, hours in {"a": 60, "b": 30, "c": 20, "d": 120, "e": 1}.items():

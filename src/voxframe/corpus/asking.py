@@ -59,7 +59,8 @@ class Asking:
 
     A selection that is larger than a request may be is asked about in several, and what they bring is put together by
     one more. Every answer is kept: the same question about the same transcripts is not asked, nor paid for, twice.
-    Transcripts whose speakers were given names are sent as text with these names, others by their identifiers.
+    Transcripts whose speakers were given names, or whose turns were corrected, are sent as text with these, others by
+    their identifiers.
     """
 
     def summarize(

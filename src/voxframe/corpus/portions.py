@@ -32,7 +32,7 @@ class Portion:
 
 
 def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
-    """Portions of a selection, in its order; those with names of speakers behind the others, as texts.
+    """Portions of a selection, in its order; those with names or corrections behind the others, as texts.
 
     Args:
         corpus: Where they are.
@@ -49,10 +49,11 @@ def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
     known = known[known["status"] == "completed"]
     if known.empty:
         raise OptionError(f"{corpus!r} has no completed transcript that was asked for; check what selected them")
-    named = set(corpus.speaker_names(known["transcript_id"])["transcript_id"])
+    named = {*corpus.speaker_names(known["transcript_id"])["transcript_id"]}
+    named |= {*corpus.corrections(known["transcript_id"])["transcript_id"]}
     lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
     hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
-    by_id = [Portion(tuple(group)) for group in _grouped({i: h for i, h in hours.items() if i not in named})]
+    by_id = [Portion(tuple(group)) for group in within_limits({i: h for i, h in hours.items() if i not in named})]
     return by_id + list(_texts(corpus, [i for i in hours if i in named]))
 
 
@@ -81,8 +82,12 @@ def _ids(transcripts: Any) -> list[str] | None:
     return ids
 
 
-def _grouped(hours: dict[str, float]) -> Iterator[list[str]]:
-    """Identifiers, as many and as long together as a request takes."""
+def within_limits(hours: dict[str, float]) -> Iterator[list[str]]:
+    """Identifiers, as many and as long together as a request takes.
+
+    Args:
+        hours: Length of each transcript in hours, by its identifier.
+    """
     group: list[str] = []
     total = 0.0
     for transcript_id, length in hours.items():
@@ -123,7 +128,7 @@ def _pieces(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _lines(corpus: Corpus, transcript_id: str) -> Iterator[str]:
-    """A line a turn, with who says it."""
+    """A line a turn, with who says it and as it was corrected."""
     turns = corpus.table("utterances", transcript_id)
     if turns.empty:
         from voxframe.analysis import turns as grouped
@@ -133,6 +138,8 @@ def _lines(corpus: Corpus, transcript_id: str) -> Iterator[str]:
         raise CorpusError(f"nothing is said in transcript {transcript_id!r}; leave it out")
     from voxframe.analysis.columns import voices
 
-    for who, text in zip(voices(turns), turns["text"], strict=True):
+    corrected = dict(corpus.corrections(transcript_id)[["utterance_idx", "text"]].itertuples(index=False, name=None))
+    for place, (who, said) in enumerate(zip(voices(turns), turns["text"], strict=True)):
+        text = corrected.get(place, said)
         if isinstance(text, str) and text.strip():
             yield f"{who}: {text}" if isinstance(who, str) else text
