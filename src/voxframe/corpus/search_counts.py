@@ -19,8 +19,9 @@ from voxframe.errors import OptionError
 _OF_WORDS = ("speaker", "speaker_name", "channel")
 #: What can be grouped by without knowing more about the transcripts.
 GROUPS = frozenset({"transcript_id", *_OF_WORDS})
-#: What tells who speaks.
-_FINEST = ("speaker", "channel", "utterance_idx")
+_VOICE = ("speaker", "channel")
+#: What tells who speaks where names were given.
+_FINEST = (*_VOICE, "utterance_idx")
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 _WHO = pa.schema(
     [(name, pa.string()) for name in ("transcript_id", "speaker", "channel")] + [("utterance_idx", pa.int64())]
@@ -52,9 +53,11 @@ def counts(
     ranks = wanted_ranks(view, ids)
     if groups == ["transcript_id"] and speaker is None:
         return _by_transcript(view, ranks, query)
-    by_name = speaker is not None or "speaker_name" in groups
-    finest = _FINEST if by_name else [name for name in _FINEST if name in groups]
-    cells_of = _voices if groups and set(groups) <= set(_FINEST) and not by_name else _cells
+    by_speaker = speaker is not None or "speaker_name" in groups
+    by_name = by_speaker and named is not labelled
+    finest: Sequence[str] = [n for n in _VOICE if n in groups or (n == "speaker" and by_speaker)]
+    cells_of = _voices if finest and set(groups) <= set(_OF_WORDS) and not by_name else _cells
+    finest = _FINEST if by_name else finest
     cells = pd.concat(
         [cells_of(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
         or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
@@ -65,6 +68,8 @@ def counts(
     if by_name:
         who = pa.Table.from_pandas(cells[["transcript_id", *_FINEST]], schema=_WHO, preserve_index=False)
         cells["speaker_name"] = named(who)["speaker_name"].to_pandas(types_mapper={pa.string(): _TEXT}.get).array
+    elif by_speaker:
+        cells["speaker_name"] = cells["speaker"]
     if speaker is not None:
         wanted = [speaker] if isinstance(speaker, str) else list(speaker)
         cells = cells[cells["speaker"].isin(wanted) | cells["speaker_name"].isin(wanted)]

@@ -147,13 +147,14 @@ class Searches(ABC):
             >>> corpus.counts("yes")[["transcript_id", "count", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        from voxframe.corpus.search import Query
+        from voxframe.corpus.search import Query, labelled
         from voxframe.corpus.search_counts import GROUPS, counts
 
         wanted = Query.check(query, within)
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self.metadata(ids)
-        return counts(self._index.view(), wanted, named=self._named, by=by, speaker=speaker, ids=ids, about=about)
+        named = self._named if self._names.all() else labelled
+        return counts(self._index.view(), wanted, named=named, by=by, speaker=speaker, ids=ids, about=about)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_index"}  # a copy opens its own
