@@ -5,6 +5,7 @@ Give paths to save some of the notebooks only.
 """
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +14,8 @@ import nbformat
 from nbclient import NotebookClient
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+#: Folders that a notebook makes to work in; `tests/sanitize.cfg` has the same, so that a run compares equal.
+MADE_FOLDER = re.compile(r"(/private)?/(var/folders|tmp)/[^\s'\"]+")
 #: What a reader sees in place of the folder used here: the default one on Linux.
 SHOWN_FOLDER = "~/.local/share/voxframe"
 
@@ -40,7 +43,9 @@ def save(path: Path) -> None:
         cell.outputs = [output for output in map(still, cell.outputs) if output]
         for output in cell.outputs:
             if output.output_type == "stream":
-                output.text = output.text.replace(folder, SHOWN_FOLDER)
+                output.text = MADE_FOLDER.sub("TMP", output.text.replace(folder, SHOWN_FOLDER))
+            elif "text/plain" in output.get("data", {}):
+                output.data["text/plain"] = MADE_FOLDER.sub("TMP", output.data["text/plain"])
     notebook.metadata.pop("widgets", None)
     notebook.metadata["language_info"] = {"name": "python"}  # not the version that happened to run it
     nbformat.validate(notebook)
