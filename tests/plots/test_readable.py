@@ -35,8 +35,8 @@ def spoken(voices: int, rows: int = 120, until_ms: int = 5_400_000, name: str = 
 CHAPTERS = pd.DataFrame(
     {
         "headline": ["A city counts its trees", "Rain", None, NAME * 3],
-        "start_ms": [0, 1_500_000, 1_600_000, 2_000_000],
-        "end_ms": [1_500_000, 1_600_000, 2_000_000, 5_400_000],
+        "start_ms": [0, 1_200_000, 1_600_000, 2_000_000],
+        "end_ms": [1_500_000, 1_600_000, 2_000_000, 5_400_000],  # the first two overlap
     }
 )
 

@@ -63,7 +63,8 @@ def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float)
         ax.add_collection(bars, autolim=False)
         named = next((name for name in _TITLES if name in df.columns), None)
         titles = _titles(df[named].iloc[kept], named) if named else []
-        for title, begin, finish in zip(titles, start[kept], end[kept], strict=False):
+        ends = np.minimum(end[kept], np.r_[start[kept][1:], np.inf])  # where bands overlap, titles do not
+        for title, begin, finish in zip(titles, start[kept], ends, strict=False):
             ax.add_artist(_Title(ax, title, max(begin, low), min(finish, high), y))
 
 

@@ -75,7 +75,8 @@ def dispersion(
         raise ValueError(f"{len(names)} lanes are too many to see, {style.MOST_LANES} at most; {_FEW_LANES}")
     start = seconds(found["start_ms"])
     ends = _ends(names, by, lengths)
-    until = max(np.nanmax(start, initial=0.0), max(lengths.values(), default=0.0))
+    last = seconds(found["end_ms"]) if "end_ms" in found.columns else start
+    until = max(np.nanmax(start, initial=0.0), np.nanmax(last, initial=0.0), max(lengths.values(), default=0.0))
 
     shared = by != "query" and len(asked) > 1
     if ax is None:

@@ -1,0 +1,46 @@
+# ruff: noqa: INP001 a script beside what it makes, not a package
+"""Make the pictures of plots in the README again from `data/payloads`: `python data/pictures.py`.
+
+`plots.png` is for light pages, `plots-dark.png` the same for dark ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+import voxframe
+
+HERE = Path(__file__).parent
+
+
+def draw(path: Path) -> None:
+    """Draw who spoke when, where words fall and how sure the recognizer was, in the interview."""
+    turns = voxframe.load_utterances(HERE / "payloads" / "interview.json")
+    words = voxframe.load_words(HERE / "payloads" / "interview.json")
+    figure, axes = plt.subplots(3, 1, figsize=(9, 5.2), height_ratios=(2, 3, 4), layout="constrained")
+    turns.vox.timeline(axes[0])
+    words.vox.dispersion(["tree*", "street", "dollars"], axes[1])
+    words.vox.confidence(axes[2], by="speaker", window_s=10)
+    for ax in axes[:-1]:
+        ax.set_xlabel("")
+    figure.savefig(path, dpi=100, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    plt.close(figure)
+
+
+def main() -> None:
+    """Write both pictures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--to", type=Path, default=HERE, help="folder to write into (default: data/)")
+    folder = parser.parse_args().to
+    mpl.use("agg")
+    draw(folder / "plots.png")
+    with plt.style.context(["dark_background", {"figure.facecolor": "#0d1117", "axes.facecolor": "#0d1117"}]):
+        draw(folder / "plots-dark.png")
+
+
+if __name__ == "__main__":
+    main()
