@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import wave
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,6 +36,7 @@ _FLAGS = [
     "--disable-component-update",
     "--autoplay-policy=no-user-gesture-required",
     "--mute-audio",
+    "--use-fake-device-for-media-stream",
 ]
 
 _SETTINGS = {
@@ -67,15 +69,30 @@ def _free_port() -> int:
 
 # Module scope: sync_playwright keeps an event loop running in this thread, in which no other test should find itself.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Headless Chromium."""
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Headless Chromium, whose microphone hears a recording again and again."""
     binary = _chromium()
     if binary is None:
         pytest.skip("no Chromium found; install chromium or set BROWSER_PATH")
+    spoken = tmp_path_factory.mktemp("microphone") / "call.wav"
+    _as_wav(Path(__file__).parents[2] / "data" / "call.flac", spoken)
+    flags = [*_FLAGS, f"--use-file-for-fake-audio-capture={spoken}"]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=binary, args=_FLAGS, headless=True)
+        chromium = playwright.chromium.launch(executable_path=binary, args=flags, headless=True)
         yield chromium
         chromium.close()
+
+
+def _as_wav(recording: Path, path: Path) -> None:
+    """A recording as Chromium's fake microphone reads it."""
+    import av
+
+    resampler = av.AudioResampler("s16", "mono", 48_000)
+    with av.open(str(recording)) as source, wave.open(str(path), "wb") as out:
+        out.setparams((1, 2, 48_000, 0, "NONE", ""))
+        for frame in source.decode(audio=0):
+            for piece in resampler.resample(frame):
+                out.writeframes(piece.to_ndarray().tobytes())
 
 
 @pytest.fixture

@@ -164,7 +164,8 @@ class AskPanel(Moments):
 
     def close(self) -> None:
         """Close the panel."""
-        self._background.close()
+        if "_background" in self.__dict__:  # one that was never whole is closed, too, when it goes
+            self._background.close()
         super().close()
 
     def _call(self) -> tuple[Any, str]:

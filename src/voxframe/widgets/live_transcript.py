@@ -194,8 +194,10 @@ class LiveTranscript(ScriptedWidget):
 
     def close(self) -> None:
         """End the session and close the widget."""
-        self.stop()
-        self._background.close()
+        if "_background" in self.__dict__:  # one that was never whole is closed, too, when it goes
+            if self.running:
+                self.stop()
+            self._background.close()
         super().close()
 
     def _begin(self, kind: str, source: Any) -> None:

@@ -206,8 +206,9 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
 
     def close(self) -> None:
         """Close the form; what is at the service goes on there."""
-        self._stop.set()
-        self._background.close()
+        if "_background" in self.__dict__:  # one that was never whole is closed, too, when it goes
+            self._stop.set()
+            self._background.close()
         super().close()
 
     def _chosen(self, change: Any) -> None:

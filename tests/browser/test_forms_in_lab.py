@@ -1,0 +1,318 @@
+"""Search, submit, ask and listen as a person meets them: JupyterLab in a browser, real clicks, a microphone."""
+
+import json
+import re
+import wave
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+DATA = Path(__file__).parents[2] / "data"
+WAIT_MS = 90_000
+CANARY = "canary-5f1b0c77d2"
+HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>\"'><svg onload=window.hurt=1>"
+
+CELLS = [
+    f"""
+import json, os, voxframe
+from pathlib import Path
+payloads = Path({str(DATA / "payloads")!r})
+client = voxframe.connect()
+corpus = voxframe.Corpus("corpus")
+for name in ("call", "interview", "panel"):
+    corpus.put(name, (payloads / f"{{name}}.json").read_bytes())
+bad = {HOSTILE!r}
+words = [{{"text": text, "start": 1000 * n, "end": 1000 * n + 900, "speaker": bad}} for n, text in
+         enumerate(["hostile", bad, "words", "are", "text"])]
+corpus.put(bad, json.dumps({{"id": bad, "status": "completed", "words": words}}).encode())
+for name, speaker in (("interview", "A"), (bad, bad)):
+    corpus.name_speakers(name, {{speaker: bad}})  # transcripts with names are sent as text: no service has these
+audio = {{name: Path({str(DATA)!r}) / f"{{name}}.flac" for name in ("call", "interview", "panel")}}
+search = voxframe.WordSearch(corpus, audio=audio, title=bad)
+search""",
+    "form = voxframe.SubmitForm(voxframe.Corpus('sent'))\nform",
+    "panel = voxframe.AskPanel(corpus, client, audio=audio)\npanel",
+    "live = voxframe.LiveTranscript(client)\nlive",
+]
+
+pytestmark = pytest.mark.browser
+
+
+class Notebook:
+    """A notebook that is open in JupyterLab with all its cells run."""
+
+    def __init__(self, page: Page, path: Path) -> None:
+        self.page, self.path, self.faults = page, path, []
+
+    def widget(self, kind: str) -> Locator:
+        return self.page.locator(f".{kind}").first
+
+    def kernel(self, expression: str) -> Any:
+        """What an expression is in the kernel, by way of JSON."""
+        said = self.page.evaluate(
+            """async (expression) => {
+                const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
+                const asked = { code: "", user_expressions: { it: expression }, store_history: false };
+                return (await kernel.requestExecute(asked).done).content.user_expressions.it;
+            }""",
+            f"__import__('json').dumps(({expression}), default=str)",
+        )
+        assert said["status"] == "ok", said
+        return json.loads(eval(said["data"]["text/plain"]))
+
+    def until(self, expression: str, wanted: Callable[[Any], bool] = bool) -> Any:
+        """Waits until an expression in the kernel is as wanted."""
+        for _ in range(WAIT_MS // 100):
+            if wanted(value := self.kernel(expression)):
+                return value
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"{expression} stayed {value!r}")
+
+
+@pytest.fixture(scope="module")
+def notebook(lab, browser) -> Iterator[Notebook]:
+    """The notebook of this module, open in a page that reaches loopback only and may use the microphone."""
+    folder = lab.folder / "forms"
+    folder.mkdir()
+    path = folder / "forms.ipynb"
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+    cells = [nbformat.v4.new_code_cell(text.strip()) for text in CELLS]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 1000}, reduced_motion="reduce", permissions=["microphone"]
+    )
+    page = context.new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.add_init_script(
+        "const Sound = window.Audio; window.sounds = [];"
+        "window.Audio = function () { const made = new Sound(); window.sounds.push(made); return made; };"
+    )
+    notebook = Notebook(page, path)
+    page.on("pageerror", lambda error: notebook.faults.append(str(error)))
+
+    def outside(route) -> None:
+        notebook.faults.append(route.request.url)
+        route.abort()
+
+    page.route(re.compile(r"^(https?|wss?)://(?!127\.0\.0\.1[:/])"), outside)
+    page.goto(f"{lab.base}/lab/tree/forms/forms.ipynb?token={lab.token}&reset")
+    page.wait_for_function(
+        "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'", timeout=WAIT_MS
+    )
+    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    expect(page.locator(".jp-CodeCell .jp-InputPrompt").last).to_have_text(f"[{len(CELLS)}]:", timeout=WAIT_MS)
+    assert page.locator("[data-mime-type='application/vnd.jupyter.error']").all_text_contents() == []
+    page.evaluate("void window.jupyterapp.commands.execute('application:toggle-left-area')")
+    yield notebook
+    context.close()
+
+
+@pytest.fixture(autouse=True)
+def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """A test fails where the page threw an error, left loopback, or ran what is text."""
+    import os
+
+    notebook.faults.clear()
+    yield
+    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
+    assert not notebook.faults
+    assert notebook.page.evaluate("window.hurt") is None
+
+
+def plays(notebook: Notebook, start_ms: int) -> None:
+    """Waits until the player that was made last plays from a moment."""
+    notebook.page.wait_for_function(
+        "start => { const sound = window.sounds.at(-1);"
+        "const now = sound ? sound.currentTime * 1000 : -1;"
+        "return sound && !sound.paused && now >= start && now < start + 8000 }",
+        arg=start_ms,
+    )
+    notebook.page.evaluate("for (const sound of window.sounds) sound.pause()")
+
+
+def test_matches_appear_while_typing_and_play_with_the_keyboard(notebook):
+    """Each letter brings its matches within a second at most; arrows and Enter play one at its moment."""
+    page, search = notebook.page, notebook.widget("vf-word-search")
+    search.get_by_role("searchbox").first.click()
+    took = []
+    for n, letter in enumerate("trees", 1):
+        page.keyboard.press(letter)
+        took.append(
+            search.evaluate(
+                """(root, query) => new Promise((done) => {
+                    const begin = performance.now();
+                    const look = () =>
+                        root.dataset.shown === query ? done(performance.now() - begin) : requestAnimationFrame(look);
+                    look();
+                })""",
+                "trees"[:n],
+            )
+        )
+    print("ms a letter:", [round(ms) for ms in took])
+    assert sorted(took)[2] < 1000
+    expected = notebook.kernel("corpus.search('trees')[['left', 'match', 'right', 'start_ms']].values.tolist()")
+    expect(search.locator(".vf-line")).to_have_count(len(expected))
+    assert len(expected) > 3
+    assert search.locator(".vf-line strong").all_text_contents() == [row[1] for row in expected]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    expect(search.locator('.vf-line[aria-selected="true"]')).to_contain_text(expected[1][1])
+    page.keyboard.press("Enter")
+    plays(notebook, expected[1][3])
+    assert notebook.kernel("search.player.interval[0]") == expected[1][3]
+
+
+def test_counts_have_strips_and_show_one_group_alone(notebook):
+    """A strip has a mark where the first match falls; a click on it plays there; one on a name shows its matches."""
+    search = notebook.widget("vf-word-search")
+    key, word, size = notebook.kernel(
+        "(lambda row: [row.transcript_id, int(row.word_idx),"
+        "len(corpus.table('words', row.transcript_id))])(corpus.search('trees').iloc[0])"
+    )
+    group = search.locator(".vf-group", has_text=f"{key}.flac")
+    strip = group.locator("canvas")
+    marked = strip.evaluate(
+        """(canvas, place) => {
+            const x = Math.round(place * (canvas.width - 2));
+            const data = canvas.getContext('2d').getImageData(Math.max(0, x - 1), canvas.height / 2, 4, 1).data;
+            return Array.from(data).filter((_, n) => n % 4 === 3).some((alpha) => alpha > 100);
+        }""",
+        word / size,
+    )
+    assert marked
+    box = strip.bounding_box()
+    strip.click(position={"x": word / size * box["width"], "y": 5})
+    first = notebook.kernel(f"int(corpus.search('trees', ids={key!r})['start_ms'].iloc[0])")
+    plays(notebook, first)
+    group.get_by_role("button").click()
+    assert notebook.until("search.only") == [key]
+    count = notebook.kernel("len(search.result)")
+    expect(search.locator(".vf-line")).to_have_count(count, timeout=WAIT_MS)
+    search.get_by_role("searchbox").first.fill("hostile *")
+    expect(search.locator(".vf-line")).to_have_count(1, timeout=WAIT_MS)
+    expect(search.locator(".vf-line strong")).to_have_text(f"hostile {HOSTILE}")
+
+
+def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
+    """A file dropped on the form arrives whole; the plan says what it costs; its job ends with a transcript."""
+    form = notebook.widget("vf-submit-form")
+    samples = sound(1.5, 16_000)
+    with wave.open(str(tmp_path / "short.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(samples)
+    data = (tmp_path / "short.wav").read_bytes()
+    form.locator(".vf-zone").evaluate(
+        """(zone, bytes) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(bytes)], "<b>short.wav"));
+            zone.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+        }""",
+        list(data),
+    )
+    expect(form.locator(".vf-files li")).to_have_text("<b>short.wav")
+    notebook.until("form.drop.paths")
+    assert notebook.kernel("form.drop.paths[0].stat().st_size") == len(data)
+    form.get_by_role("button", name="Text", exact=True).press("Enter")
+    form.get_by_label("disfluencies").check()
+    form.get_by_role("button", name="Plan").press("Enter")
+    send = form.get_by_role("button", name="Send 1")
+    expect(send).to_be_enabled()
+    expect(form.get_by_text("1 of 1 recordings to send to the embedded service")).to_be_visible()
+    send.press("Enter")
+    expect(form.locator("tr[data-state=completed], tr[data-state=error]")).to_have_count(1, timeout=WAIT_MS)
+    assert notebook.kernel("form.result['state'].to_list()") == ["completed"]
+    assert notebook.kernel("voxframe.Corpus('sent').table('transcripts')['disfluencies'].to_list()") == [True]
+    form.get_by_label("Recordings", exact=True).last.fill("/nowhere/at all.wav")
+    form.get_by_role("button", name="Plan").click()
+    expect(form.get_by_role("alert").filter(has_text="/nowhere/at all.wav")).to_be_visible()
+
+
+def test_an_answer_leads_to_the_moment(notebook):
+    """A question asked by keyboard is answered with a number that plays what it quotes; a hostile answer is text."""
+    page, panel = notebook.page, notebook.widget("vf-ask")
+    panel.get_by_label("interview", exact=False).first.check()
+    panel.get_by_role("textbox").first.fill("How many trees?")
+    page.keyboard.press("Control+Enter")
+    number = panel.locator(".vf-cite").first
+    expect(number).to_be_visible(timeout=WAIT_MS)
+    expect(panel.get_by_text("requests left this minute")).to_be_visible()
+    number.press("Enter")
+    plays(notebook, notebook.kernel("int(panel.citations['start_ms'].iloc[0])"))
+    panel.locator(".vf-ticks li", has_text="<img").get_by_role("checkbox").check()
+    panel.get_by_role("button", name="Task").click()
+    panel.get_by_role("textbox").first.fill(f"{HOSTILE} hostile words")
+    panel.get_by_role("button", name="Ask", exact=True).click()
+    expect(panel.locator(".vf-card")).to_have_count(2, timeout=WAIT_MS)
+    panel.get_by_role("button", name="Delete this answer").first.click()
+    expect(panel.locator(".vf-card")).to_have_count(1, timeout=WAIT_MS)
+
+
+def test_the_microphone_is_heard(notebook):
+    """What the browser records reaches the service; text comes back; Stop ends it, and the finals are a DataFrame."""
+    live = notebook.widget("vf-live")
+    live.get_by_role("button", name="Microphone").click()
+    expect(live.get_by_role("button", name="Stop")).to_be_enabled()
+    notebook.until("live._partial or live._finals")
+    notebook.page.wait_for_timeout(2000)
+    live.get_by_role("button", name="Stop").click()
+    notebook.until("not live.running")
+    assert notebook.kernel("live.error") == ""
+    expect(live.locator(".vf-finals p").first).to_be_visible()
+    finals = notebook.kernel("live.result['text'].dropna().to_list()")
+    assert " ".join(filter(None, finals)) == notebook.kernel("live.text")
+    assert notebook.kernel("len(live.words)") > 0
+    expect(live.get_by_role("button", name="Microphone")).to_be_enabled()
+
+
+def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
+    """A key typed into the form is in no trait, saved notebook, corpus, log or file of the service."""
+    page, form = notebook.page, notebook.widget("vf-submit-form")
+    field = form.get_by_role("textbox", name="API key")
+    field.click()
+    page.keyboard.type(CANARY)
+    page.keyboard.press("Tab")
+    expect(form.get_by_text("given; not shown and not saved")).to_be_visible()
+    assert notebook.kernel("form._key.secret.reveal()[::-1]") == CANARY[::-1]
+    assert notebook.kernel(f"{CANARY[::-1]!r}[::-1] in json.dumps(search.get_manager_state(), default=str)") is False
+    page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
+    saved = notebook.path.read_text()
+    assert "text/html" in saved
+    files = [path for folder in (lab.folder, lab.folder.parent) for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 20
+    assert not [path for path in files if CANARY.encode() in path.read_bytes()]
+
+
+def test_both_themes_and_a_narrow_page(notebook):
+    """In the dark theme paper is dark and ink light; at 600 px nothing is wider than its cell."""
+    page = notebook.page
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+    page.set_viewport_size({"width": 700, "height": 1000})  # JupyterLab takes a hundred of them
+    for kind in ("vf-word-search", "vf-submit-form", "vf-ask", "vf-live"):
+        widget = notebook.widget(kind)
+        widget.scroll_into_view_if_needed()
+        wider = widget.evaluate("root => root.scrollWidth - root.parentElement.clientWidth")
+        assert wider <= 2, kind
+        if kind != "vf-submit-form":
+            paper, ink = widget.evaluate(
+                "root => [getComputedStyle(root).backgroundColor, getComputedStyle(root).color]"
+            )
+            assert sum(map(int, re.findall(r"\d+", paper)[:3])) < 150 < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
+        page.screenshot(path=notebook.path.with_name(f"{kind}.png"))
+
+
+def sound(seconds: float, rate: int) -> bytes:
+    """The beginning of a recording as samples."""
+    av = pytest.importorskip("av")
+    resampler, samples = av.AudioResampler("s16", "mono", rate), b""
+    with av.open(str(DATA / "call.flac")) as recording:
+        for frame in recording.decode(audio=0):
+            samples += b"".join(piece.to_ndarray().tobytes() for piece in resampler.resample(frame))
+            if frame.time > seconds:
+                break
+    return samples

@@ -1,0 +1,107 @@
+import json
+import wave
+from html.parser import HTMLParser
+
+import pytest
+
+import voxframe
+from voxframe.errors import OptionError
+from voxframe.widgets import LiveTranscript
+from voxframe.widgets.live_transcript import BrowserSound
+
+CANARY = "canary-5f1b0c77d2"
+HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
+
+
+@pytest.fixture
+def live(service):
+    live = LiveTranscript(service)
+    yield live
+    live.close()
+
+
+@pytest.mark.speech
+def test_a_file_is_streamed_with_partials_and_finals(live, short):
+    """Partials come and go, finals stay; the DataFrames are those of the session; the code gives the same text."""
+    partials = []
+    live.observe(lambda change: partials.append(change["new"]), "_partial")
+    live.file = str(short)
+    live._said(None, {"do": "file"}, [])
+    live.wait(60)
+    assert live.error == ""
+    assert any(partials)
+    assert live._partial == ""
+    assert not live.running
+    assert live.text == " ".join(final["text"] for final in live._finals) != ""
+    assert live.result["message_type"].unique().tolist() == ["FinalTranscript"]
+    assert len(live.words) == sum(len(text.split()) for text in live.result["text"].dropna())
+    names: dict = {"given": live._client}
+    exec(live.code.replace("voxframe.connect()", "given"), names)
+    assert " ".join(filter(None, names["result"]["text"])) == live.text
+    live._said(None, {"do": "clear"}, [])
+    assert (live._finals, len(live.result)) == ([], 0)
+
+
+@pytest.mark.speech
+def test_sound_of_a_browser_is_heard_until_it_is_stopped(live, short):
+    """Blocks of samples become text; Stop ends the session, and what was sent is still transcribed."""
+    with wave.open(str(short)) as file:
+        rate, samples = file.getframerate(), file.readframes(file.getnframes())
+    live._said(None, {"do": "listen", "rate": rate}, [])
+    assert live.running
+    live._said(None, {"do": "listen", "rate": rate}, [])
+    assert "under way" in live.error
+    for n in range(0, len(samples), rate // 5):
+        live._said(None, {"do": "sound"}, [memoryview(samples[n : n + rate // 5])])
+    live._said(None, {"do": "stop"}, [])
+    live.wait(60)
+    assert not live.running
+    assert live.text
+    assert "voxframe.microphone()" in live.code
+
+
+def test_sound_that_nobody_takes_is_let_go_of():
+    """The newest minute is kept; odd bytes are cut; the end comes through."""
+    sound = BrowserSound(16_000)
+    kept = [sound.put(bytes([n % 256, 0, 7])) for n in range(700)]
+    sound.end()
+    blocks = list(sound)
+    assert kept == [True] * 600 + [False] * 100
+    assert blocks[-1] == bytes([699 % 256, 0])
+    assert len(blocks) == 599
+
+
+def test_what_cannot_be_streamed_is_told(live, tmp_path):
+    """No file, a file that is not there, options of the widget's own: each with what to do."""
+    live._said(None, {"do": "file"}, [])
+    assert "no file is named" in live.error
+    live.file = str(tmp_path / "nowhere.wav")
+    live.start()
+    live.wait(30)
+    assert "nowhere.wav" in live.error
+    assert not live.running
+    live._said(None, {"do": "listen", "rate": 3}, [])
+    assert "none of a microphone" in live.error
+    with pytest.raises(OptionError, match="sample_rate is set by LiveTranscript"):
+        LiveTranscript(sample_rate=8000)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.seen.add(tag)
+
+
+def test_what_is_said_is_text_and_a_token_stays_out(service):
+    """Markup in finals is text in the saved notebook; a token is in no state and no code."""
+    live = LiveTranscript(service, title=HOSTILE, token=CANARY)
+    live._finals = [{"text": HOSTILE, "start_ms": 1000}]
+    tags = Tags()
+    tags.feed(live._repr_mimebundle_()[0]["text/html"])
+    assert tags.seen == {"div", "p", "strong", "small"}
+    shown = [json.dumps(live.get_state(), default=str), live.code, repr(live), live.static_html()]
+    assert not [text for text in shown if CANARY in text]
+    assert isinstance(live, voxframe.LiveTranscript)
