@@ -21,3 +21,8 @@ def test_the_accessor_only_delegates() -> None:
     pd.testing.assert_frame_equal(words.vox.talk_time(), voxframe.analysis.talk_time(words))
     assert [t.get_text() for t in words.vox.timeline(speakers=["B"]).get_yticklabels()] == ["B"]
     assert len(words.vox.plot_talk_time().patches) == 2
+    pd.testing.assert_frame_equal(words.vox.find_words("is it"), voxframe.analysis.find_words(words, "is it"))
+    assert [t.get_text() for t in words.vox.dispersion(["is it", "no"]).get_yticklabels()] == ["is it", "no"]
+    assert words.assign(confidence=0.5).vox.confidence(window_s=1).lines[0].get_ydata().tolist() == [0.5]
+    moods = words.assign(sentiment="POSITIVE").vox.sentiment()
+    assert [t.get_text() for t in moods.get_legend().get_texts()] == ["positive"]

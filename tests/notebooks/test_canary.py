@@ -51,6 +51,8 @@ turns.vox.timeline();""",
     voxframe.TranscriptPlayer(transcript, corpus=corpus, audio="silence.wav"),
     voxframe.Timeline(turns),
     voxframe.WordSearch(corpus, query="tree"),
+    voxframe.AskPanel(corpus, client, transcripts=[silent]),
+    voxframe.LiveTranscript(client),
     voxframe.SubmitForm(corpus, client),
     voxframe.SubmitForm(corpus),
 ]
@@ -58,7 +60,12 @@ shown[-1]._key._typed(None, {"text": os.environ["VOXFRAME_API_KEY"]}, [])
 for widget in shown:
     display(widget)
     print(widget.code, widget.result)
-shown[0].to_html("player.html")""",
+shown[0].to_html("player.html")
+panel = shown[3]
+panel.prompt = "Does it rain?"
+panel.ask()
+panel.wait(60)
+print(panel.error, panel.result)""",
     "client.transcript('there-is-none').text",
     "voxframe.connect(base_url='http://127.0.0.1:1').list()",
     "voxframe.connect(llm_prefix='elsewhere').summarize(input_text='It rains.')",
