@@ -37,6 +37,7 @@ search""",
     "form = voxframe.SubmitForm(voxframe.Corpus('sent'))\nform",
     "panel = voxframe.AskPanel(corpus, client, audio=audio)\npanel",
     "live = voxframe.LiveTranscript(client)\nlive",
+    "search",
 ]
 
 pytestmark = pytest.mark.browser
@@ -166,6 +167,21 @@ def test_matches_appear_while_typing_and_play_with_the_keyboard(notebook):
     assert notebook.kernel("search.player.interval[0]") == expected[1][3]
 
 
+def test_a_second_view_and_one_drawn_again_show_the_same(notebook):
+    """What is typed in one view is found in the other, which also has it after its cell's output was made anew."""
+    page = notebook.page
+    search, second = (page.locator(".vf-word-search").nth(n) for n in (0, 1))
+    search.get_by_role("searchbox").first.fill("trees")
+    count = notebook.kernel("len(corpus.search('trees'))")
+    for view in (search, second):
+        expect(view.locator(".vf-line")).to_have_count(count, timeout=WAIT_MS)
+    expect(second.get_by_role("searchbox").first).to_have_value("trees")
+    page.locator(".jp-CodeCell").last.click()
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    expect(page.locator(".jp-CodeCell .jp-InputPrompt").last).to_have_text(f"[{len(CELLS) + 1}]:", timeout=WAIT_MS)
+    expect(second.locator(".vf-line")).to_have_count(count, timeout=WAIT_MS)
+
+
 def test_counts_have_strips_and_show_one_group_alone(notebook):
     """A strip has a mark where the first match falls; a click on it plays there; one on a name shows its matches."""
     search = notebook.widget("vf-word-search")
@@ -257,7 +273,6 @@ def test_the_microphone_is_heard(notebook):
     live.get_by_role("button", name="Microphone").click()
     expect(live.get_by_role("button", name="Stop")).to_be_enabled()
     notebook.until("live._partial or live._finals")
-    notebook.page.wait_for_timeout(2000)
     live.get_by_role("button", name="Stop").click()
     notebook.until("not live.running")
     assert notebook.kernel("live.error") == ""
@@ -303,7 +318,6 @@ def test_both_themes_and_a_narrow_page(notebook):
                 "root => [getComputedStyle(root).backgroundColor, getComputedStyle(root).color]"
             )
             assert sum(map(int, re.findall(r"\d+", paper)[:3])) < 150 < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
-        page.screenshot(path=notebook.path.with_name(f"{kind}.png"))
 
 
 def sound(seconds: float, rate: int) -> bytes:

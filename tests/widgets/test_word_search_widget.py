@@ -84,6 +84,10 @@ def test_groups_of_the_users_own(corpus):
         traitlets.TraitError, match="by is transcript_id, speaker, speaker_name, channel, year, not 'colour'"
     ):
         search.by = "colour"
+    corpus.set_metadata(about.rename(columns={"year": "jahr"}))
+    own = WordSearch(corpus, query="the")
+    own.by, own.only = "jahr", ["2023"]
+    assert set(own.result["transcript_id"]) == {"call"}
     with pytest.raises(OptionError, match="a column transcript_id"):
         WordSearch(corpus, about=about.rename(columns={"transcript_id": "id"}))
 

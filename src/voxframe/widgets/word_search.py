@@ -13,7 +13,6 @@ import traitlets
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
 from voxframe.plots.style import clock
-from voxframe.schema import JOBS
 from voxframe.widgets import columns
 from voxframe.widgets.base import escaped
 from voxframe.widgets.moments import Moments, Recordings
@@ -40,7 +39,7 @@ class WordSearch(Moments):
     Args:
         corpus: Where to search; None is the default corpus.
         about: More about the transcripts to count by: a DataFrame with `transcript_id`. None takes the metadata that
-            recordings were submitted with.
+            the corpus has.
         player: A player that plays matches of its own transcript; others are played in one below the matches.
         audio: Path or address of the recording by transcript, for those that the corpus was not told of or that were
             moved.
@@ -257,11 +256,9 @@ class WordSearch(Moments):
 
 
 def _metadata(corpus: Corpus) -> pd.DataFrame | None:
-    """What recordings were submitted with, by transcript; None where there is nothing."""
-    jobs = corpus.jobs()
-    names = [name for name in jobs.columns if name not in JOBS.arrow.names]
-    known = jobs[jobs["transcript_id"].notna()]
-    return known[["transcript_id", *names]].drop_duplicates("transcript_id", keep="last") if names else None
+    """What the corpus knows about recordings, by transcript; None where that is nothing."""
+    known = corpus.metadata()
+    return known if len(known.columns) > 1 else None
 
 
 def _summary(found: Mapping[str, Any]) -> str:
