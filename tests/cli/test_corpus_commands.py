@@ -80,6 +80,13 @@ def test_metadata_chooses_and_groups(directory: str, tmp_path: Path, capsys: pyt
     assert "there is no metadata 'region'; there is customer, year" in capsys.readouterr().err
 
 
+def test_tables_as_json(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json is one object a line, with the names of speakers."""
+    assert main(["tables", directory, "--table", "words", "--json", "--rows", "1"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["text"], row["speaker"], row["speaker_name"]) == ("The", "A", "Maria")
+
+
 def test_snapshots(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A version is sealed, listed and checked; one that is damaged or not there is exit status 1."""
     assert main(["snapshot", "--corpus", directory]) == 0

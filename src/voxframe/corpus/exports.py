@@ -64,7 +64,8 @@ class Exports(ABC):
             tables: Tables of a data set; None are all that are made from a transcript.
             ids: Only these transcripts.
             partition_by: Columns whose values become folders (`speaker=A/`), also of the metadata; parquet only.
-            metadata: Columns about the recordings to add to every table of a data set: names, or True for all.
+            metadata: Columns about the recordings to add to every table of a data set: names, or True for all. They go
+                out as they are, whatever `pii` says.
             pii: "mask" writes `[PERSON_NAME]` and the like for personal data that entity detection found, "drop" leaves
                 those words out; see `voxframe.export.mask`.
             pii_types: Types of entities that are personal; None are those of `voxframe.options.PII_POLICIES`.
