@@ -25,6 +25,8 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
+from tests.browser.player_notebook import in_lab, lab_notebook, notebook, voila_notebook  # noqa: F401  fixtures
+
 #: Longest wait for a server, a kernel or a page on a slow, shared machine.
 BOOT_S = 90
 
@@ -56,6 +58,14 @@ class Lab:
     folder: Path
 
 
+@dataclass(frozen=True)
+class Voila:
+    """A running Voila: its address, and the folder of notebooks it shows."""
+
+    base: str
+    folder: Path
+
+
 def _chromium() -> str | None:
     named = os.environ.get("BROWSER_PATH")
     return named or next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -67,8 +77,8 @@ def _free_port() -> int:
         return s.getsockname()[1]
 
 
-# Module scope: sync_playwright keeps an event loop running in this thread, in which no other test should find itself.
-@pytest.fixture(scope="module")
+# Package scope: sync_playwright keeps an event loop running in this thread, in which no other test should find itself.
+@pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Headless Chromium, whose microphone hears a recording again and again."""
     binary = _chromium()
@@ -115,6 +125,20 @@ def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> It
     assert not faults
 
 
+def _environment(home: Path) -> dict[str, str]:
+    """The environment with Jupyter's and voxframe's folders in `home`."""
+    own = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "run",
+        "IPYTHONDIR": "ipython",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "VOXFRAME_DATA_DIR": "voxframe",
+    }
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "VOXFRAME", "MPL"))}
+    return env | {name: str(home / part) for name, part in own.items()}
+
+
 @contextlib.contextmanager
 def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) -> Iterator[None]:
     """A server as a process group of its own (kernels are its children), up to its first answer."""
@@ -144,7 +168,7 @@ def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) ->
             process.wait()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with settings, kernels and voxframe data of its own."""
     folder, home = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("jupyter")
@@ -152,24 +176,26 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         path = home / "settings" / "@jupyterlab" / name
         path.parent.mkdir(parents=True)
         path.write_text(text)
-    own = {
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "run",
-        "IPYTHONDIR": "ipython",
-        "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "VOXFRAME_DATA_DIR": "voxframe",
-    }
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "VOXFRAME", "MPL"))}
-    env |= {name: str(home / part) for name, part in own.items()}
     port, token = _free_port(), secrets.token_hex(16)
     base = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
     command += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}", "--ServerApp.port_retries=0"]
     command += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     command += ["--LabApp.expose_app_in_browser=True"]
-    with _running(command, f"{base}/api", home, env):
+    with _running(command, f"{base}/api", home, _environment(home)):
         yield Lab(base, token, folder)
+
+
+@pytest.fixture(scope="package")
+def voila(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voila]:
+    """Voila with settings, kernels and voxframe data of its own, serving a folder of notebooks."""
+    folder, home = tmp_path_factory.mktemp("voila"), tmp_path_factory.mktemp("jupyter")
+    port = _free_port()
+    base = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "voila", "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1"]
+    command += ["--show_tracebacks=True", str(folder)]
+    with _running(command, f"{base}/voila/static/voila.js", home, _environment(home)):
+        yield Voila(base, folder)
 
 
 @pytest.fixture

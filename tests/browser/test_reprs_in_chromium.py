@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from tests.hostile import HOSTILE
 
+from tests.hostile import HOSTILE
 from voxframe.corpus import Corpus
 from voxframe.corpus.ledger import new_job
 from voxframe.service import connect

@@ -6,9 +6,9 @@ from pathlib import Path
 import orjson
 import pytest
 from playwright.sync_api import expect
+
 from tests.local.conftest import KEY, Service
 from tests.local.test_llm import put
-
 from voxframe.local.jobs import Jobs
 from voxframe.local.places import Places
 

@@ -107,6 +107,7 @@ function renderTimeline({ model, el, signal }) {
     if (t < from || t > to) pan(t - (from + to) / 2);
   }
 
+  const rows = (n) => `${n} ${n === 1 ? "row" : "rows"}`;
   /** Rows that touch the selection: those that began before its end, less those that ended before its start. */
   let ends = null;
   function touched([from, to]) {
@@ -162,7 +163,7 @@ function renderTimeline({ model, el, signal }) {
     clear.hidden = range.length !== 2;
     status.textContent =
       range.length === 2
-        ? `${clock(range[0], 1)} – ${clock(range[1], 1)} · ${touched(range)} rows`
+        ? `${clock(range[0], 1)} – ${clock(range[1], 1)} · ${rows(touched(range))}`
         : clock(model.get("time"), 1);
   });
   const redraw = eachFrame(drawAll);

@@ -1,0 +1,165 @@
+"""A notebook in a browser, in JupyterLab or in Voila, with its kernel within reach."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from playwright.sync_api import Browser, Locator, Page, expect
+
+WAIT_MS = 120_000
+
+#: Keeps what `new Audio()` makes, so that a test can ask a sound where it stands.
+KEEP_SOUNDS = """const Sound = window.Audio; window.sounds = [];
+window.Audio = function () { const made = new Sound(); window.sounds.push(made); return made; };
+window.soundOf = (name) => window.sounds.find((sound) => sound.src.includes(name));"""
+
+_KERNEL_IDLE = """() => {
+    const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
+    return widget && widget.sessionContext?.session?.kernel?.status === 'idle';
+}"""
+
+#: Cell that takes questions from the page; Voila lets no page run code otherwise.
+PROBE = '''
+import anywidget, json, traceback
+
+class Probe(anywidget.AnyWidget):
+    _esm = """
+    export default {
+      initialize({ model }) {
+        const waiting = new Map();
+        model.on("msg:custom", ({ number, ...told }) => (waiting.get(number)?.(told), waiting.delete(number)));
+        window.askKernel = (code, expression) => new Promise((told) => {
+          const number = Math.random();
+          waiting.set(number, told);
+          model.send({ number, code, expression });
+        });
+      },
+      render() {},
+    };
+    """
+
+def answer(probe, asked, buffers):
+    try:
+        exec(asked["code"], globals())
+        told = {"value": json.dumps(eval(asked["expression"], globals()), default=str)}
+    except Exception:
+        told = {"error": traceback.format_exc()}
+    probe.send({"number": asked["number"], **told})
+
+probe = Probe()
+probe.on_msg(answer)
+probe'''
+
+
+class Notebook:
+    """A notebook in a page.
+
+    Attributes:
+        page: The page, which reaches loopback only.
+        path: The file.
+        faults: Errors the page threw, and what it asked for outside loopback.
+    """
+
+    def __init__(self, browser: Browser, path: Path) -> None:
+        self.context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+        self.page = page = self.context.new_page()
+        self.path = path
+        self.faults: list[str] = []
+        page.set_default_timeout(WAIT_MS // 6)
+        page.add_init_script(KEEP_SOUNDS)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", lambda request: self._check(request.url))
+
+    def _check(self, url: str) -> None:
+        # Voila's own template asks a CDN for icons; `open_in_voila` answers that here.
+        if re.match(r"(https?|wss?)://(?!127\.0\.0\.1[:/])", url) and "/npm/@fortawesome/" not in url:
+            self.faults.append(f"asked for {url}")
+
+    def open_in_lab(self, base: str, token: str, root: Path) -> None:
+        """Open it under the folder that JupyterLab serves, and run all its cells."""
+        page, path = self.page, self.path.relative_to(root).as_posix()
+        page.goto(f"{base}/lab/tree/{path}?token={token}&reset", timeout=WAIT_MS)
+        page.locator(".jp-Notebook").wait_for(timeout=WAIT_MS)
+        page.wait_for_function(_KERNEL_IDLE, timeout=WAIT_MS)
+        page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        last = page.locator(".jp-CodeCell .jp-InputPrompt").last
+        failed = page.locator(".jp-OutputArea-output").filter(has_text="Traceback (most recent call last)")
+        expect(last.filter(has_text=re.compile(r"\[\d+\]:")).or_(failed).first).to_be_attached(timeout=WAIT_MS)
+        assert failed.all_text_contents() == []
+        page.evaluate("void window.jupyterapp.commands.execute('application:toggle-left-area')")
+        page.evaluate("window.kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel; void 0")
+        page.wait_for_function("window.askKernel")
+
+    def open_in_voila(self, base: str) -> None:
+        """Open it with Voila, which runs it."""
+        icons = re.compile("/npm/@fortawesome/")
+        self.page.route(icons, lambda route: route.fulfill(status=200, content_type="text/css", body=""))
+        self.page.goto(f"{base}/voila/render/{self.path.name}", wait_until="commit", timeout=WAIT_MS)
+        self.page.wait_for_function("window.askKernel", timeout=WAIT_MS)
+
+    def kernel(self, expression: str, first: str = "") -> Any:
+        """What an expression is in the kernel, by way of JSON, once `first` has run."""
+        told = self.page.evaluate("([code, expression]) => window.askKernel(code, expression)", [first, expression])
+        assert "error" not in told, told["error"]
+        return json.loads(told["value"])
+
+    def run(self, code: str) -> None:
+        """Runs code in the kernel."""
+        self.kernel("0", code)
+
+    def until(self, expression: str, wanted: Callable[[Any], bool] = bool) -> Any:
+        """Waits until an expression in the kernel is as wanted."""
+        for _ in range(200):
+            if wanted(value := self.kernel(expression)):
+                return value
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"{expression} stayed {value!r}")
+
+
+def write_notebook(path: Path, cells: list[str]) -> None:
+    """Write a notebook of code cells, and one that takes questions from a test."""
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
+    code = [nbformat.v4.new_code_cell(text.strip()) for text in (*cells, PROBE)]
+    nbformat.write(nbformat.v4.new_notebook(cells=code, metadata=kernel), path)
+
+
+def rgb(color: str) -> list[int]:
+    """A colour as in "#0072B2"."""
+    return [int(color[n : n + 2], 16) for n in (1, 3, 5)]
+
+
+def pixel(canvas: Locator, x: float, y: float) -> list[int]:
+    """Colour of a canvas at a part of its width and at a height in CSS pixels."""
+    return canvas.evaluate(
+        """(canvas, [x, y]) => {
+            const ratio = canvas.width / canvas.clientWidth;
+            const context = canvas.getContext('2d');
+            const { data } = context.getImageData(Math.round(x * canvas.width), Math.round(y * ratio), 1, 1);
+            return Array.from(data).slice(0, 3);
+        }""",
+        [x, y],
+    )
+
+
+def drag(page: Page, target: Locator, begin: float, end: float) -> None:
+    """Drags between two parts of an element's width."""
+    target.scroll_into_view_if_needed()
+    box = target.bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + begin * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + (begin + end) / 2 * box["width"], y, steps=3)
+    page.mouse.move(box["x"] + end * box["width"], y, steps=3)
+    page.mouse.up()
+
+
+def wait_in_page(page: Page, condition: str) -> None:
+    """Waits for a condition; `wait_for_function` needs `eval`, which a page written by `to_html` does not allow."""
+    for _ in range(300):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"never came true: {condition}")

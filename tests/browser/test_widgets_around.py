@@ -1,0 +1,162 @@
+"""Player and timeline around a notebook: views, themes, hostile texts, saved notebooks, pages on the disk."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.open_notebook import KEEP_SOUNDS, wait_in_page
+from tests.browser.player_notebook import CANARY
+from tests.hostile import HOSTILE
+
+pytestmark = pytest.mark.browser
+
+_SHOW = """(code) => {
+    const cell = window.jupyterapp.shell.currentWidget.content.widgets[1];
+    cell.outputArea.future = window.kernel.requestExecute({ code, store_history: false });
+}"""
+_CLEAR = "window.jupyterapp.shell.currentWidget.content.widgets[1].outputArea.model.clear()"
+
+
+def test_hostile_text_stays_text(notebook):
+    """Words, names, chapters, entities, labels and titles with markup run no script and make no element."""
+    page = notebook.page
+    player = page.locator(".vf-player").nth(-2)
+    player.scroll_into_view_if_needed()
+    assert player.locator(".vf-title").text_content() == HOSTILE[0]
+    assert player.locator(".vf-chapter strong").all_text_contents() == HOSTILE
+    assert player.locator(".vf-w").all_text_contents() == HOSTILE[: player.locator(".vf-w").count()]
+    assert player.locator(".vf-name").first.text_content() == HOSTILE[0] + "!"
+    player.locator(".vf-search").fill("<script>")
+    expect(player.locator(".vf-found")).to_have_text(f"1 of {sum(text.count('<script>') for text in HOSTILE)}")
+    player.locator(".vf-edit").first.click(force=True)
+    player.get_by_role("textbox", name="Corrected text").fill(HOSTILE[6])
+    page.keyboard.press("Enter")
+    expect(player.locator(".vf-w").first).to_have_text(HOSTILE[6].split()[0])
+    timeline = page.locator(".vf-timeline").last
+    assert timeline.locator(".vf-label").all_text_contents() == HOSTILE
+    box = timeline.locator(".vf-stage").bounding_box()
+    timeline.locator(".vf-stage").hover(position={"x": box["width"] / 100, "y": 6})
+    expect(timeline.locator(".vf-tip")).to_contain_text(HOSTILE[0])
+    page.wait_for_timeout(200)
+    assert page.locator(".voxframe").locator("img, script, iframe, video, math, style, svg[onload]").count() == 0
+    assert page.evaluate("window.hurt === undefined")
+
+
+def test_two_views_and_a_view_drawn_again_show_the_same(in_lab):
+    """A second view has the first one's state and sound; both follow; closing one leaves the other playing."""
+    page = in_lab.page
+    in_lab.run("player.seek(20_000); player.query = 'trees'")
+    sounds = page.evaluate("window.sounds.length")
+    page.evaluate(_SHOW, "display(player, timeline)")
+    second = page.locator(".jp-Cell").nth(1).locator(".vf-player[data-ready]")
+    expect(second.locator(".vf-clock")).to_have_text(re.compile(r"^0:20 "))
+    expect(second.locator(".vf-found")).to_have_text(re.compile(r"of \d+"))
+    assert page.evaluate("window.sounds.length") == sounds
+    second.get_by_role("button", name="Play").click()
+    expect(in_lab.player.get_by_role("button", name="Pause")).to_be_visible()
+    expect(in_lab.player.locator(".vf-clock")).to_have_text(re.compile(r"^0:21 "))
+    page.evaluate(_CLEAR)
+    expect(second).to_have_count(0)
+    in_lab.wait_heard("!sound.paused && sound.currentTime > 21.5")
+    page.evaluate(_SHOW, "display(timeline)")
+    expect(in_lab.timeline).to_be_visible()
+
+
+def test_the_theme_is_followed_and_600_pixels_are_enough(in_lab, tmp_path):
+    """In JupyterLab's dark theme colours turn; in a narrow page nothing is cut off."""
+    page, shots = in_lab.page, Path(os.environ.get("BROWSER_SHOTS", tmp_path))
+    in_lab.player.scroll_into_view_if_needed()
+    light = in_lab.player.evaluate("root => getComputedStyle(root).color")
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+    expect(in_lab.player).not_to_have_css("color", light)
+    ink = [int(n) for n in re.findall(r"\d+", in_lab.player.evaluate("root => getComputedStyle(root).color"))[:3]]
+    assert min(ink) > 200
+    page.set_viewport_size({"width": 600, "height": 900})
+    page.wait_for_function("document.querySelector('.vf-player').clientWidth < 600")
+    page.screenshot(path=shots / "lab_600_dark.png")
+    for widget in (in_lab.player, in_lab.timeline):
+        cut = widget.evaluate("""root => {
+            const right = root.getBoundingClientRect().right + 1;
+            return Array.from(root.querySelectorAll('button, input, select, .vf-title, canvas'))
+                .filter((part) => part.offsetParent && part.getBoundingClientRect().right > right)
+                .map((part) => part.className);
+        }""")
+        assert cut == []
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'true'")
+
+
+def test_a_saved_notebook_shows_pictures_where_no_kernel_runs(in_lab, page, serve):
+    """Exported by nbconvert as it was saved, every widget is a picture and text; hostile text is text there, too."""
+    from nbconvert import HTMLExporter
+
+    in_lab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
+    saved = nbformat.read(in_lab.path, as_version=4)
+    assert in_lab.path.stat().st_size < 400_000
+    assert "audio/flac" not in in_lab.path.read_text()
+    exported, _ = HTMLExporter(template_name="basic", embed_images=True).from_notebook_node(saved)
+    page.goto(serve({"/": ("text/html; charset=utf-8", exported.encode())}))
+    picture = page.locator("img[alt^='Who speaks when: Ada, B; 0:00 to 2:04']")
+    expect(picture.first).to_be_visible()
+    assert picture.first.evaluate("image => image.complete && image.naturalWidth > 0")
+    expect(page.get_by_text("Good morning and welcome").first).to_be_visible()
+    expect(page.get_by_text(HOSTILE[6]).first).to_be_visible()
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.hurt === undefined")
+
+
+def test_no_key_is_in_a_notebook_saved_with_the_state_of_its_widgets(in_lab):
+    """A key by argument and by environment, with which the player fetches transcripts, is in no state of it."""
+    toggle = "window.jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-manager:saveWidgetState')"
+    save = "window.jupyterapp.commands.execute('docmanager:save')"
+    assert in_lab.kernel("os.environ['VOXFRAME_API_KEY']") == "".join(CANARY)
+    in_lab.page.evaluate(toggle)
+    in_lab.page.evaluate(save)
+    saved = in_lab.path.read_text()
+    in_lab.page.evaluate(toggle)
+    in_lab.page.evaluate(save)
+    states = nbformat.reads(saved, as_version=4)["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]
+    assert "Interview" in [state["state"].get("title") for state in states["state"].values()]
+    assert "".join(CANARY) not in saved
+
+
+@pytest.mark.parametrize("audio", ["link", "embed"])
+def test_a_page_on_the_disk_plays(in_lab, page, audio):
+    """Written by `to_html`, it opens as a file, seeks by a click, marks words and plays, with no kernel."""
+    name = in_lab.kernel(f"str(Path('page-{audio}.html').resolve())", f"player.to_html('page-{audio}.html', {audio!r})")
+    page.add_init_script(KEEP_SOUNDS)
+    page.goto(Path(name).as_uri())
+    player = page.locator(".vf-player[data-ready]")
+    wait_in_page(page, "window.sounds[0].readyState >= 1")
+    player.locator(".vf-w", has_text="Forty").click()
+    expect(player.locator(".vf-w.vf-on")).to_have_text("Forty")
+    player.get_by_role("button", name="Play").click()
+    wait_in_page(page, "window.sounds[0].currentTime > 20.8")
+    expect(player.locator(".vf-w.vf-on")).not_to_have_text("Forty")
+    assert player.locator(".vf-edit").count() == 0
+    expect(player.locator(".vf-error")).to_be_hidden()
+
+
+def test_a_timeline_and_a_hostile_player_on_the_disk(in_lab, page):
+    """A timeline opens from the disk and zooms; in a page no text of the data runs."""
+    folder = in_lab.kernel(
+        "str(Path().resolve())",
+        "hostile.corrections = {}; timeline.to_html('timeline.html'); hostile.to_html('hostile.html')",
+    )
+    page.goto((Path(folder) / "timeline.html").as_uri())
+    page.locator(".vf-plot").focus()
+    before = page.locator("canvas.vf-axis").evaluate("canvas => canvas.toDataURL()")
+    page.keyboard.press("+")
+    wait_in_page(page, f"document.querySelector('canvas.vf-axis').toDataURL() !== {json.dumps(before)}")
+    page.goto((Path(folder) / "hostile.html").as_uri())
+    assert page.locator(".vf-chapter strong").all_text_contents() == HOSTILE
+    assert page.title() == HOSTILE[0]
+    page.wait_for_timeout(200)
+    assert page.evaluate("window.hurt === undefined")
