@@ -67,7 +67,7 @@ def test_lanes_are_drawn_in_the_speakers_colours_and_a_click_on_them_seeks(noteb
 
 
 def test_everything_can_be_done_with_the_keyboard(notebook):
-    """Space plays, arrows seek and walk, brackets change the speed, a slash searches; JupyterLab keeps its cells."""
+    """Space plays, arrows seek, select and walk, L loops, brackets change the speed; JupyterLab keeps its cells."""
     page, player = notebook.page, notebook.player
     cells = page.locator(".jp-Cell").count()
     player.locator(".vf-stage").focus()
@@ -75,6 +75,13 @@ def test_everything_can_be_done_with_the_keyboard(notebook):
     assert notebook.until("player.time") == 5000
     page.keyboard.press("ArrowLeft")
     notebook.until("player.time", lambda time: time == 0)
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    assert notebook.until("player.interval", lambda interval: interval[1:] == [2000]) == [0, 2000]
+    page.keyboard.press("l")
+    assert notebook.until("player.loop")
+    page.keyboard.press("Escape")
+    notebook.until("player.interval", lambda interval: interval == [])
     page.keyboard.press("Space")
     notebook.wait_heard("!sound.paused && sound.currentTime > 0.2")
     page.keyboard.press("Space")

@@ -166,3 +166,10 @@ function drawOverlay(context, range, cursor, x, height, colour) {
   context.fillStyle = colour("--vf-cursor");
   context.fillRect(x(cursor) - 1, 0, 2, height);
 }
+
+/** A selection whose end at the cursor, within two ms of `now`, moves to `next`; a new one where none ends there. */
+function extended(range, now, next) {
+  const near = (t) => Math.abs(t - now) <= 2;
+  const fixed = range.length === 2 && range.some(near) ? range.find((t) => !near(t)) ?? now : now;
+  return [Math.min(fixed, next), Math.max(fixed, next)];
+}

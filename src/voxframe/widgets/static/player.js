@@ -2,11 +2,11 @@
 
 const PLAYER_KEYS = [
   ["Space", "play, pause"],
-  ["← →", "5 seconds back, on"],
+  ["← →", "5 seconds back, on; with Shift select a second"],
   ["↑ ↓", "passage before, after; Enter plays it"],
   ["[ ]", "slower, faster"],
   ["/", "search; Enter and Shift + Enter go through what is found"],
-  ["L", "loop the selection: drag over the lanes or mark text"],
+  ["L", "loop the selection: drag over the lanes, mark text, or Shift + →"],
   ["E, R", "correct the passage, rename its speaker"],
   ["Esc", "drop the selection or the search"],
 ];
@@ -247,9 +247,14 @@ function renderPlayer({ model, el, signal }, sound) {
       const rates = SPEEDS.filter((rate) => (rate - model.get("speed")) * by > 0);
       if (rates.length) put(model, { speed: by > 0 ? rates[0] : rates[rates.length - 1] });
     };
+    const go = (by) => {
+      const now = Math.round(sound.now);
+      const next = Math.min(until, Math.max(0, now + Math.sign(by) * 1000));
+      if (event.shiftKey) act.select(extended(model.get("interval"), now, next));
+      act.seek(event.shiftKey ? next : now + by);
+    };
     const keys = {
-      " ": () => sound.toggle(),
-      ArrowLeft: () => act.seek(sound.now - 5000), ArrowRight: () => act.seek(sound.now + 5000),
+      " ": () => sound.toggle(), ArrowLeft: () => go(-5000), ArrowRight: () => go(5000),
       ArrowUp: () => (reader.cursor = row(), reader.step(-1)), ArrowDown: () => (reader.cursor = row(), reader.step(1)),
       Enter: () => (act.seek(passages.span(row())[0]), sound.play()),
       "[": () => faster(-1), "]": () => faster(1), "/": () => (search.focus(), search.select()),

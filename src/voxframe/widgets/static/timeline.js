@@ -243,8 +243,7 @@ function renderTimeline({ model, el, signal }) {
   }));
   /** Moves the end of the selection that the cursor stands on. */
   function extend(now, next, range) {
-    const fixed = range.length === 2 && range.includes(now) ? range.find((t) => t !== now) ?? now : now;
-    select([fixed, next]);
+    select(extended(range, now, next));
     go(next);
   }
   /** For screen readers: who speaks at the cursor. */
