@@ -70,7 +70,7 @@ big = voxframe.TranscriptPlayer(long, "../three hours.wav", title="Three hours")
 """
 #: Brings all that a test changes back to how the notebook was opened.
 _RESET = """
-player.pause(); player.time = 0; player.interval = []; player.loop = False; player.speed = 1; player.query = ''
+player.time = 0; player.interval = []; player.loop = False; player.speed = 1; player.query = ''
 player.names = {'A': 'Ada'}; player.turn_names = {}; player.corrections = {}
 timeline.view = []; timeline.interval = []; timeline.time = 0
 player.layers = ['confidence', 'chapters', 'entities', 'safety']"""
@@ -90,8 +90,9 @@ class PlayerNotebook(Notebook):
     def reset(self) -> None:
         """Everything as it was when the notebook was opened."""
         self.faults.clear()
+        self.page.evaluate("window.sounds.forEach((sound) => sound.pause())")
+        self.page.wait_for_timeout(50)  # the last report of a sound that played
         self.run(_RESET)
-        self.page.wait_for_function("window.sounds.every((sound) => sound.paused)")
         expect(self.player.locator(".vf-clock")).to_have_text(re.compile(r"^0:00 "))
 
     def heard(self) -> float:

@@ -38,6 +38,19 @@ def test_a_click_on_a_word_seeks_and_playing_marks_the_words_that_are_said(noteb
     assert notebook.until("player.time", lambda time: time > start + 1000) <= notebook.heard() * 1000 + 1
 
 
+def test_the_kernel_seeks_while_it_plays(notebook):
+    """A time set in the kernel is where the sound goes on, though the page reports its own time meanwhile."""
+    notebook.run("player.play()")
+    for time in (90, 30, 60, 100):
+        notebook.wait_heard("!sound.paused")
+        notebook.page.wait_for_timeout(300)
+        notebook.run(f"player.time = {time}_000")
+        notebook.wait_heard(f"sound.currentTime >= {time} && sound.currentTime < {time + 5}")
+    notebook.run("player.pause()")
+    notebook.wait_heard("sound.paused")
+    assert 100_000 <= notebook.until("player.time", lambda now: now > 100_000) < 105_000
+
+
 def test_the_recording_comes_by_address_in_ranges(notebook):
     """From Jupyter's folder at /files, from this machine in Voila, a hundred bytes where a hundred are asked for."""
     address = notebook.page.evaluate("soundOf('interview').src")

@@ -190,6 +190,12 @@ class TranscriptPlayer(ScriptedWidget):
             for name, value in zip(_SAID, self._was, strict=True):
                 self.set_trait(name, dict(value))
 
+    @traitlets.observe("time")
+    def _sought(self, change: Any) -> None:
+        """Say it in a message, too: a browser that plays is about to report its own time, and drops ours for that."""
+        if "time" not in self._property_lock:
+            self.send({"do": "seek", "time": change["new"]})
+
     def play(self) -> None:
         """Play from where it stands. A browser may want a click first."""
         self.send({"do": "play"})

@@ -31,7 +31,11 @@ class Sound extends EventTarget {
     this.audio.addEventListener("error", () => this.next());
     model.on("change:time", () => model.get("time") !== this.reported && this.place(model.get("time")));
     model.on("change:speed", () => (this.audio.playbackRate = model.get("speed")));
-    model.on("msg:custom", (message) => (message.do === "play" ? this.play() : message.do === "pause" && this.audio.pause()));
+    model.on("msg:custom", (message) => {
+      if (message.do === "play") this.play();
+      else if (message.do === "pause") this.audio.pause();
+      else if (message.do === "seek" && Math.abs(this.now - message.time) > 1) this.seek(message.time);
+    });
     signal.addEventListener("abort", () => {
       this.audio.pause();
       this.audio.removeAttribute("src");
