@@ -91,7 +91,8 @@ class TranscriptPlayer(ScriptedWidget):
     scripts = ("lanes", "sound", "passages", "people", "reader", "editing", "player")
     styles = ("player",)
 
-    time = traitlets.Int(0, min=0).tag(sync=True)
+    # No echo: a browser that hears its own report again would take it for a wish to go back there.
+    time = traitlets.Int(0, min=0).tag(sync=True, echo_update=False)
     interval = traitlets.List(traitlets.Int()).tag(sync=True)
     loop = traitlets.Bool(False).tag(sync=True)
     speed = traitlets.Float(1.0, min=0.25, max=4.0).tag(sync=True)
