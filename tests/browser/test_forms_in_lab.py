@@ -1,18 +1,17 @@
 """Search, submit, ask and listen as a person meets them: JupyterLab in a browser, real clicks, a microphone."""
 
-import json
+import os
 import re
 import wave
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
+
+from tests.browser.open_notebook import WAIT_MS, Notebook, write_notebook
 
 DATA = Path(__file__).parents[2] / "data"
-WAIT_MS = 90_000
 CANARY = "canary-5f1b0c77d2"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>\"'><svg onload=window.hurt=1>"
 
@@ -43,80 +42,30 @@ search""",
 pytestmark = pytest.mark.browser
 
 
-class Notebook:
-    """A notebook that is open in JupyterLab with all its cells run."""
-
-    def __init__(self, page: Page, path: Path) -> None:
-        self.page, self.path, self.faults = page, path, []
+class FormsNotebook(Notebook):
+    """The notebook with the four widgets."""
 
     def widget(self, kind: str) -> Locator:
         return self.page.locator(f".{kind}").first
 
-    def kernel(self, expression: str) -> Any:
-        """What an expression is in the kernel, by way of JSON."""
-        said = self.page.evaluate(
-            """async (expression) => {
-                const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
-                const asked = { code: "", user_expressions: { it: expression }, store_history: false };
-                return (await kernel.requestExecute(asked).done).content.user_expressions.it;
-            }""",
-            f"__import__('json').dumps(({expression}), default=str)",
-        )
-        assert said["status"] == "ok", said
-        return json.loads(eval(said["data"]["text/plain"]))
-
-    def until(self, expression: str, wanted: Callable[[Any], bool] = bool) -> Any:
-        """Waits until an expression in the kernel is as wanted."""
-        for _ in range(WAIT_MS // 100):
-            if wanted(value := self.kernel(expression)):
-                return value
-            self.page.wait_for_timeout(100)
-        raise AssertionError(f"{expression} stayed {value!r}")
-
 
 @pytest.fixture(scope="module")
-def notebook(lab, browser) -> Iterator[Notebook]:
-    """The notebook of this module, open in a page that reaches loopback only and may use the microphone."""
+def notebook(lab, browser) -> Iterator[FormsNotebook]:
+    """The notebook of this module in JupyterLab, in a page that may use the microphone."""
     folder = lab.folder / "forms"
     folder.mkdir()
-    path = folder / "forms.ipynb"
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
-    cells = [nbformat.v4.new_code_cell(text.strip()) for text in CELLS]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 1000}, reduced_motion="reduce", permissions=["microphone"]
-    )
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    page.add_init_script(
-        "const Sound = window.Audio; window.sounds = [];"
-        "window.Audio = function () { const made = new Sound(); window.sounds.push(made); return made; };"
-    )
-    notebook = Notebook(page, path)
-    page.on("pageerror", lambda error: notebook.faults.append(str(error)))
-
-    def outside(route) -> None:
-        notebook.faults.append(route.request.url)
-        route.abort()
-
-    page.route(re.compile(r"^(https?|wss?)://(?!127\.0\.0\.1[:/])"), outside)
-    page.goto(f"{lab.base}/lab/tree/forms/forms.ipynb?token={lab.token}&reset")
-    page.wait_for_function(
-        "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'", timeout=WAIT_MS
-    )
-    page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    expect(page.locator(".jp-CodeCell .jp-InputPrompt").last).to_have_text(f"[{len(CELLS)}]:", timeout=WAIT_MS)
-    assert page.locator("[data-mime-type='application/vnd.jupyter.error']").all_text_contents() == []
-    page.evaluate("void window.jupyterapp.commands.execute('application:toggle-left-area')")
+    notebook = FormsNotebook(browser, folder / "forms.ipynb")
+    notebook.context.grant_permissions(["microphone"])
+    write_notebook(notebook.path, CELLS)
+    notebook.open_in_lab(lab.base, lab.token, lab.folder)
+    notebook.page.set_default_timeout(WAIT_MS)
     yield notebook
-    context.close()
+    notebook.context.close()
 
 
 @pytest.fixture(autouse=True)
 def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
     """A test fails where the page threw an error, left loopback, or ran what is text."""
-    import os
-
     notebook.faults.clear()
     yield
     notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
@@ -176,9 +125,10 @@ def test_a_second_view_and_one_drawn_again_show_the_same(notebook):
     for view in (search, second):
         expect(view.locator(".vf-line")).to_have_count(count, timeout=WAIT_MS)
     expect(second.get_by_role("searchbox").first).to_have_value("trees")
-    page.locator(".jp-CodeCell").last.click()
+    page.locator(".jp-CodeCell").nth(len(CELLS) - 1).click()
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
-    expect(page.locator(".jp-CodeCell .jp-InputPrompt").last).to_have_text(f"[{len(CELLS) + 1}]:", timeout=WAIT_MS)
+    again = page.locator(".jp-CodeCell .jp-InputPrompt").nth(len(CELLS) - 1)
+    expect(again).to_have_text(f"[{len(CELLS) + 2}]:", timeout=WAIT_MS)  # the last cell takes questions from tests
     expect(second.locator(".vf-line")).to_have_count(count, timeout=WAIT_MS)
 
 

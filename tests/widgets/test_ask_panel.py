@@ -32,8 +32,7 @@ def panel(corpus, service):
 
 def asked(panel: AskPanel, task: str, prompt: str) -> dict:
     """The newest answer, after asking."""
-    panel.task, panel.prompt = task, prompt
-    panel._asked(None, {"do": "ask"}, [])
+    panel._asked(None, {"do": "ask", "form": {"task": task, "prompt": prompt}}, [])
     panel.wait(60)
     return panel._answers[0]
 

@@ -260,6 +260,9 @@ class AskPanel(Moments):
         """A click in the browser."""
         do = message.get("do")
         if do == "ask":
+            given = message.get("form") or {}
+            for name in given.keys() & {"task", "prompt", "context", "chosen"}:
+                self.set_trait(name, given[name])
             self.ask()
         elif do == "purge":
             self.purge(str(message["request_id"]))

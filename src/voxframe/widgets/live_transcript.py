@@ -249,6 +249,7 @@ class LiveTranscript(ScriptedWidget):
             self._begin("microphone", sound)
             self._sound = sound
         elif do == "file":
+            self.file = str(message.get("file", self.file))  # what was typed last may come later than a click
             self.start()
         elif do == "stop":
             self.stop()

@@ -23,7 +23,7 @@ function renderAskPanel({ model, el, signal }) {
   const context = h("input", { class: "vf-input", type: "text", oninput: guard(() => put(model, { context: context.value })) });
   const size = h("input", { class: "vf-input vf-small", type: "number", min: "1", max: "4000", onchange: guard(() => put(model, { max_output_size: Math.min(4000, Math.max(1, Math.round(Number(size.value) || 2000))) })) });
   const heat = h("input", { class: "vf-input vf-small", type: "number", min: "0", max: "1", step: "0.1", onchange: guard(() => put(model, { temperature: Math.min(1, Math.max(0, Number(heat.value) || 0)) })) });
-  const ask = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => model.send({ do: "ask" })) }, "Ask");
+  const ask = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => send()) }, "Ask");
   const earlier = h("select", { class: "vf-input vf-earlier", "aria-label": "Earlier prompts", onchange: guard(() => recall(earlier.value)) });
   const limit = h("span", { class: "vf-status" });
   const busy = h("span", { class: "vf-status", role: "status" });
@@ -47,6 +47,8 @@ function renderAskPanel({ model, el, signal }) {
   root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), help.button), help.list, h("div", { class: "vf-two" }, form, chosen), pane, answers, note, place);
   el.append(root);
 
+  /** Asks, with what the form says: what was typed last may reach the kernel later than a message. */
+  const send = () => model.send({ do: "ask", form: Object.fromEntries(["task", "prompt", "context", "chosen"].map((name) => [name, model.get(name)])) });
   const prompts = () => [...new Set(model.get("_answers").map((answer) => answer.prompt).filter(Boolean))];
   let recalled = -1;
   function recall(text) {
@@ -144,7 +146,7 @@ function renderAskPanel({ model, el, signal }) {
     limit.textContent = remaining == null ? "" : `${remaining}${most ? ` of ${most}` : ""} requests left this minute`;
   };
   root.addEventListener("keydown", guard((event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.contains(event.target)) model.send({ do: "ask" });
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.contains(event.target)) send();
     else if (event.target === prompt && event.altKey && ["ArrowUp", "ArrowDown"].includes(event.key)) {
       recalled = Math.max(-1, Math.min(prompts().length - 1, recalled + (event.key === "ArrowUp" ? 1 : -1)));
       recall(prompts()[recalled]);

@@ -73,7 +73,7 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
     microphone.start().catch((error) => say(SAID[error.name] ?? error.message));
   }) }, "Microphone");
   const path = h("input", { class: "vf-input vf-path", type: "text", placeholder: "or a file, on the kernel's machine", "aria-label": "File", oninput: guard(() => put(model, { file: path.value })) });
-  const stream = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "file" })) }, "Stream file");
+  const stream = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "file", file: path.value })) }, "Stream file");
   const stop = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "stop" })) }, "Stop");
   const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "clear" })) }, "Clear");
   const meter = h("meter", { min: "0", max: "1", value: "0", "aria-label": "Level of the microphone" });
