@@ -16,6 +16,11 @@ KEEP_SOUNDS = """const Sound = window.Audio; window.sounds = [];
 window.Audio = function () { const made = new Sound(); window.sounds.push(made); return made; };
 window.soundOf = (name) => window.sounds.find((sound) => sound.src.includes(name));"""
 
+#: What the cells of JupyterLab's open notebook ended with, other than well.
+ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
+    .flatMap((cell) => cell.outputs ?? []).filter((output) => output.output_type === 'error')
+    .map((output) => `${output.ename}: ${output.evalue}`)"""
+
 _KERNEL_IDLE = """() => {
     const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
     return widget && widget.sessionContext?.session?.kernel?.status === 'idle';

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.open_notebook import ERRORS
+
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "01_quickstart.ipynb"
 
 #: Longest wait for the notebook: it transcribes two minutes of speech, on a slow, shared machine.
@@ -36,7 +38,7 @@ def test_quickstart_runs_in_jupyterlab_and_shows_its_timeline(lab, page):
     expect(codes.last).to_have_text(re.compile(r"\[\d+\]:"), timeout=RUN_MS)
     page.wait_for_function(_KERNEL_IDLE)
 
-    assert page.locator("[data-mime-type='application/vnd.jupyter.error']").all_text_contents() == []
+    assert page.evaluate(ERRORS) == []
     said = page.locator("[data-mime-type='application/vnd.jupyter.stderr']").all_text_contents()
     assert all(text.startswith("voxframe: no service is configured") for text in said), said
     assert [text for text in codes.all_text_contents() if not re.fullmatch(r"\[\d+\]:", text)] == []
