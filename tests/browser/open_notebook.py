@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ window.soundOf = (name) => window.sounds.find((sound) => sound.src.includes(name
 ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
     .flatMap((cell) => cell.outputs ?? []).filter((output) => output.output_type === 'error')
     .map((output) => `${output.ename}: ${output.evalue}`)"""
+
+_SET_THEME = """async (name) => {
+    await window.jupyterapp.commands.execute('apputils:change-theme', { theme: `JupyterLab ${name}` });
+}"""
 
 _KERNEL_IDLE = """() => {
     const widget = window.jupyterapp && window.jupyterapp.shell.currentWidget;
@@ -168,3 +173,15 @@ def wait_in_page(page: Page, condition: str) -> None:
             return
         page.wait_for_timeout(50)
     raise AssertionError(f"never came true: {condition}")
+
+
+@contextmanager
+def dark_theme(page: Page) -> Iterator[None]:
+    """JupyterLab's dark theme for a while: it is kept in settings that every later test has, too."""
+    page.evaluate(_SET_THEME, "Dark")
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+    try:
+        yield
+    finally:
+        page.evaluate(_SET_THEME, "Light")
+        page.wait_for_function("document.body.dataset.jpThemeLight === 'true'")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.open_notebook import WAIT_MS, Notebook, write_notebook
+from tests.browser.open_notebook import WAIT_MS, Notebook, dark_theme, write_notebook
 
 DATA = Path(__file__).parents[2] / "data"
 CANARY = "canary-5f1b0c77d2"
@@ -255,19 +255,22 @@ def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
 def test_both_themes_and_a_narrow_page(notebook):
     """In the dark theme paper is dark and ink light; at 600 px nothing is wider than its cell."""
     page = notebook.page
-    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
-    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
-    page.set_viewport_size({"width": 700, "height": 1000})  # JupyterLab takes a hundred of them
-    for kind in ("vf-word-search", "vf-submit-form", "vf-ask", "vf-live"):
-        widget = notebook.widget(kind)
-        widget.scroll_into_view_if_needed()
-        wider = widget.evaluate("root => root.scrollWidth - root.parentElement.clientWidth")
-        assert wider <= 2, kind
-        if kind != "vf-submit-form":
-            paper, ink = widget.evaluate(
-                "root => [getComputedStyle(root).backgroundColor, getComputedStyle(root).color]"
-            )
-            assert sum(map(int, re.findall(r"\d+", paper)[:3])) < 150 < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
+    with dark_theme(page):
+        page.set_viewport_size({"width": 700, "height": 1000})  # JupyterLab takes a hundred of them
+        for kind in ("vf-word-search", "vf-submit-form", "vf-ask", "vf-live"):
+            widget = notebook.widget(kind)
+            widget.scroll_into_view_if_needed()
+            wider = widget.evaluate("root => root.scrollWidth - root.parentElement.clientWidth")
+            assert wider <= 2, kind
+            if kind != "vf-submit-form":
+                paper, ink = widget.evaluate(
+                    "root => [getComputedStyle(root).backgroundColor, getComputedStyle(root).color]"
+                )
+                assert (
+                    sum(map(int, re.findall(r"\d+", paper)[:3]))
+                    < 150
+                    < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
+                )
 
 
 def sound(seconds: float, rate: int) -> bytes:

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.open_notebook import KEEP_SOUNDS, wait_in_page
+from tests.browser.open_notebook import KEEP_SOUNDS, dark_theme, wait_in_page
 from tests.browser.player_notebook import CANARY
 from tests.hostile import HOSTILE
 
@@ -72,25 +72,22 @@ def test_the_theme_is_followed_and_600_pixels_are_enough(in_lab, tmp_path):
     page, shots = in_lab.page, Path(os.environ.get("BROWSER_SHOTS", tmp_path))
     in_lab.player.scroll_into_view_if_needed()
     light = in_lab.player.evaluate("root => getComputedStyle(root).color")
-    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })")
-    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
-    expect(in_lab.player).not_to_have_css("color", light)
-    ink = [int(n) for n in re.findall(r"\d+", in_lab.player.evaluate("root => getComputedStyle(root).color"))[:3]]
-    assert min(ink) > 200
-    page.set_viewport_size({"width": 600, "height": 900})
-    page.wait_for_function("document.querySelector('.vf-player').clientWidth < 600")
-    page.screenshot(path=shots / "lab_600_dark.png")
-    for widget in (in_lab.player, in_lab.timeline):
-        cut = widget.evaluate("""root => {
-            const right = root.getBoundingClientRect().right + 1;
-            return Array.from(root.querySelectorAll('button, input, select, .vf-title, canvas'))
-                .filter((part) => part.offsetParent && part.getBoundingClientRect().right > right)
-                .map((part) => part.className);
-        }""")
-        assert cut == []
+    with dark_theme(page):
+        expect(in_lab.player).not_to_have_css("color", light)
+        ink = [int(n) for n in re.findall(r"\d+", in_lab.player.evaluate("root => getComputedStyle(root).color"))[:3]]
+        assert min(ink) > 200
+        page.set_viewport_size({"width": 600, "height": 900})
+        page.wait_for_function("document.querySelector('.vf-player').clientWidth < 600")
+        page.screenshot(path=shots / "lab_600_dark.png")
+        for widget in (in_lab.player, in_lab.timeline):
+            cut = widget.evaluate("""root => {
+                const right = root.getBoundingClientRect().right + 1;
+                return Array.from(root.querySelectorAll('button, input, select, .vf-title, canvas'))
+                    .filter((part) => part.offsetParent && part.getBoundingClientRect().right > right)
+                    .map((part) => part.className);
+            }""")
+            assert cut == []
     page.set_viewport_size({"width": 1280, "height": 1000})
-    page.evaluate("window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })")
-    page.wait_for_function("document.body.dataset.jpThemeLight === 'true'")
 
 
 def test_a_saved_notebook_shows_pictures_where_no_kernel_runs(in_lab, page, serve):
