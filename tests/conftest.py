@@ -40,6 +40,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if os.environ.get("VOXFRAME_NO_SKIPS") != "1":
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:  # one of several processes, whose skips another one counts
+        return
     skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
     absent = [name for name in _FOLDERS if not os.environ.get(name)]
     unexcused = [reason for reason in skipped if not any(f"{name} names no folder" in reason for name in absent)]
