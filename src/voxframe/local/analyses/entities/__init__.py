@@ -45,7 +45,7 @@ class Entity(NamedTuple):
 
 
 def find(words: Sequence[WireWord], language_code: str | None = None) -> list[Entity]:
-    """Everything the detectors see, in the order of the words, none overlapping.
+    """Everything the detectors see, in the order of the words. None overlap, but one written word may hold two.
 
     Args:
         words: Words of the wire.
