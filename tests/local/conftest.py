@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 import requests
 
+from voxframe.local.jobs import Jobs
+from voxframe.local.places import Places
+
 KEY = "a-key-for-tests"
 
 
@@ -191,6 +194,22 @@ def silence(seconds: float = 1.0) -> bytes:
         file.setframerate(16_000)
         file.writeframes(bytes(round(seconds * 16_000) * 2))
     return held.getvalue()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """An empty data directory."""
+    made = Places(tmp_path / "data")
+    made.make()
+    return made
+
+
+@pytest.fixture
+def jobs(places: Places) -> Iterator[Jobs]:
+    """Its database."""
+    opened = Jobs(places.database)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")

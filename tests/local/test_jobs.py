@@ -11,24 +11,7 @@ import pytest
 from voxframe.local import runner
 from voxframe.local.instances import Instance
 from voxframe.local.jobs import Jobs
-from voxframe.local.places import Places
 from voxframe.local.sweep import sweep
-
-
-@pytest.fixture
-def places(tmp_path):
-    """A data directory."""
-    made = Places(tmp_path / "data")
-    made.make()
-    return made
-
-
-@pytest.fixture
-def jobs(places):
-    """Its database."""
-    opened = Jobs(places.database)
-    yield opened
-    opened.close()
 
 
 def queue(jobs, places, count=1):

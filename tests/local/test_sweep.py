@@ -3,29 +3,9 @@
 import os
 import time
 
-import pytest
-
-from voxframe.local.jobs import Jobs
-from voxframe.local.places import Places
 from voxframe.local.sweep import Keep, sweep
 
 ASKED = {"audio_url": "https://example.com/a.wav"}
-
-
-@pytest.fixture
-def places(tmp_path):
-    """An empty data directory."""
-    made = Places(tmp_path / "data")
-    made.make()
-    return made
-
-
-@pytest.fixture
-def jobs(places):
-    """Its database."""
-    opened = Jobs(places.database)
-    yield opened
-    opened.close()
 
 
 def done(jobs, places, *, days, megabytes=1.0):
