@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from voxframe.corpus.about_values import jobs_frame
 from voxframe.corpus.ledger import Job, Ledger, new_job
 from voxframe.corpus.media import identify
-from voxframe.corpus.recordings import jobs_frame
 from voxframe.options import check
 from voxframe.schema import JOBS
 

@@ -176,3 +176,54 @@ def test_an_earlier_ledger_that_cannot_be_written_is_read(filled: voxframe.Corpu
     db.close()
     assert filled.metadata().columns.to_list() == ["transcript_id"]
     assert filled.set_metadata(ABOUT)["calls"].fillna(0).to_list() == [3, 7, 0]
+
+
+def test_values_without_a_common_type_are_text(filled: voxframe.Corpus) -> None:
+    """An integer past 64 bits, and moments with and without a zone, are shown as they are."""
+    about = {"transcript_id": ["t1", "t2"], "big": [2**70, 1]}
+    about["when"] = [pd.Timestamp("2026-07-01", tz="Europe/Berlin"), pd.Timestamp("2026-07-01")]
+    found = filled.set_metadata(pd.DataFrame(about))
+    assert found["big"].to_list()[:2] == ["1180591620717411303424", "1"]
+    assert found["when"].to_list()[:2] == ["2026-07-01 00:00:00+02:00", "2026-07-01 00:00:00"]
+    with pytest.raises(OptionError, match="surrogate"):
+        filled.set_metadata(pd.DataFrame({"transcript_id": ["t1"], "note": pd.Series(["\ud800"], dtype=object)}))
+
+
+def test_moments_keep_their_time_zone(filled: voxframe.Corpus) -> None:
+    """A column in one zone comes back in it, summer and winter, and is compared with text in that zone."""
+    days = pd.to_datetime(["2026-01-01", "2026-07-01", None]).tz_localize("Europe/Berlin")
+    filled.set_metadata(pd.DataFrame({"transcript_id": ["t1", "t2", "t3"], "when": days}))
+    assert filled.metadata()["when"].to_list()[:2] == days.to_list()[:2]
+    assert str(filled.metadata()["when"].dtype.tz) == "Europe/Berlin"
+    assert filled.table("words", where=[("when", ">=", "2026-07-01")])["transcript_id"].unique().tolist() == ["t2"]
+    assert filled.table("words", where=[("when", "in", ["2026-01-01"])])["transcript_id"].unique().tolist() == ["t1"]
+
+
+def test_a_column_with_a_name_that_is_taken_is_asked_for_as_it_is_shown(filled: voxframe.Corpus) -> None:
+    """`metadata_text` chooses rows and columns; asking for a transcript or a column twice doubles nothing by chance."""
+    found = filled.table(
+        "words", ["t1", "t2", "t1"], columns=["metadata_text"], where=[("metadata_text", "==", "note")]
+    )
+    assert found["metadata_text"].to_list() == ["note"] * 3
+    assert len(filled.table("words", columns=["customer", "customer"]).columns) == 2
+    filled.set_metadata(pd.DataFrame({"transcript_id": ["t2"], "channel": ["phone"]}))
+    matches = filled.search("good", where=[("metadata_channel", "==", "phone")], metadata="channel")
+    assert matches[["transcript_id", "metadata_channel"]].to_numpy().tolist() == [["t2", "phone"]]
+
+
+def test_submitting_again_takes_no_column_away(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A frame with other columns adds them to those there are; types in jobs() and plan() are those of metadata()."""
+    path = tmp_path / "a.wav"
+    path.write_bytes(b"sound")
+    corpus.submit(pd.DataFrame({"path": [path], "customer": ["Acme"], "calls": [1]}), client=client)
+    corpus.sync(client=client)
+    corpus.set_metadata(pd.DataFrame({"transcript_id": corpus.ids(), "paid": [True]}))
+    corpus.submit(pd.DataFrame({"path": [path], "calls": [2], "day": ["Monday"]}), client=client)
+    assert corpus.jobs()[["customer", "calls", "paid", "day"]].to_numpy().tolist() == [["Acme", 2, True, "Monday"]]
+    (tmp_path / "b.wav").write_bytes(b"more sound")
+    corpus.submit(pd.DataFrame({"path": [tmp_path / "b.wav"]}), client=client)
+    dtypes = corpus.metadata().dtypes
+    assert (corpus.jobs()[["calls", "paid"]].dtypes == dtypes[["calls", "paid"]]).all()
+    assert (
+        corpus.plan(str(tmp_path / "*.wav"), client=client).table[["calls", "paid"]].dtypes == dtypes[["calls", "paid"]]
+    ).all()

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from voxframe.corpus.recordings import expand, metadata_from_json, metadata_to_json
+from voxframe.corpus.about_values import metadata_from_json, metadata_to_json
+from voxframe.corpus.recordings import expand
 from voxframe.errors import AudioError, AudioNotFoundError, OptionError
 
 
@@ -79,6 +80,7 @@ def test_the_other_columns_of_a_dataframe_are_metadata(calls: Path) -> None:
         (pd.DataFrame({"name": ["a.mp3"]}), "it has name"),
         (pd.DataFrame({"path": ["a.mp3"], "url": ["b"]}), "it has path and url"),
         (pd.DataFrame({"path": ["a.mp3"], "state": ["x"]}), "metadata cannot be named state"),
+        (pd.DataFrame([["a.mp3", 1, 2]], columns=["path", "n", "n"]), "column 'n' more than once"),
         (pd.DataFrame({"path": [None]}), "row 0 of the column 'path' holds None"),
     ],
 )

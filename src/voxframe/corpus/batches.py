@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import pandas as pd
 
+from voxframe.corpus.about_values import jobs_frame
 from voxframe.corpus.adopt import adopt, forget
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.importing import Added, Payloads, add
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.outcome import Outcome
 from voxframe.corpus.plan import Plan, make_plan
-from voxframe.corpus.recordings import Recordings, expand, jobs_frame
+from voxframe.corpus.recordings import Recordings, expand
 from voxframe.corpus.send import EMBEDDED, service_name
 from voxframe.corpus.submit import CONCURRENCY, retry, submit
 from voxframe.corpus.sync import sync

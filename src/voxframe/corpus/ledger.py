@@ -95,6 +95,11 @@ def new_job(source: str, media: str, options: Mapping[str, Any], service: str, *
     return Job(key, shown, service, spelled, media=media, **known)
 
 
+def merged(metadata: str, more: str) -> str:
+    """Columns about a recording, as JSON, with more of them, which win."""
+    return json.dumps({**json.loads(metadata), **json.loads(more)}, ensure_ascii=False)
+
+
 def now() -> datetime:
     """The time as the ledger keeps it: UTC, without a zone."""
     return datetime.now(UTC).replace(tzinfo=None)
@@ -193,7 +198,7 @@ class Ledger:
             for transcript_id, text in rows.items():
                 of_job = transcript_id in jobs
                 old = (jobs if of_job else others).get(transcript_id) or "{}"
-                new = json.dumps({**json.loads(old), **json.loads(text)}, ensure_ascii=False)
+                new = merged(old, text)
                 if of_job:
                     db.execute("UPDATE jobs SET metadata = ? WHERE transcript_id = ?", [new, transcript_id])
                 else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import pandas as pd
@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from voxframe.corpus.about_values import metadata_from_json, metadata_to_json, typed
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.reading import DTYPES, Where
-from voxframe.corpus.recordings import metadata_from_json, metadata_to_json
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS
 
@@ -90,7 +90,8 @@ class Metadata:
             rows: dict[str, dict[str, Any]] = {}
             for transcript_id, text in self._corpus.ledger.metadata():
                 rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
-        return _table(wanted, rows)
+        names = list(dict.fromkeys(name for row in rows.values() for name in row))
+        return pa.table({_ID: pa.array(wanted, pa.string())} | typed([rows.get(i, {}) for i in wanted], names))
 
     @property
     def _corpus(self) -> Corpus:
@@ -164,25 +165,35 @@ def with_metadata(
         CorpusError: There is no such column, or a condition does not fit.
     """
     own = CORPUS_TABLES[name].names
+    about = apart(about, own)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
     rest, possible = resolve(name, where, about)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
-        return join(read(ids, None, rest), about, metadata, taken=own)
+        return join(read(ids, None, rest), about, metadata)
     of_about = [column for column in asked if _is_about(column, own, about)]
     frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
-    whole = join(frame, about, [*of_about, *chosen(about, metadata)], taken=own)
+    whole = join(frame, about, [*of_about, *chosen(about, metadata)])
     return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
 
 
-def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted, *, taken: Collection[str]) -> pd.DataFrame:
+def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
+    """Metadata as it stands beside a table: a column with the name of one of the table's is `metadata_<name>`.
+
+    Args:
+        about: Metadata.
+        own: Names of the table's columns.
+    """
+    return about.rename_columns([f"metadata_{n}" if n in own and n != _ID else n for n in about.column_names])
+
+
+def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
     """A table with columns about its transcripts behind its own.
 
     Args:
         frame: The table.
-        about: Metadata of its transcripts.
+        about: Metadata of its transcripts, as `apart` gives it.
         wanted: Columns to add.
-        taken: Names that are the table's own: such a column is called `metadata_<name>`.
 
     Raises:
         CorpusError: There is no such column.
@@ -190,10 +201,7 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted, *, taken: Collect
     names = chosen(about, wanted)
     given = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
     place = given.index.get_indexer(pd.Index(frame[_ID]))
-    columns = {
-        f"metadata_{name}" if name in taken else name: given[name].array.take(place, allow_fill=True) for name in names
-    }
-    return frame.assign(**columns)
+    return frame.assign(**{name: given[name].array.take(place, allow_fill=True) for name in names})
 
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
@@ -205,12 +213,14 @@ def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
     known = [name for name in about.column_names if name != _ID]
     if isinstance(wanted, bool):
         return known if wanted else []
-    names = [wanted] if isinstance(wanted, str) else list(wanted)
-    for name in names:
-        if name not in known:
+    names = []
+    for name in dict.fromkeys([wanted] if isinstance(wanted, str) else wanted):
+        found = name if name in known else f"metadata_{name}"
+        if found not in known:
             raise CorpusError(
                 f"there is no metadata {name!r}; there is {', '.join(known) or 'none'}, and Corpus.set_metadata adds it"
             )
+        names.append(found)
     return names
 
 
@@ -234,21 +244,6 @@ def _check(about: object) -> None:
         raise OptionError("the column transcript_id holds what is no identifier; leave those rows out")
     if not ids.is_unique:
         raise OptionError(f"transcript {ids[ids.duplicated()].iloc[0]!r} is there twice; give each once")
-
-
-def _table(ids: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> pa.Table:
-    """Metadata of some transcripts; values of a column that have no type in common become text."""
-    found = [rows.get(transcript_id, {}) for transcript_id in ids]
-    names = dict.fromkeys(name for row in rows.values() for name in row)
-    columns: dict[str, Any] = {_ID: pa.array(ids, pa.string())}
-    for name in names:
-        values = [row.get(name) for row in found]
-        try:
-            column = pa.array(values)
-        except (pa.ArrowException, TypeError, ValueError):
-            column = pa.array([None if value is None else str(value) for value in values], pa.string())
-        columns[name] = column.cast(pa.string()) if pa.types.is_null(column.type) else column
-    return pa.table(columns)
 
 
 def _clauses(where: Where | None) -> list[Sequence[Any]]:
@@ -283,5 +278,10 @@ def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
 
 
 def _moment(value: Any, kind: pa.DataType) -> Any:
-    """What a column of dates is compared with: a date may be given as text."""
-    return pd.Timestamp(value) if pa.types.is_timestamp(kind) and isinstance(value, str) else value
+    """What a column of dates is compared with: a date may be given as text, and without the column's time zone."""
+    if not pa.types.is_timestamp(kind):
+        return value
+    if isinstance(value, list | tuple | set):
+        return [_moment(one, kind) for one in value]
+    moment = pd.Timestamp(value)
+    return moment.tz_localize(kind.tz) if kind.tz and moment.tz is None else moment

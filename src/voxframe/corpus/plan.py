@@ -10,10 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
+from voxframe.corpus.about_values import beside, metadata_to_json
 from voxframe.corpus.crew import work_through
-from voxframe.corpus.ledger import LOST, UNSENT, Job, Ledger, new_job
+from voxframe.corpus.ledger import LOST, UNSENT, Job, Ledger, merged, new_job
 from voxframe.corpus.media import ManyFiles, Media, identify
-from voxframe.corpus.recordings import Recording, metadata_from_json, metadata_to_json
+from voxframe.corpus.recordings import Recording
 from voxframe.corpus.send import EMBEDDED
 from voxframe.service.progress import Progress
 
@@ -108,12 +109,9 @@ class Plan:
     @property
     def table(self) -> pd.DataFrame:
         """One row per recording: source, verdict, audio_duration_s, and its metadata."""
-        rows = [
-            {"source": step.source, "verdict": step.verdict, "audio_duration_s": step.job.audio_duration_s}
-            | metadata_from_json(step.job.metadata)
-            for step in self.steps
-        ]
-        return pd.DataFrame(rows, columns=None if rows else ["source", "verdict", "audio_duration_s"])
+        rows = [(step.source, step.verdict, step.job.audio_duration_s) for step in self.steps]
+        df = pd.DataFrame(rows, columns=["source", "verdict", "audio_duration_s"])
+        return beside(df, [step.job.metadata for step in self.steps])
 
     def __repr__(self) -> str:
         counts = Counter(step.verdict for step in self.steps)
@@ -180,8 +178,8 @@ def make_plan(
         if old is not None:
             duration_s = old.audio_duration_s or job.audio_duration_s
             job = replace(old, source=job.source, audio_duration_s=duration_s)
-        if note != "{}":
-            job = replace(job, metadata=note)
+        if note != "{}":  # columns that are not given stay, such as those of `set_metadata`
+            job = replace(job, metadata=merged(job.metadata, note))
         if job.key not in steps:
             steps[job.key] = Step(job, _verdict(old, changed=media.identity in sent), recording.source)
     return Plan(list(steps.values()), len(recordings) - len(steps), service)

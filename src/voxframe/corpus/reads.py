@@ -220,7 +220,7 @@ class Reads:
             known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
             raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
         if ids is not None:
-            return [ids] if isinstance(ids, str) else list(ids)
+            return [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
         view = next((view for view in EXPORTS if view == name), None)
         return [i for i in self._corpus.ids() if view is None or self._corpus.has_export(i, view)]
 

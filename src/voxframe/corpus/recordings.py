@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from datetime import date, datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pandas as pd
-import pyarrow as pa
 
-from voxframe import frames
 from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.ledger import Job
 from voxframe.corpus.media import filesystem
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.schema import JOBS
@@ -80,6 +75,9 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
             f"a DataFrame of recordings has one column of paths or addresses, named {', '.join(SOURCE_COLUMNS[:-1])} "
             f"or {SOURCE_COLUMNS[-1]}; {found}. Rename the one that is meant"
         )
+    if not df.columns.is_unique:
+        twice = ", ".join(map(repr, df.columns[df.columns.duplicated()].unique()))
+        raise OptionError(f"a DataFrame of recordings has the column {twice} more than once; rename or drop one")
     others = [name for name in df.columns if name != named[0]]
     taken = [str(name) for name in others if name in JOBS.arrow.names or not isinstance(name, str)]
     if taken:
@@ -153,42 +151,3 @@ def _not_sources(value: object) -> OptionError:
     return OptionError(
         f"recordings are given as paths, folders, patterns, addresses or a DataFrame, not {value!r:.100}"
     )
-
-
-def metadata_to_json(metadata: Mapping[str, Any]) -> str:
-    """Columns about a recording as JSON: text, numbers, booleans, and moments as `{"datetime": ...}`.
-
-    Raises:
-        OptionError: A value is none of these.
-    """
-    return json.dumps({name: _plain(name, value) for name, value in metadata.items()}, ensure_ascii=False)
-
-
-def metadata_from_json(text: str) -> dict[str, Any]:
-    """Columns about a recording, as they were given."""
-    found: dict[str, Any] = json.loads(text)
-    return {
-        name: pd.Timestamp(value["datetime"]) if isinstance(value, dict) and "datetime" in value else value
-        for name, value in found.items()
-    }
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, datetime | date):
-        return None if pd.isna(value) else {"datetime": value.isoformat()}
-    if hasattr(value, "item") and hasattr(value, "dtype"):  # a NumPy scalar
-        value = value.item()
-    if isinstance(value, datetime | date):  # that was a numpy.datetime64
-        return {"datetime": value.isoformat()}
-    if value is None or value is pd.NA or value is pd.NaT or value != value:
-        return None
-    if isinstance(value, bool | int | float | str):
-        return value
-    raise OptionError(f"metadata {name!r} holds {value!r:.100}; give text, numbers, booleans or dates")
-
-
-def jobs_frame(jobs: Sequence[Job]) -> pd.DataFrame:
-    """Submissions as the table `jobs`, with the columns of their metadata."""
-    df = frames.to_pandas(pa.Table.from_pylist([asdict(job) for job in jobs], schema=JOBS.arrow), "jobs")
-    metadata = pd.DataFrame([metadata_from_json(job.metadata) for job in jobs], index=df.index)
-    return pd.concat([df, metadata], axis=1) if len(metadata.columns) else df

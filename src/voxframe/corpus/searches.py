@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
-from voxframe.corpus.metadata import Wanted, is_named, join, resolve
+from voxframe.corpus.metadata import Wanted, apart, is_named, join, resolve
 from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import Store
@@ -92,7 +92,7 @@ class Searches(ABC):
         from voxframe.corpus.search import Query, concordance
 
         wanted = Query.check(query, within)
-        about = self.about(ids) if is_named("concordance", None, where, metadata) else None
+        about = apart(self.about(ids), CONCORDANCE.names) if is_named("concordance", None, where, metadata) else None
         if about is not None:
             where, possible = resolve("concordance", where, about)
             ids = ids if possible is None else possible
@@ -107,7 +107,7 @@ class Searches(ABC):
             limit=limit,
         )
         frame = frames.to_pandas(found, "concordance")
-        return frame if about is None else join(frame, about, metadata, taken=CONCORDANCE.names)
+        return frame if about is None else join(frame, about, metadata)
 
     def counts(
         self,
