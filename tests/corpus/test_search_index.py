@@ -1,5 +1,6 @@
 """The search index on the disk: brought up to date, shared by processes, made again where it cannot be used."""
 
+import contextlib
 import json
 import pickle
 import shutil
@@ -10,6 +11,7 @@ import pytest
 
 import voxframe
 from voxframe.corpus import search_index, search_segment
+from voxframe.errors import CorpusWarning
 
 
 def say(corpus: voxframe.Corpus, transcript_id: str, text: str) -> None:
@@ -95,8 +97,24 @@ def test_an_index_that_cannot_be_used_is_made_again(corpus: voxframe.Corpus, seg
         catalogue.write_text(json.dumps(json.loads(catalogue.read_text()) | changed)[: None if changed else 40])
     elif damage != "gone":
         path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "rubbish": b"x" * 999}[damage])
-    assert len(where(voxframe.Corpus(corpus.path), "smoke")) == 50
+    told = damage in ("cut", "empty", "rubbish")
+    with pytest.warns(CorpusWarning, match="is damaged") if told else contextlib.nullcontext():
+        assert len(where(voxframe.Corpus(corpus.path), "smoke")) == 50
     assert len(segments()) == 1
+
+
+def test_a_flipped_bit_is_noticed_wherever_it_is(corpus: voxframe.Corpus, segments) -> None:
+    """What is read from a damaged index would be a wrong match, or an address outside of memory."""
+    say(corpus, "a", "smoke and fire " * 50)
+    where(corpus, "smoke")
+    for part in range(20):
+        (path,) = segments()
+        damaged = bytearray(path.read_bytes())
+        damaged[part * len(damaged) // 20] ^= 0xFF
+        path.unlink()  # the corpus has it mapped
+        path.write_bytes(damaged)
+        with pytest.warns(CorpusWarning, match="is damaged"):
+            assert len(where(voxframe.Corpus(corpus.path), "smoke")) == 50
 
 
 def test_a_corpus_that_cannot_be_written_is_searched(corpus: voxframe.Corpus) -> None:

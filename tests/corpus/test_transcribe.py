@@ -60,13 +60,16 @@ def test_a_job_under_way_is_gone_on_with(peer, client, corpus, recording: Path, 
     assert corpus.jobs()["state"].to_list() == ["completed"]
 
 
-def test_a_job_that_the_service_lost_is_sent_again(peer, client, corpus, recording: Path) -> None:
-    """Where the service no longer knows the job, nothing is to be gained from waiting for it."""
+def test_a_job_that_the_service_lost_is_sent_again_when_told(peer, client, corpus, recording: Path) -> None:
+    """Where the service no longer knows a job, another one is paid for only where that was asked for."""
     corpus.transcribe(client, recording)
     peer.statuses = {"other": "completed"}
     for path in (corpus.path / "raw").iterdir():
         path.unlink()
-    assert corpus.transcribe(client, recording) == "t2"
+    with pytest.raises(CorpusError, match=r"as t1, which it has no longer; resend=True"):
+        corpus.transcribe(client, recording)
+    assert peer.count("POST /v2/transcript") == 1
+    assert corpus.transcribe(client, recording, resend=True) == "t2"
 
 
 def test_a_lost_answer_is_found_in_the_list(peer, client, corpus, recording: Path) -> None:

@@ -1,7 +1,7 @@
 """The search index of a corpus: segments on the disk, and a catalogue of what is in them.
 
     <corpus>/search/catalogue.json     which segments there are; of each transcript its segment and what it was made of
-             search/<random>.arrow     segments, never changed once written
+             search/<sum>-<any>.arrow  segments, never changed once written; their checksum is in their name
 
 It is derived from the tables and can be removed at any time. A search first brings it up to date: the transcripts that
 are new or were replaced since go into a new segment, small segments are merged now and then, and the catalogue is
@@ -17,10 +17,12 @@ import secrets
 import threading
 import time
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -31,7 +33,7 @@ import pyarrow as pa
 from voxframe.corpus.search_segment import FORMAT, Segment, build, merge, write
 from voxframe.corpus.store import Store, write_atomic
 from voxframe.corpus.turns import turn
-from voxframe.errors import CorpusError, PayloadError, PayloadWarning
+from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 #: Most words of a segment; it bounds the memory that building and merging take.
 MAX_WORDS = 2_000_000
@@ -73,6 +75,7 @@ class _Document:
 class _Catalogue:
     segments: dict[str, list[int]] = field(default_factory=dict)  # words and documents of each
     documents: dict[str, _Document] = field(default_factory=dict)  # by file name
+    files: dict[str, list[int]] = field(default_factory=dict)  # of each segment what changes when its file does
 
 
 class Index:
@@ -98,6 +101,7 @@ class Index:
 
         Warns:
             PayloadWarning: A transcript cannot be read; it is left out.
+            CorpusWarning: A file of the index is damaged; all of it is made again.
         """
         with self._mutex:
             changed = self._store.changed_ns()
@@ -113,20 +117,27 @@ class Index:
                 catalogue = self._read()
                 if catalogue is None or _stamps(catalogue) != self._store.listing():
                     catalogue = self._update()
-                opened = {name: self._segment(name) for name in catalogue.segments}
+                opened = {name: self._segment(name, catalogue) for name in catalogue.segments}
             except FileNotFoundError:  # merged away by another process since the catalogue was read, or removed
                 if attempt:
                     self._discard()
                 continue
-            except pa.ArrowInvalid:  # damaged
+            except pa.ArrowInvalid as e:
+                warnings.warn(f"the search index {self._folder} is damaged ({e}) and is made again", CorpusWarning, 2)
                 self._discard()
                 continue
             self._open, self._catalogue = opened, catalogue
             return _view(catalogue, opened)
         raise CorpusError(f"the search index {self._folder} changes all the time; remove that folder and search again")
 
-    def _segment(self, name: str) -> Segment:
-        return self._open.get(name) or Segment.open(self._folder / name)
+    def _segment(self, name: str, catalogue: _Catalogue) -> Segment:
+        """A segment, once its file is known to be whole: numbers in it are used as addresses in memory."""
+        if name in self._open:
+            return self._open[name]
+        path = self._folder / name
+        if catalogue.files.get(name) != _stamp(path) and name[:8] != f"{zlib.crc32(path.read_bytes()):08x}":
+            raise pa.ArrowInvalid(f"{name} is not as it was written")
+        return Segment.open(path)
 
     def _read(self) -> _Catalogue | None:
         """The catalogue on the disk; None where there is none that can be used."""
@@ -134,7 +145,8 @@ class Index:
             found = orjson.loads((self._folder / "catalogue.json").read_bytes())
             if found["format"] != FORMAT:
                 return None
-            return _Catalogue(found["segments"], {name: _Document(*d) for name, d in found["documents"].items()})
+            documents = {name: _Document(*d) for name, d in found["documents"].items()}
+            return _Catalogue(found["segments"], documents, found["files"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -214,7 +226,7 @@ class Index:
                 by_segment[document.segment].append(document)
         parts, moved = [], []
         for name, documents in by_segment.items():
-            segment = self._segment(name)
+            segment = self._segment(name, catalogue)
             documents.sort(key=lambda d: d.place)
             parts.append((segment, np.isin(np.arange(len(segment.ids)), [d.place for d in documents])))
             moved += documents
@@ -228,10 +240,13 @@ class Index:
         catalogue.segments[merged] = [len(table["word_form"].chunk(0).values), len(moved)]
 
     def _save(self, table: pa.Table) -> str:
-        name = f"{secrets.token_hex(8)}.arrow"
+        buffer = pa.BufferOutputStream()
+        write(table, buffer)
+        whole = memoryview(buffer.getvalue())
+        name = f"{zlib.crc32(whole):08x}-{secrets.token_hex(4)}.arrow"
 
         def put(file: IO[bytes]) -> None:
-            write(table, file)
+            file.write(whole)
             file.flush()
             os.fsync(file.fileno())  # a file of the right length with holes could not be told from a whole one
 
@@ -244,8 +259,13 @@ class Index:
         return name
 
     def _write(self, catalogue: _Catalogue) -> None:
+        catalogue.files = {
+            name: catalogue.files.get(name) or _stamp(self._folder / name) for name in catalogue.segments
+        }
         documents = {name: [d.segment, d.place, d.stamp, d.content] for name, d in catalogue.documents.items()}
-        whole = orjson.dumps({"format": FORMAT, "segments": catalogue.segments, "documents": documents})
+        whole = orjson.dumps(
+            {"format": FORMAT, "segments": catalogue.segments, "files": catalogue.files, "documents": documents}
+        )
         write_atomic(self._folder / "catalogue.json", lambda file: file.write(whole), durable=False)
 
     def _sweep(self, catalogue: _Catalogue) -> None:
@@ -254,6 +274,11 @@ class Index:
             if path.name not in catalogue.segments and path.suffix in (".arrow", ".tmp"):
                 with contextlib.suppress(OSError):  # Windows removes no file that is mapped
                     path.unlink()
+
+
+def _stamp(path: Path) -> list[int]:
+    stat = path.stat()
+    return [stat.st_mtime_ns, stat.st_size, stat.st_ino]
 
 
 def _stamps(catalogue: _Catalogue) -> dict[str, list[int]]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from voxframe.analysis.terms import spoken
 from voxframe.schema import SCHEMA_VERSION, WORDS
 
 #: Raised when this layout or the folding of words changes.
-FORMAT = f"voxframe search 1, schema {SCHEMA_VERSION}"
+FORMAT = f"voxframe search 2, schema {SCHEMA_VERSION}"
 
 Ints: TypeAlias = npt.NDArray[Any]
 
@@ -89,7 +89,7 @@ class Segment:
         return cls(table)
 
 
-def write(table: pa.Table, file: IO[bytes]) -> None:
+def write(table: pa.Table, file: pa.NativeFile) -> None:
     """Write a segment."""
     with pa.ipc.new_file(file, table.schema) as out:
         out.write_table(table)

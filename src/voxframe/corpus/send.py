@@ -39,11 +39,15 @@ class Sender:
         client: The service.
         pace: How fast.
         stop: Set where the work is not wanted any more.
+
+    Attributes:
+        asked: Keys of the submissions that the service was asked for here, and not by another process.
     """
 
     def __init__(self, ledger: Ledger, client: Client, pace: Pace, stop: threading.Event) -> None:
         self._ledger, self._client, self._pace, self._stop = ledger, client, pace, stop
         self._charged = service_name(client) != EMBEDDED
+        self.asked: set[str] = set()
 
     def send(self, job: Job, source: str, body: Mapping[str, Any], states: Collection[State] = UNSENT) -> Job:
         """Make a job of a submission, unless another process or thread has done so.
@@ -104,6 +108,7 @@ class Sender:
 
     def _ask(self, job: Job, address: str, body: Mapping[str, Any]) -> Job:
         """Ask for the job. Once this has begun nothing interrupts it but the end of the process."""
+        self.asked.add(job.key)
         while True:
             job = self._ledger.save(
                 job,

@@ -161,7 +161,6 @@ class _Batch:
 
     def send(self, item: Item) -> None:
         job, source, body = item
-        attempts = job.attempts
         try:
             job = self._sender.send(job, source, body, self._states)
         except Exception as error:
@@ -170,7 +169,7 @@ class _Batch:
         else:
             with self._lock:
                 self._in_a_row = 0
-                self.sent += job.attempts > attempts
+                self.sent += job.key in self._sender.asked
 
     def _goes_on(self, key: str, error: Exception) -> bool:
         """Whether the others may go on after an error of one."""

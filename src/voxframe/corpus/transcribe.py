@@ -56,7 +56,7 @@ def transcribe(
         Identifier of the transcript, which is in the corpus then.
 
     Raises:
-        CorpusError: It may have been sent before, and nobody knows.
+        CorpusError: It may have been sent before, and nobody knows; or it was, and the service has it no longer.
         ServiceError: The service, or the way to it, failed.
     """
     sent = _send(corpus.ledger, client, job, source, resend=resend, **options)
@@ -65,6 +65,11 @@ def transcribe(
     try:
         handle = client.wait(str(sent.transcript_id))
     except NotFoundError:  # the service has lost or deleted what an earlier process sent
+        if job.service != EMBEDDED:
+            raise CorpusError(
+                f"{job.source} was sent to {job.service} before, as {sent.transcript_id}, which it has no longer; "
+                "resend=True (--resend) sends it again, which a hosted service charges for"
+            ) from None
         sent = _send(corpus.ledger, client, job, source, resend=True, **options)
         handle = client.wait(str(sent.transcript_id))
     corpus.put(handle.id, handle.raw)

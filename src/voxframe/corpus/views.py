@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -10,7 +12,7 @@ import orjson
 
 from voxframe.corpus import kept
 from voxframe.corpus.disk import clear_errors
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.file_names import file_name
 from voxframe.service import words
 
@@ -98,14 +100,19 @@ class Views:
         self._there(transcript_id)
         folder = self._corpus.path / "redacted"
         with clear_errors(self._corpus.path), self._corpus.ledger.turn(f"redacted-{file_name(transcript_id)}"):
+            whole = {"transcript_id": transcript_id, "view": "redacted-audio"}
+            key = kept.key_of(whole)
             found = redacted_files(self._corpus.path, transcript_id)
             if found and not refresh:
-                return found[0]
+                known = kept.find(self._corpus.ledger, key)
+                if known is None or known.content == _hash(found[0]):
+                    return found[0]
+                warnings.warn(f"{found[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
             copy = self._corpus._service(client).redacted_audio(transcript_id)
             folder.mkdir(parents=True, exist_ok=True)
             fetched = copy.save(folder)
-            place = folder / f"{file_name(transcript_id)}{fetched.suffix}"
-            return fetched.replace(place)
+            kept.keep_view(self._corpus.ledger, key, transcript_id, whole, _hash(fetched))
+            return fetched.replace(folder / f"{file_name(transcript_id)}{fetched.suffix}")
 
     def _view(
         self,
@@ -116,7 +123,11 @@ class Views:
         refresh: bool,
     ) -> bytes:
         self._there(transcript_id)
-        whole = {"transcript_id": transcript_id, **request}
+        whole = {
+            "transcript_id": transcript_id,
+            "content": self._corpus._store.content(transcript_id, "transcript"),
+            **request,
+        }
         key = kept.key_of(whole)
         with clear_errors(self._corpus.path):
             known = None if refresh else kept.find(self._corpus.ledger, key)
@@ -135,6 +146,11 @@ class Views:
     @property
     def _corpus(self) -> Corpus:
         return cast("Corpus", self)
+
+
+def _hash(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest().encode()
 
 
 def redacted_files(root: Path, transcript_id: str) -> list[Path]:

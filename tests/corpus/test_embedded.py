@@ -1,0 +1,102 @@
+"""A batch with nothing in place of the service: the embedded one, real recordings, Ctrl-C and a second process."""
+
+import subprocess
+import sys
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe.errors import CorpusWarning
+
+_DATA = Path(__file__).parents[2] / "data"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
+    """A client of an embedded service with data of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VOXFRAME_DATA_DIR", str(tmp_path_factory.mktemp("service")))
+        for name in ("VOXFRAME_BASE_URL", "VOXFRAME_API_KEY"):
+            patch.delenv(name, raising=False)
+        with voxframe.connect() as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with four recordings of three seconds."""
+    av = pytest.importorskip("av")
+    folder = tmp_path_factory.mktemp("calls")
+    with av.open(str(_DATA / "interview.flac")) as source:
+        sound = np.concatenate([frame.to_ndarray().ravel() for frame in source.decode(audio=0)])
+        rate = source.streams.audio[0].rate
+    for n in range(4):
+        with wave.open(str(folder / f"{n}.wav"), "wb") as file:
+            file.setparams((1, 2, rate, 0, "NONE", None))
+            file.writeframes(sound[n * 3 * rate : (n + 1) * 3 * rate].astype("<i2").tobytes())
+    return folder
+
+
+_STOPPED = """
+import os, signal, sys, threading, time, voxframe
+corpus = voxframe.Corpus(sys.argv[1])
+def press():
+    while not (corpus.jobs()["state"] == "submitted").sum():
+        time.sleep(0.002)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
+corpus.submit(sys.argv[2], concurrency=1, speaker_labels=True)
+time.sleep(10)
+"""
+
+
+def test_a_batch_is_stopped_and_gone_on_with(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
+    """Ctrl-C in one process, two others go on at once: four jobs at the service, none twice, and each counted once."""
+    batch = [sys.executable, "-c", _STOPPED, str(tmp_path / "c"), str(calls)]
+    stopped = subprocess.run(batch, check=False, capture_output=True, text=True, timeout=60)
+    assert "KeyboardInterrupt" in stopped.stderr
+    corpus = voxframe.Corpus(tmp_path / "c")
+    before = int((corpus.jobs()["state"] == "submitted").sum())
+    assert before >= 1
+    go_on = "import sys, voxframe; print(voxframe.Corpus(sys.argv[1]).submit(sys.argv[2], speaker_labels=True).sent)"
+    command = [sys.executable, "-c", go_on, str(corpus.path), str(calls)]
+    others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    sent = [int(other.communicate(timeout=60)[0]) for other in others]
+    assert sum(sent) == 4 - before
+    assert corpus.sync(client=client, wait=True).fetched == 4
+    assert sorted(item.id for item in client.transcripts()) == corpus.ids()
+    assert set(corpus.jobs()["attempts"]) == {1}
+    renamed = tmp_path / "another name.wav"
+    renamed.write_bytes((calls / "2.wav").read_bytes())
+    assert corpus.plan(renamed, client=client, speaker_labels=True).known == 1
+    assert corpus.plan(calls, client=client).changed == 4
+
+
+def test_redacted_audio_is_real_whole_and_forgotten(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
+    """The service's own copy, downloaded once; a damaged one is reported and fetched again; forget deletes it."""
+    av = pytest.importorskip("av")
+    corpus = voxframe.Corpus(tmp_path / "c")
+    frame = pd.DataFrame({"path": [calls / "0.wav"], "customer": ["Acme"]})
+    corpus.submit(frame, client=client, redact_pii=True, redact_pii_audio=True, redact_pii_policies=["date"])
+    corpus.sync(client=client, wait=True)
+    (wanted,) = corpus.ids()
+    path = corpus.redacted_audio(wanted)
+    whole = path.read_bytes()
+    with av.open(str(path)) as copy:
+        assert copy.duration / av.time_base == pytest.approx(3.0, abs=0.2)
+    with voxframe.connect("http://127.0.0.1:9", api_key="none") as nobody:
+        assert voxframe.Corpus(corpus.path).redacted_audio(wanted, client=nobody) == path
+    path.write_bytes(b"damage" + whole[6:])
+    with pytest.warns(CorpusWarning, match="is damaged and is fetched again"):
+        assert corpus.redacted_audio(wanted).read_bytes() == whole
+    assert len(corpus.captions(wanted)) > 20
+    corpus.forget(wanted, remote=True)
+    assert not path.exists()
+    assert client.transcript(wanted).json()["text"] == "Deleted by user."
+    assert corpus.adopt(client).fetched == len([i for i in client.transcripts() if i.id != wanted])
+    assert wanted not in corpus
