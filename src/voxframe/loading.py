@@ -71,7 +71,7 @@ def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
 
 
 def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> dict[str, pa.Table]:
-    nothing: dict[str, pa.Table] = {name: TABLES[name].arrow.empty_table() for name in (*TRANSCRIPT_TABLES, *EXPORTS)}
+    nothing: dict[str, pa.Table] = {name: TABLES[name].empty for name in (*TRANSCRIPT_TABLES, *EXPORTS)}
     if isinstance(found, bytes):
         tables = frames.transcript_tables(found)
         kind = _other(found, tables)
@@ -80,7 +80,7 @@ def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> 
                 return nothing | {view: _export(found, view, corpus, False)}
         return nothing | _checked(tables, kind)
     corpus = Corpus() if corpus is None else corpus
-    nothing = {name: CORPUS_TABLES[name].arrow.empty_table() for name in nothing}
+    nothing = {name: CORPUS_TABLES[name].empty for name in nothing}
     tables = nothing | cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
     for view in EXPORTS:
         if found.client is not None or corpus.has_export(found.transcript_id, view):

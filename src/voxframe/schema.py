@@ -92,6 +92,11 @@ class Table:
         )
 
     @cached_property
+    def empty(self) -> pa.Table:
+        """The table without rows; made once, as that takes as long as reading a small payload."""
+        return self.arrow.empty_table()
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Column names, in order."""
         return tuple(c.name for c in self.columns)

@@ -95,6 +95,16 @@ def test_renaming_the_columns_of_one_frame_leaves_others() -> None:
     assert as_pandas()["words"].columns.name is None
 
 
+def test_adding_to_a_frame_without_rows_leaves_others() -> None:
+    """Frames without rows are each their own: columns added, rows appended and names given are not in the next."""
+    first = frames.to_pandas(frames.empty_table("entities"), "entities")
+    before = first.copy()
+    first["mine"] = pd.Series(dtype="float64")
+    first.columns.name = "field"
+    first.loc[0] = ["a", 0, "date", "today", 1, 2, 0.5]
+    pd.testing.assert_frame_equal(frames.to_pandas(frames.empty_table("entities"), "entities"), before)
+
+
 def test_a_frame_that_is_kept_does_not_keep_the_others() -> None:
     """The numbers of one table are not a view of an array of all tables."""
     tables = as_pandas()

@@ -73,7 +73,7 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
     """
     transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
-        return CORPUS_TABLES[view].arrow.empty_table()
+        return CORPUS_TABLES[view].empty
     if not refresh and corpus.has_export(remote.transcript_id, view):
         return corpus.arrow(view, remote.transcript_id)
     return corpus.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]

@@ -103,7 +103,7 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
     """
     names = ["word_idx", "utterance_idx", "text", "start_ms", "end_ms", "speaker", "channel"]
     tables = [table.select(names) for table in transcripts.values()]
-    words = pa.concat_tables(tables or [WORDS.arrow.empty_table().select(names)]).combine_chunks()
+    words = pa.concat_tables(tables or [WORDS.empty.select(names)]).combine_chunks()
     doc = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     channel = _codes(words["channel"])
     order = np.lexsort((channel, doc))

@@ -167,7 +167,7 @@ class Store:
         path = self.table_path(transcript_id, name)
         if not path.exists():
             is_empty = self.state(transcript_id, name, content, leading) == "empty"
-            return CORPUS_TABLES[name].arrow.empty_table() if is_empty else None
+            return CORPUS_TABLES[name].empty if is_empty else None
         try:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 return file.read(use_threads=False) if _is_fresh(file.schema_arrow.metadata, content) else None
@@ -352,7 +352,7 @@ def _write_schema(path: Path, name: str) -> None:
     with contextlib.suppress(FileNotFoundError, pa.ArrowException):
         if pq.read_schema(path).equals(CORPUS_TABLES[name].arrow):
             return
-    _write_table(path, name, CORPUS_TABLES[name].arrow.empty_table(), {})
+    _write_table(path, name, CORPUS_TABLES[name].empty, {})
 
 
 def _sweep(folder: Path) -> None:

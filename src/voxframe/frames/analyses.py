@@ -17,6 +17,7 @@ from voxframe.schema import STRING, TRANSCRIPTS
 Rows: TypeAlias = list[tuple[Any, ...]]
 
 _WAYS = [((column.path or "").split("."), column.json) for column in TRANSCRIPTS.columns[1:]]
+_LEVELS = [f"level_{n}" for n in range(1, 5)]
 _LOW_MEDIUM_HIGH = attrgetter("low", "medium", "high")
 
 
@@ -62,7 +63,8 @@ def levels(labels: pa.Array) -> dict[str, pa.Array]:
     """Columns `level_1` to `level_4` of hierarchical labels."""
     encoded = labels.dictionary_encode()
     parts = zip(*map(_levels, encoded.dictionary.to_pylist()), strict=True) if len(encoded.dictionary) else [()] * 4
-    return {f"level_{n}": pa.array(part, STRING).take(encoded.indices) for n, part in enumerate(parts, 1)}
+    kinds = pa.StructArray.from_arrays([pa.array(part, STRING) for part in parts], _LEVELS)
+    return dict(zip(_LEVELS, kinds.take(encoded.indices).flatten(), strict=True))
 
 
 #: Rows of each table that is made from no list: all columns but `transcript_id`, in the order of the dictionary.

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, TIMESTAMP
 
+Values: TypeAlias = "pa.Array | pa.ChunkedArray"
 #: Columns of one kind to as many arrays for pandas.
-Way: TypeAlias = Callable[[Sequence[pa.ChunkedArray]], Iterable[Any]]
+Way: TypeAlias = Callable[[Sequence[Values]], Iterable[Any]]
 
 _STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)  # pandas 3's str, on pandas 2.3 too
 _LARGE = pc.CastOptions.safe(pa.large_string())
@@ -50,24 +51,30 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
 def all_to_pandas(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     """The same for several tables by name, in less time than one by one."""
     arrays: dict[str, list[Any]] = {}
-    groups: dict[tuple[Way, pa.DataType], list[tuple[list[Any], int, pa.ChunkedArray]]] = {}
+    groups: dict[tuple[Way, pa.DataType], list[tuple[list[Any], int, Values]]] = {}
     for name, table in tables.items():
+        if not table.num_rows:
+            continue
         kind = TABLES[name].arrow
         if not table.schema.equals(kind):
             table = table.select(kind.names).cast(kind)  # a file that another tool wrote
-        columns = table.columns
+        batches = table.to_batches()
+        columns = batches[0].columns if len(batches) == 1 else table.columns  # arrays cost less than chunked ones
         into = arrays[name] = [None] * len(columns)
         for key, places in _ways(name):
             groups.setdefault(key, []).extend([(into, place, columns[place]) for place in places])
     for (way, _), members in groups.items():
         for (into, place, _), array in zip(members, way([column for _, _, column in members]), strict=True):
             into[place] = array
-    return {name: _frame(arrays[name], _labels(name), tables[name].num_rows) for name in tables}
+    return {
+        name: _frame(arrays[name], _labels(name), table.num_rows) if table.num_rows else _empty_frame(name).copy()
+        for name, table in tables.items()
+    }
 
 
 def empty_table(name: str) -> pa.Table:
     """A table of the dictionary without rows."""
-    return TABLES[name].arrow.empty_table()
+    return TABLES[name].empty
 
 
 def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
@@ -95,6 +102,13 @@ def _labels(name: str) -> pd.Index:
     return pd.Index(TABLES[name].names)
 
 
+@lru_cache(maxsize=len(TABLES))
+def _empty_frame(name: str) -> pd.DataFrame:
+    columns = TABLES[name].empty.columns
+    ways = {place: way for (way, _), places in _ways(name) for place in places}
+    return _frame([next(iter(ways[place]([column]))) for place, column in enumerate(columns)], _labels(name), 0)
+
+
 def _frame(arrays: list[Any], labels: pd.Index, rows: int) -> pd.DataFrame:
     # The public constructor examines again what is known here, and takes three times as long: a tenth of all the time
     # from bytes to DataFrames. Should pandas take its short cut away, the long way gives the same.
@@ -105,44 +119,50 @@ def _frame(arrays: list[Any], labels: pd.Index, rows: int) -> pd.DataFrame:
     return frame
 
 
-def _strings(columns: Sequence[pa.ChunkedArray]) -> Iterable[Any]:
+def _strings(columns: Sequence[Values]) -> Iterable[Any]:
     large = pc.call_function("cast", [_together(columns)], _LARGE)  # what pandas keeps strings in
     return _apart(_STR.__from_arrow__(large), columns)
 
 
-def _numbers(columns: Sequence[pa.ChunkedArray]) -> Iterable[Any]:
+def _numbers(columns: Sequence[Values]) -> Iterable[Any]:
     return _copies(_together(columns).to_numpy(), columns)
 
 
-def _times(columns: Sequence[pa.ChunkedArray]) -> Iterable[Any]:
-    return [np.array(column.to_numpy(), "datetime64[us]") for column in columns]
+def _times(columns: Sequence[Values]) -> Iterable[Any]:
+    return [np.array(column.to_numpy(zero_copy_only=False), "datetime64[us]") for column in columns]
 
 
-def _nullable_integers(columns: Sequence[pa.ChunkedArray]) -> Iterable[Any]:
-    return _copies(pd.arrays.IntegerArray(*_masked(columns, 0)), columns)
+def _nullable_integers(columns: Sequence[Values]) -> Iterable[Any]:
+    return map(pd.arrays.IntegerArray, *_masked(columns, 0))
 
 
-def _booleans(columns: Sequence[pa.ChunkedArray]) -> Iterable[Any]:
-    return _copies(pd.arrays.BooleanArray(*_masked(columns, False)), columns)
+def _booleans(columns: Sequence[Values]) -> Iterable[Any]:
+    return map(pd.arrays.BooleanArray, *_masked(columns, False))
 
 
-def _masked(columns: Sequence[pa.ChunkedArray], blank: int | bool) -> tuple[Any, Any]:
-    """Values and null mask, of all columns one after another."""
+def _masked(columns: Sequence[Values], blank: int | bool) -> tuple[Iterable[Any], Iterable[Any]]:
+    """Values and null mask of each column."""
     together = _together(columns)
     if not together.null_count:
-        return together.to_numpy(), np.zeros(len(together), bool)
-    return together.fill_null(blank).to_numpy(), together.is_null().to_numpy()
+        return _copies(together.to_numpy(), columns), [np.zeros(len(column), bool) for column in columns]
+    return (
+        _copies(together.fill_null(blank).to_numpy(), columns),
+        _copies(together.is_null().to_numpy(), columns),
+    )
 
 
-def _lists(columns: Sequence[pa.ChunkedArray]) -> Iterable[Any]:
+def _lists(columns: Sequence[Values]) -> Iterable[Any]:
     return [pd.arrays.ArrowExtensionArray(column) for column in columns]
 
 
-def _together(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+def _together(columns: Sequence[Values]) -> pa.ChunkedArray:
+    if all(isinstance(column, pa.Array) for column in columns):
+        return pa.chunked_array(columns, columns[0].type)
+    chunks = [column.chunks if isinstance(column, pa.ChunkedArray) else [column] for column in columns]
+    return pa.chunked_array([chunk for part in chunks for chunk in part], columns[0].type)
 
 
-def _apart(values: Any, columns: Sequence[pa.ChunkedArray]) -> Iterator[Any]:
+def _apart(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
     """One array a column from an array of all columns."""
     start = 0
     for column in columns:
@@ -151,6 +171,6 @@ def _apart(values: Any, columns: Sequence[pa.ChunkedArray]) -> Iterator[Any]:
         start = stop
 
 
-def _copies(values: Any, columns: Sequence[pa.ChunkedArray]) -> Iterator[Any]:
+def _copies(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
     """The same as copies, so that a table that is kept does not hold on to all the others."""
     return (part.copy() for part in _apart(values, columns))

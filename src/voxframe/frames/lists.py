@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -21,6 +21,7 @@ from voxframe.schema import FLOAT, INT, TABLES, Column
 #: Raw JSON of a list; None where the field is absent.
 RawList: TypeAlias = msgspec.Raw | None
 Way: TypeAlias = tuple[str, ...]
+Columns: TypeAlias = "dict[str, pa.Array | pa.ChunkedArray]"
 
 _BATCH = 64  # objects arro3 makes room for at a time; with its default it spends longer on that than on reading
 _EXACT = 2**53  # floats hold every integer below
@@ -116,20 +117,39 @@ def _split(path: list[str]) -> list[list[str]]:
     return parts
 
 
-def columns(name: str, lists: Mapping[Way, pa.ListArray]) -> dict[str, pa.Array]:
-    """Columns of a table that come from lists, and its positions.
+def columns(names: Iterable[str], lists: Mapping[Way, pa.ListArray]) -> dict[str, Columns]:
+    """Columns that come from lists, and positions, of some tables by name.
 
     Args:
-        name: The table.
+        names: The tables.
         lists: Lists by the way to them, as `read_lists` gave them.
 
     Raises:
         Refused: A value needs the tolerant way.
     """
-    plan = _plan(name)
+    made = {name: _columns(_plan(name), lists) for name in names}
+    # All numbers of a kind at once cost little more than those of one column.
+    _refuse_infinite([made[name][column] for name, column in _floats(made, FLOAT)])
+    places = _floats(made, INT)
+    whole = _integers([made[name][column] for name, column in places])
+    start = 0
+    for name, column in places:
+        rows = len(made[name][column])
+        made[name][column] = whole.slice(start, rows)
+        start += rows
+    return made
+
+
+def _floats(made: Mapping[str, Columns], kind: pa.DataType) -> list[tuple[str, str]]:
+    """Table and name of the columns of a kind that were read as floats."""
+    columns = [(name, column) for name in made for column, _, _ in _plan(name).leaves if column.type == kind]
+    return [(name, column.name) for name, column in columns if made[name][column.name].type == FLOAT]
+
+
+def _columns(plan: _Plan, lists: Mapping[Way, pa.ListArray]) -> Columns:
     items = _items(lists[plan.root])
     position = [np.arange(len(items))]
-    made = {column.name: _pick(items, way, column) for column, depth, way in plan.leaves if depth == 0}
+    made = {column.name: _pick(items, way) for column, depth, way in plan.leaves if depth == 0}
     for depth, step in enumerate(plan.inner, 1):
         inner = items.field(step)
         parents = pc.list_parent_indices(inner)
@@ -137,7 +157,7 @@ def columns(name: str, lists: Mapping[Way, pa.ListArray]) -> dict[str, pa.Array]
         of = parents.to_numpy()
         position = [p[of] for p in position] + [np.arange(len(of)) - np.searchsorted(of, of)]
         made = {key: values.take(parents) for key, values in made.items()}
-        made |= {column.name: _pick(items, way, column) for column, at, way in plan.leaves if at == depth}
+        made |= {column.name: _pick(items, way) for column, at, way in plan.leaves if at == depth}
     return made | {key: pa.array(values) for key, values in zip(plan.positions, position, strict=True)}
 
 
@@ -148,20 +168,24 @@ def _items(lists: pa.ListArray) -> pa.StructArray:
     return items
 
 
-def _pick(items: pa.StructArray, way: Way, column: Column) -> pa.Array:
+def _pick(items: pa.StructArray, way: Way) -> pa.Array:
     values = items
     for step in way:
         values = values.field(step)
-    if values.type != FLOAT:
-        return values
-    numbers = (values.drop_null() if values.null_count else values).to_numpy()
-    if column.type == FLOAT:
-        if not np.isfinite(numbers).all():  # "inf", "nan" and 1e400 were taken
-            raise Refused
-        return values
-    if len(numbers) and not (numbers.min() > -_EXACT and numbers.max() < _EXACT):
+    return values
+
+
+def _integers(columns: Sequence[pa.Array]) -> pa.ChunkedArray:
+    numbers = pa.chunked_array(columns, FLOAT)
+    bounds = pc.min_max(numbers).as_py()
+    if bounds["min"] is not None and not -_EXACT < bounds["min"] <= bounds["max"] < _EXACT:
         raise Refused
     try:
-        return values.cast(INT)
+        return numbers.cast(INT)
     except pa.ArrowInvalid:  # a fraction would be cut
         raise Refused from None
+
+
+def _refuse_infinite(columns: Sequence[pa.Array]) -> None:
+    if pc.all(pc.is_finite(pa.chunked_array(columns, FLOAT))).as_py() is False:  # "inf", "nan" and 1e400 were taken
+        raise Refused

@@ -38,25 +38,25 @@ def repeated(whole: RawList, rows: int, parts: Sequence[RawList]) -> Ints | None
         rows: How many words were read from it.
         parts: Raw lists that may repeat it.
     """
-    filled = [i for i, part in enumerate(parts) if part is not None and bytes(memoryview(part)[:5]) not in _EMPTY]
+    texts = [b"[]" if part is None else bytes(part) for part in parts]
+    filled = [i for i, text in enumerate(texts) if text not in _EMPTY]
     if whole is None or not filled:
         return None
-    views = [memoryview(parts[i]) for i in filled]  # type: ignore[arg-type]
-    if any(view[0] != ord("[") for view in views):
-        return None  # no list at all
-    text, inner = bytes(whole), [view[1:-1] for view in views]
-    between = (len(text) - len(b"[]") - sum(map(len, inner))) // max(len(inner) - 1, 1)
-    joined = (b"," if between == 1 else b", ").join(inner)
-    if len(joined) != len(text) - len(b"[]") or not text.startswith(joined, len(b"[")):
-        return None
-    # Every word is an object, so with as many braces as words each brace is the beginning of a word.
-    braces = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("{"))
-    if len(braces) != rows:
-        return None
-    ends = len(b"[") + np.cumsum([len(part) for part in inner]) + between * np.arange(len(inner))
+    text = bytes(whole)
+    braces = np.frombuffer(text, np.uint8) == ord("{")
     counts = np.zeros(len(parts), np.int64)
-    counts[filled] = np.diff(np.searchsorted(braces, ends), prepend=0)
-    return counts
+    at = 0  # the bracket or comma before the next part
+    for i in filled:
+        part = texts[i]
+        if part[0] != ord("[") or (at and text[at] != ord(",")):
+            return None
+        begin = at + (2 if at and text.startswith(b" ", at + 1) else 1)
+        if not text.startswith(part[1:-1], begin):
+            return None
+        at = begin + len(part) - 2
+        counts[i] = np.count_nonzero(braces[begin:at])
+    # Every word is an object, so with as many braces as words each brace is the beginning of a word.
+    return counts if at == len(text) - 1 and counts.sum() == rows else None
 
 
 def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:

@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 #: What the fast way raises for a payload that needs the tolerant way.
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, Refused)
-_WORDY = frozenset({"words", "utterances", "utterance_words"})
+_TURNS = frozenset({"utterances", "utterance_words"})
+_WORDY = _TURNS | {"words"}
 
 
 def transcript_tables(
@@ -59,11 +60,11 @@ def transcript_tables(
         lists = read_lists([[follow(doc, way) for way in raw_lists(needed)]], needed, clean=clean)
         key = doc.id if transcript_id is None else transcript_id
         tables = {name: from_rows(name, key, ROWS[name](doc)) for name in needed & ROWS.keys()}
-        for name in needed - ROWS.keys() - _WORDY:
-            found = columns(name, lists)
+        made = columns(needed - ROWS.keys() - _TURNS, lists)
+        if words := made.pop("words", None):
+            tables |= word_tables(names, key, doc.words, words, doc.utterances or (), clean=clean)
+        for name, found in made.items():
             tables[name] = from_columns(name, key, found | levels(found["label"]) if name == "topics" else found)
-        if needed & _WORDY:
-            tables |= word_tables(key, doc.words, columns("words", lists), doc.utterances or (), clean=clean)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}
 
     return read(raw, needed, make)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from voxframe.frames.arrays import from_columns, from_rows
-from voxframe.frames.lists import RawList, columns, read_lists
+from voxframe.frames.lists import Columns, RawList, columns, read_lists
 from voxframe.frames.runs import FIELDS, Ints, repeated, runs, spread
+from voxframe.schema import TABLES
 
 
 def word_tables(
-    transcript_id: str | None, raw: RawList, words: Mapping[str, pa.Array], turns: Sequence[Any], *, clean: bool
+    names: frozenset[str],
+    transcript_id: str | None,
+    raw: RawList,
+    words: Columns,
+    turns: Sequence[Any],
+    *,
+    clean: bool,
 ) -> dict[str, pa.Table]:
-    """The tables `words`, `utterances` and `utterance_words`.
+    """Those of the tables `words`, `utterances` and `utterance_words` that are named.
 
     Turns repeat their words on the wire. Where these are byte for byte the words of the transcript, nothing is read
     twice; else each turn is looked for among the words, and kept in `utterance_words` where it differs in any field.
 
     Args:
+        names: Tables that are wanted.
         transcript_id: Identifier for every row.
         raw: The words of the transcript, raw.
         words: The same as columns.
@@ -36,35 +44,43 @@ def word_tables(
     counts = repeated(raw, rows, lists)
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
-        own = {key: values.slice(0, 0) for key, values in words.items()}
+        own: Columns = {}
     else:
         own, counts = copies(lists, clean=clean)
         starts = runs(words, own, counts, FIELDS)
         kept = pa.array(np.repeat(starts < 0, counts))
         own = {key: values.filter(kept) for key, values in own.items()}
-    turn, position = (pa.array(values) for values in spread(np.where(starts < 0, counts, 0)))
-    return {
-        "words": from_columns("words", transcript_id, {**words, "utterance_idx": _owners(starts, counts, rows)}),
-        "utterances": from_rows("utterances", transcript_id, _turns(turns, starts, counts)),
-        "utterance_words": from_columns(
-            "utterance_words", transcript_id, {**own, "utterance_idx": turn, "word_idx": position}
-        ),
-    }
+    tables = {}
+    if "words" in names:
+        owners = _owners(starts, counts, rows)
+        tables["words"] = from_columns("words", transcript_id, {**words, "utterance_idx": owners})
+    if "utterances" in names:
+        tables["utterances"] = from_rows("utterances", transcript_id, _turns(turns, starts, counts))
+    if "utterance_words" in names:
+        tables["utterance_words"] = _utterance_words(transcript_id, own, np.where(starts < 0, counts, 0))
+    return tables
 
 
-def copies(lists: Sequence[RawList], *, clean: bool) -> tuple[dict[str, pa.Array], Ints]:
+def _utterance_words(transcript_id: str | None, own: Columns, counts: Ints) -> pa.Table:
+    if not own:
+        return TABLES["utterance_words"].empty
+    turn, position = (pa.array(values) for values in spread(counts))
+    return from_columns("utterance_words", transcript_id, {**own, "utterance_idx": turn, "word_idx": position})
+
+
+def copies(lists: Sequence[RawList], *, clean: bool) -> tuple[Columns, Ints]:
     """Columns of the words of several lists, one after another, and how many each list has.
 
     Raises:
         Refused: A value needs the tolerant way.
     """
     found = read_lists([[words] for words in lists], frozenset({"words"}), clean=clean)
-    return columns("words", found), found["words",].value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    return columns(["words"], found)["words"], found["words",].value_lengths().fill_null(0).to_numpy().astype(np.int64)
 
 
 def count_or_null(words: RawList, count: int) -> int | None:
     """The number of words; None where there is no list of words, not even an empty one."""
-    return None if words is None or memoryview(words)[0] == ord("n") else count
+    return count if count or not (words is None or memoryview(words)[0] == ord("n")) else None
 
 
 def _turns(turns: Sequence[Any], starts: Ints, counts: Ints) -> list[tuple[Any, ...]]:
