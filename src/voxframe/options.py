@@ -6,19 +6,15 @@ The embedded service reads leniently (`problems`: unknown fields are ignored). B
 
 from __future__ import annotations
 
-import difflib
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
-from urllib.parse import urlsplit
 
+from voxframe import option_values as values
 from voxframe.errors import OptionError
 
 # Limits of the interface, each in the unit of its name.
 MIN_AUDIO_MS = 160
-LARGEST_INTEGER = 2**53  # what every JSON reader keeps
 MAX_SPEAKERS = 10
 WORD_SEARCH_WORDS = 5
 LIST_LIMIT = 200
@@ -110,118 +106,6 @@ class TranscriptOptions(TypedDict, total=False):
     topics: Sequence[str] | None
 
 
-class _WrongError(Exception):
-    """What is wrong with one value."""
-
-
-def _scalar(value: object) -> object:
-    """A NumPy or pandas scalar as the Python value it stands for."""
-    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
-
-
-def _boolean(value: object) -> bool:
-    value = _scalar(value)
-    if not isinstance(value, bool):
-        raise _WrongError("must be True or False")
-    return value
-
-
-def _number(low: float, high: float) -> Callable[[object], float]:
-    def convert(value: object) -> float:
-        value = _scalar(value)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise _WrongError(f"must be a number from {low:g} to {high:g}")
-        return value
-
-    return convert
-
-
-def _whole(low: int, high: int | None = None, unit: str = "") -> Callable[[object], int]:
-    allowed = f"from {low} to {high}" if high is not None else f"of at least {low}"
-
-    def convert(value: object) -> int:
-        value = _scalar(value)
-        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
-            value = int(value)  # a whole column with one gap is float in pandas
-        if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-            raise _WrongError(f"must be a whole number {allowed}{unit}")
-        if value > LARGEST_INTEGER:
-            raise _WrongError(f"must be at most {LARGEST_INTEGER}{unit}")
-        return value
-
-    return convert
-
-
-def _nearest(value: object, allowed: Sequence[str]) -> str:
-    close = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _one_of(allowed: Sequence[str], spellings: Mapping[str, str] | None = None) -> Callable[[object], str]:
-    def convert(value: object) -> str:
-        text = (spellings or {}).get(value, value) if isinstance(value, str) else value
-        if not isinstance(text, str) or text not in allowed:
-            listed = ", ".join(allowed) if len(allowed) <= 12 else f"one of {len(allowed)} values, such as {allowed[0]}"
-            raise _WrongError(f"must be {listed}{_nearest(value, allowed)}")
-        return text
-
-    return convert
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise _WrongError("must be a text that is not empty")
-    return value
-
-
-def _header_name(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", value):
-        raise _WrongError("must be the name of an HTTP header: letters, digits and hyphens")
-    return value
-
-
-def _header_value(value: object) -> str:
-    if not isinstance(value, str) or not value or not all(" " <= c < "\x7f" for c in value):
-        raise _WrongError("must be printable ASCII on one line (the value itself is not shown)")
-    return value
-
-
-def _web_address(value: object) -> str:
-    try:
-        parts = urlsplit(value) if isinstance(value, str) else None
-        usable = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:  # urlsplit: a bracket without its fellow, a port that is no number
-        usable = False
-    if not usable or re.search(r"[\s\x00-\x1f]", str(value)):
-        raise _WrongError("must be an http or https address")
-    return str(value)
-
-
-def _listed(item: Callable[[object], Any], what: str) -> Callable[[object], list[Any]]:
-    def convert(value: object) -> list[Any]:
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-            raise _WrongError(f"must be a list of {what}")
-        converted = []
-        for n, entry in enumerate(value):
-            try:
-                converted.append(item(entry))
-            except _WrongError as wrong:
-                raise _WrongError(f"must be a list of {what}; entry {n}, {_shown(entry)}, {wrong}") from None
-        return converted
-
-    return convert
-
-
-def _spelling(value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping) or not {"from", "to"} <= set(value):
-        raise _WrongError('must be {"from": ["heard"], "to": "written"}')
-    heard = [value["from"]] if isinstance(value["from"], str) else value["from"]
-    heard = _listed(_text, "spellings")(heard)
-    if not heard:
-        raise _WrongError('needs at least one spelling in "from"')
-    return {"from": heard, "to": _text(value["to"])}
-
-
 @dataclass(frozen=True)
 class Field:
     """One field of a transcription request.
@@ -242,20 +126,20 @@ class Field:
 
 
 def _choice(name: str, kind: Any, default: str | None) -> Field:
-    return Field(name, _one_of(get_args(kind)), default, get_args(kind))
+    return Field(name, values.one_of(get_args(kind)), default, get_args(kind))
 
 
 def _flag(name: str, default: bool = False) -> Field:
-    return Field(name, _boolean, default)
+    return Field(name, values.boolean, default)
 
 
-_UNIT = _number(0, 1)
+_UNIT = values.number(0, 1)
 
 #: Every field that may be sent when a transcript is created, by name.
 FIELDS: dict[str, Field] = {
     f.name: f
     for f in (
-        Field("audio_url", _web_address),
+        Field("audio_url", values.web_address),
         _choice("language_code", LanguageCode, "en_us"),
         _flag("language_detection"),
         Field("language_confidence_threshold", _UNIT, 0),
@@ -265,31 +149,31 @@ FIELDS: dict[str, Field] = {
         _flag("disfluencies"),
         _flag("multichannel"),
         _flag("dual_channel"),
-        Field("webhook_url", _web_address),
-        Field("webhook_auth_header_name", _header_name),
-        Field("webhook_auth_header_value", _header_value, secret=True),
+        Field("webhook_url", values.web_address),
+        Field("webhook_auth_header_name", values.header_name),
+        Field("webhook_auth_header_value", values.header_value, secret=True),
         _flag("auto_highlights"),
-        Field("audio_start_from", _whole(0, unit=" ms")),
-        Field("audio_end_at", _whole(MIN_AUDIO_MS, unit=" ms")),
-        Field("word_boost", _listed(_text, "words or phrases"), ()),
+        Field("audio_start_from", values.whole(0, unit=" ms")),
+        Field("audio_end_at", values.whole(MIN_AUDIO_MS, unit=" ms")),
+        Field("word_boost", values.listed(values.text, "words or phrases"), ()),
         _choice("boost_param", BoostParam, "default"),
         _flag("filter_profanity"),
         _flag("redact_pii"),
         _flag("redact_pii_audio"),
         _choice("redact_pii_audio_quality", RedactedAudioQuality, "mp3"),
-        Field("redact_pii_policies", _listed(_one_of(PII_POLICIES), "policies"), (), PII_POLICIES),
+        Field("redact_pii_policies", values.listed(values.one_of(PII_POLICIES), "policies"), (), PII_POLICIES),
         Field(
             "redact_pii_sub",
-            _one_of(("entity_name", "hash"), {"entity_type": "entity_name"}),
+            values.one_of(("entity_name", "hash"), {"entity_type": "entity_name"}),
             "hash",
             ("entity_name", "hash"),
         ),
         _flag("speaker_labels"),
-        Field("speakers_expected", _whole(1, MAX_SPEAKERS)),
+        Field("speakers_expected", values.whole(1, MAX_SPEAKERS)),
         _flag("content_safety"),
-        Field("content_safety_confidence", _whole(25, 100), 50),
+        Field("content_safety_confidence", values.whole(25, 100), 50),
         _flag("iab_categories"),
-        Field("custom_spelling", _listed(_spelling, 'entries {"from": [...], "to": ...}')),
+        Field("custom_spelling", values.listed(values.spelling, 'entries {"from": [...], "to": ...}')),
         _flag("sentiment_analysis"),
         _flag("auto_chapters"),
         _flag("entity_detection"),
@@ -298,17 +182,12 @@ FIELDS: dict[str, Field] = {
         _choice("summary_model", SummaryModel, "informative"),
         _choice("summary_type", SummaryType, "bullets"),
         _flag("custom_topics"),
-        Field("topics", _listed(_text, "topics"), ()),
+        Field("topics", values.listed(values.text, "topics"), ()),
     )
 }
 
 #: What the service does where a field is absent; fields that have no value then are left out.
 DEFAULTS: dict[str, Any] = {f.name: f.default for f in FIELDS.values() if f.default is not None}
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _examine(options: Mapping[str, object], *, strict: bool) -> tuple[dict[str, Any], list[str]]:
@@ -319,14 +198,14 @@ def _examine(options: Mapping[str, object], *, strict: bool) -> tuple[dict[str, 
         field = FIELDS.get(name)
         if field is None:
             if strict:
-                near = _nearest(name, tuple(FIELDS))
+                near = values.nearest(name, tuple(FIELDS))
                 wrongs.append(f"there is no option {name!r}{near}; `sorted(voxframe.options.FIELDS)` lists them all")
         elif value is not None:
             wrongs += _more(name, value) if strict else []
             try:
                 body[name] = field.convert(value)
-            except _WrongError as wrong:
-                given = "" if field.secret else f", not {_shown(value)}"
+            except values.WrongError as wrong:
+                given = "" if field.secret else f", not {values.shown(value)}"
                 wrongs.append(f"{name} {wrong}{given}")
     wrongs += _together(body, options)
     return body, wrongs
@@ -387,9 +266,9 @@ def check_address(audio_url: str) -> str:
         OptionError: It is no http or https address.
     """
     try:
-        return _web_address(audio_url)
-    except _WrongError as wrong:
-        raise OptionError(f"audio {wrong}, not {_shown(audio_url)}") from None
+        return values.web_address(audio_url)
+    except values.WrongError as wrong:
+        raise OptionError(f"audio {wrong}, not {values.shown(audio_url)}") from None
 
 
 def problems(options: Mapping[str, object]) -> list[str]:

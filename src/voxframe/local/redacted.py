@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from voxframe.local.failed import JobFailed
 from voxframe.local.jobs import Job
 from voxframe.local.places import Places, sync_folder
-from voxframe.options import LARGEST_INTEGER
+from voxframe.option_values import LARGEST_INTEGER
 
 #: First segment of such an address. The gate asks for no key there: the signature is one.
 PREFIX = "/redacted-audio/"

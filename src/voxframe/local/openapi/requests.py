@@ -6,7 +6,7 @@ import types
 from collections.abc import Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from voxframe import options
+from voxframe import option_values, options
 from voxframe.local.asked import BOOSTED, BOOSTED_CHARS
 
 Schema = dict[str, Any]
@@ -25,10 +25,10 @@ _SPELLING: Schema = {
 _MORE: dict[str, Schema] = {
     "language_confidence_threshold": UNIT,
     "speech_threshold": UNIT,
-    "audio_start_from": {"minimum": 0, "maximum": options.LARGEST_INTEGER, "description": "ms"},
+    "audio_start_from": {"minimum": 0, "maximum": option_values.LARGEST_INTEGER, "description": "ms"},
     "audio_end_at": {
         "minimum": options.MIN_AUDIO_MS,
-        "maximum": options.LARGEST_INTEGER,
+        "maximum": option_values.LARGEST_INTEGER,
         "description": f"ms, at least {options.MIN_AUDIO_MS} after audio_start_from",
     },
     "speakers_expected": {"minimum": 1, "maximum": options.MAX_SPEAKERS},
