@@ -11,7 +11,7 @@ import pytest
 
 import voxframe
 from voxframe.corpus import search_index, search_segment
-from voxframe.errors import CorpusWarning
+from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
 def say(corpus: voxframe.Corpus, transcript_id: str, text: str) -> None:
@@ -179,3 +179,26 @@ def test_a_writer_that_dies_leaves_nothing(corpus: voxframe.Corpus, segments) ->
     assert where(corpus, "smoke") == ["a"]
     left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
     assert left == sorted(["catalogue.json", segments()[0].name])
+
+
+@pytest.mark.parametrize("others", [0, 1, 5])
+def test_what_is_forgotten_leaves_the_index(corpus: voxframe.Corpus, segments, others: int) -> None:
+    """A deleted transcript's words are in no file any more, and the others are found as before."""
+    for n in range(others):
+        say(corpus, f"t{n}", "smoke and fire")
+    say(corpus, "secret", "smoke and mirrors")
+    assert len(where(corpus, "smoke")) == others + 1
+    corpus.forget("secret")
+    assert not any(b"mirrors" in path.read_bytes() or b"secret" in path.read_bytes() for path in segments())
+    assert where(corpus, "smoke") == [f"t{n}" for n in range(others)]
+    assert where(voxframe.Corpus(corpus.path), "mirrors") == []
+
+
+def test_an_unknown_transcript_is_no_silence(corpus: voxframe.Corpus) -> None:
+    """A search in what is not here is an error, not an answer of no rows."""
+    say(corpus, "a", "smoke")
+    for look in (corpus.search, corpus.counts):
+        with pytest.raises(CorpusError, match="no transcript 'b'"):
+            look("smoke", ids=["a", "b"])
+    with pytest.raises(OptionError, match="not 3"):
+        corpus.search(3)

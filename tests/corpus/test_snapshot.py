@@ -15,7 +15,7 @@ import pytest
 from tests.corpus.conftest import export, payload
 
 import voxframe
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import SCHEMA_VERSION
 
 
@@ -131,3 +131,32 @@ def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path
     with pytest.raises(CorpusError, match="cannot write to the corpus"):
         corpus.snapshot()
     assert corpus.versions() == []
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "cut", "flipped"])
+@pytest.mark.parametrize("name", ["words", "metadata"])
+def test_a_damaged_version_says_so(corpus: voxframe.Corpus, name: str, damage: str) -> None:
+    """A file of a version that is not whole is an error that names it, and no row of it is handed out."""
+    _fill(corpus, 2)
+    sealed = corpus.snapshot(progress=False)
+    path = sealed.path / name / "part-0.parquet"
+    whole = bytearray(path.read_bytes())
+    whole[20] ^= 0xFF
+    path.unlink()
+    if damage != "gone":
+        path.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "flipped": whole}[damage])
+    for read in (lambda: corpus.load().table("words", metadata=True), sealed.verify):
+        with pytest.raises(CorpusError, match=f"{name}/part-0.parquet is missing or damaged; make a new version"):
+            read()
+
+
+def test_a_forgotten_transcript_in_a_version_is_named(corpus: voxframe.Corpus) -> None:
+    """What is sealed is not changed; who deletes a transcript is told where else it is."""
+    _fill(corpus, 1)
+    corpus.snapshot(progress=False)
+    _fill(corpus, 2)
+    corpus.snapshot(progress=False)
+    with pytest.warns(CorpusWarning, match=r"'t001' is deleted, but sealed versions keep it; delete \S+v=2 where"):
+        corpus.forget("t001")
+    assert corpus.load(1).ids() == ["t000"]
+    assert corpus.load(2).ids() == ["t000", "t001"]

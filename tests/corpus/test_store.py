@@ -135,7 +135,7 @@ def test_damaged_payload_is_an_error_that_says_what_to_do(tmp_path: Path) -> Non
     data = path.read_bytes()
     for broken in (data[:30], b"not zstd", data[:20] + b"\xff\xff" + data[22:]):
         path.write_bytes(broken)
-        with pytest.raises(CorpusError, match="refresh=True"):
+        with pytest.raises(CorpusError, match="Delete it"):
             store.raw("t1", "transcript")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
@@ -17,7 +18,7 @@ from voxframe.corpus.reconcile import reconcile
 from voxframe.corpus.send import service_name
 from voxframe.corpus.submit import count
 from voxframe.corpus.sync import CONCURRENCY
-from voxframe.errors import CorpusError, NotFoundError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, PayloadError
 from voxframe.options import normalise
 from voxframe.service.progress import Progress
 from voxframe.service.transcript import FINISHED, Transcript
@@ -155,3 +156,19 @@ def forget(corpus: Corpus, transcript_id: str, client: Client | None) -> None:
             client.delete(transcript_id)
     corpus.remove(transcript_id)
     corpus.ledger.remove(transcript_id)
+    _tell_of_snapshots(corpus, transcript_id)
+
+
+def _tell_of_snapshots(corpus: Corpus, transcript_id: str) -> None:
+    """Say which sealed versions hold a transcript that was deleted; what is sealed is not changed."""
+    left = []
+    for version in corpus.versions():
+        with suppress(CorpusError):
+            left += [version] * (transcript_id in corpus.load(version).ids())
+    if left:
+        places = ", ".join(str(corpus.path / "snapshots" / f"v={version}") for version in left)
+        warnings.warn(
+            f"transcript {transcript_id!r} is deleted, but sealed versions keep it; delete {places} where it must go",
+            CorpusWarning,
+            stacklevel=4,
+        )

@@ -211,9 +211,10 @@ class Batches:
             self.ledger.note_request(response.request_id, service, response.transcript_ids)
 
     def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
-        """Delete a transcript: its payloads, its tables, and what the ledger knows of it.
+        """Delete a transcript: its payloads, its tables, its words in the search index, what the ledger knows.
 
-        Submitting the same audio again makes a new job, which is paid for.
+        Submitting the same audio again makes a new job, which is paid for. Sealed versions are never changed: those
+        that have it are named.
 
         Args:
             transcript_id: Its identifier.
@@ -224,6 +225,9 @@ class Batches:
         Raises:
             CorpusError: It is not here, it is at another service, or the corpus cannot be written.
             ServiceError: The service did not delete it.
+
+        Warns:
+            CorpusWarning: Snapshots have it still.
         """
         with clear_errors(self.path):
             forget(self._corpus, transcript_id, self._service(client) if remote else None)

@@ -25,6 +25,7 @@ from voxframe.corpus.speaker_names import SpeakerNames, with_names
 from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
 from voxframe.corpus.views import Views, redacted_files
 from voxframe.errors import CorpusError
+from voxframe.file_names import file_name
 from voxframe.html_table import html_table
 from voxframe.schema import TRANSCRIPT_TABLES
 
@@ -120,6 +121,7 @@ class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Co
             for path in redacted_files(self.path, transcript_id):
                 path.unlink(missing_ok=True)
             self._store.remove(transcript_id)
+            self._index.purge(file_name(transcript_id))
 
     def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
         """The payload byte for byte as it came.

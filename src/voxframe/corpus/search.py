@@ -54,7 +54,9 @@ class Query:
         Raises:
             OptionError: One holds no word, or `within` has no room for its words.
         """
-        texts = tuple(dict.fromkeys([queries] if isinstance(queries, str) else queries))
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
+            queries = [queries]  # what is no text is said below
+        texts = tuple(dict.fromkeys(queries))
         if not texts:
             raise OptionError("there is nothing to search for; give a word or phrase, or several in a list")
         terms = tuple(parse(text) for text in texts)

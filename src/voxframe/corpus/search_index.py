@@ -111,6 +111,28 @@ class Index:
                 self._seen = changed if settled else -1
             return self._view
 
+    def purge(self, stem: str) -> None:
+        """Write the segment of a transcript that is no longer here again, without its words.
+
+        Args:
+            stem: Stem of the raw file that the transcript had.
+        """
+        if not self._folder.exists():
+            return
+        with self._mutex, turn(self._folder / ".lock"):
+            catalogue = self._read()
+            document = catalogue.documents.pop(stem, None) if catalogue else None
+            if catalogue is None or document is None:
+                return
+            try:
+                self._merge(catalogue, [document.segment], self._save)
+            except (FileNotFoundError, pa.ArrowInvalid):  # gone or damaged: no part of it is worth keeping
+                self._folder.joinpath(document.segment).unlink(missing_ok=True)
+                self._discard()
+                return
+            self._write(catalogue)
+            self._sweep(catalogue)
+
     def _current(self) -> View:
         for attempt in range(5):
             try:

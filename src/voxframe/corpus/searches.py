@@ -14,7 +14,8 @@ from voxframe import frames
 from voxframe.corpus.metadata import Wanted, apart, is_named, join, resolve
 from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.speaker_names import with_names
-from voxframe.corpus.store import Store
+from voxframe.corpus.store import Store, View
+from voxframe.errors import CorpusError
 from voxframe.schema import CONCORDANCE
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ class Searches(ABC):
     @abstractmethod
     def arrow(self, name: str, transcript_id: str) -> pa.Table:
         """One table of one transcript as Arrow."""
+
+    @abstractmethod
+    def content(self, transcript_id: str, view: View) -> str | None:
+        """Hash of all that the tables of an answer are made from; None where it is not here."""
+
+    @abstractmethod
+    def _absent(self, transcript_id: str, view: View) -> CorpusError:
+        """What to raise where a transcript is not here."""
 
     @abstractmethod
     def about(self, ids: str | Iterable[str] | None = None) -> pa.Table:
@@ -79,7 +88,7 @@ class Searches(ABC):
 
         Raises:
             OptionError: An argument is wrong, such as a query with no word in it.
-            CorpusError: `where` is no condition, or names a column that is not there.
+            CorpusError: A transcript is not here; `where` is no condition, or names a column that is not there.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -92,6 +101,7 @@ class Searches(ABC):
         from voxframe.corpus.search import Query, concordance
 
         wanted = Query.check(query, within)
+        ids = self._here(ids)
         about = apart(self.about(ids), CONCORDANCE.names) if is_named("concordance", None, where, metadata) else None
         if about is not None:
             where, possible = resolve("concordance", where, about)
@@ -138,6 +148,7 @@ class Searches(ABC):
 
         Raises:
             OptionError: An argument is wrong.
+            CorpusError: A transcript is not here.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -151,10 +162,21 @@ class Searches(ABC):
         from voxframe.corpus.search_counts import GROUPS, counts
 
         wanted = Query.check(query, within)
+        ids = self._here(ids)
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self.metadata(ids)
         named = self._named if self._names.all() else labelled
         return counts(self._index.view(), wanted, named=named, by=by, speaker=speaker, ids=ids, about=about)
+
+    def _here(self, ids: str | Iterable[str] | None) -> list[str] | None:
+        """Identifiers of transcripts; what was mistyped is not taken for what says nothing."""
+        if ids is None:
+            return None
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        for transcript_id in wanted:
+            if self.content(transcript_id, "transcript") is None:
+                raise self._absent(transcript_id, "transcript")
+        return wanted
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_index"}  # a copy opens its own

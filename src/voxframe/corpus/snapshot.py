@@ -86,12 +86,12 @@ class Snapshot:
         if name == _METADATA:
             raise CorpusError("metadata is what Snapshot.metadata() gives, and metadata=... joins to every table")
         if not is_named(name, columns, where, metadata):
-            return _read(name, data, wanted, columns, where)
-        about = self.scan(_METADATA).to_table()
+            return self._rows(name, data, wanted, columns, where)
+        about = self._about()
         if wanted is not None:
             about = about.filter(pc.field("transcript_id").isin(wanted))
         return with_metadata(
-            lambda ids, columns, where: _read(name, data, ids, columns, where),
+            lambda ids, columns, where: self._rows(name, data, ids, columns, where),
             name,
             about,
             columns=columns,
@@ -101,7 +101,12 @@ class Snapshot:
 
     def metadata(self) -> pd.DataFrame:
         """Columns about the recordings as they were then; see `Corpus.metadata`."""
-        return to_frame(self.scan(_METADATA).to_table())
+        return to_frame(self._about())
+
+    def ids(self) -> list[str]:
+        """Identifiers of the transcripts in it, sorted."""
+        found: list[str] = self._about()["transcript_id"].to_pylist()
+        return found
 
     def scan(self, name: str) -> ds.Dataset:
         """One table as a data set of pyarrow, from which nothing was read yet.
@@ -111,6 +116,8 @@ class Snapshot:
         """
         if name not in self.manifest["tables"]:
             raise CorpusError(f"{self!r} has no table {name!r}; it has {', '.join(self.manifest['tables'])}")
+        if not self._file(name).exists():
+            raise self._damaged(name)
         if name == _METADATA:
             return ds.dataset(self._file(name))
         return reading.dataset(name, [self._file(name)])
@@ -123,9 +130,37 @@ class Snapshot:
         """
         for name, entry in self.manifest["tables"].items():
             if not self._file(name).exists() or _sha256(self._file(name)) != entry["sha256"]:
-                raise CorpusError(
-                    f"{self._file(name)} is missing or damaged; make a new version with Corpus.snapshot()"
-                )
+                raise self._damaged(name)
+
+    def _about(self) -> pa.Table:
+        try:
+            return self.scan(_METADATA).to_table()
+        except (pa.ArrowException, OSError):
+            raise self._damaged(_METADATA) from None
+
+    def _rows(
+        self,
+        name: str,
+        data: ds.Dataset,
+        ids: Sequence[str] | None,
+        columns: Sequence[str] | None,
+        where: Where | None,
+    ) -> pd.DataFrame:
+        try:
+            return _read(name, data, ids, columns, where)
+        except CorpusError:
+            try:
+                pq.read_metadata(self._file(name))
+            except (pa.ArrowException, OSError):
+                raise self._damaged(name) from None
+            raise
+        except (pa.ArrowException, OSError):
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str) -> CorpusError:
+        return CorpusError(
+            f"{self._file(name)} is missing or damaged; make a new version with Corpus.snapshot(), or read the corpus"
+        )
 
     def _file(self, name: str) -> Path:
         return self.path / name / "part-0.parquet"

@@ -88,8 +88,9 @@ class Store:
             return None
         except zstandard.ZstdError as e:
             raise CorpusError(
-                f"{path} is damaged ({e}); fetch the transcript again with refresh=True, "
-                "or send the recording again with `voxframe transcribe --resend`"
+                f"{path} is damaged ({e}). Delete it: Corpus.sync() then fetches again what was submitted from here, "
+                f"voxframe.tables({transcript_id!r}, client=client, corpus=corpus, refresh=True) what else a service "
+                "has, and Corpus.add(...) takes it from a file"
             ) from None
 
     def content(self, transcript_id: str, view: View) -> str | None:
