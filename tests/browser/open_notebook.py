@@ -154,6 +154,28 @@ def pixel(canvas: Locator, x: float, y: float) -> list[int]:
     )
 
 
+#: Roles of what a person acts on.
+_ACTED_ON = "button checkbox combobox listbox option radio searchbox slider spinbutton textbox application".split()
+
+
+def controls(widget: Locator) -> list[tuple[str, str]]:
+    """Role and name of every control of a widget as a screen reader is told, and of all else that takes the focus."""
+    page = widget.page
+    widget.evaluate("root => root.setAttribute('data-asked', '')")
+    session = page.context.new_cdp_session(page)
+    root = session.send("DOM.getDocument", {"depth": 0})["root"]["nodeId"]
+    node = session.send("DOM.querySelector", {"nodeId": root, "selector": "[data-asked]"})["nodeId"]
+    nodes = session.send("Accessibility.queryAXTree", {"nodeId": node})["nodes"]
+    session.detach()
+    widget.evaluate("root => root.removeAttribute('data-asked')")
+
+    def is_control(node: dict[str, Any]) -> bool:
+        focusable = any(p["name"] == "focusable" and p["value"]["value"] for p in node.get("properties", ()))
+        return not node["ignored"] and (focusable or node["role"]["value"] in _ACTED_ON)
+
+    return [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in filter(is_control, nodes)]
+
+
 def drag(page: Page, target: Locator, begin: float, end: float) -> None:
     """Drags between two parts of an element's width."""
     target.scroll_into_view_if_needed()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.open_notebook import WAIT_MS, Notebook, dark_theme, write_notebook
+from tests.browser.open_notebook import WAIT_MS, Notebook, controls, dark_theme, write_notebook
+from voxframe.widgets.job_options import GROUPS
 
 DATA = Path(__file__).parents[2] / "data"
 CANARY = "canary-5f1b0c77d2"
@@ -38,6 +39,9 @@ search""",
     "live = voxframe.LiveTranscript(client)\nlive",
     "search",
 ]
+
+#: What the first option of each group says it does.
+FIRST_HELP = {group: next(iter(options.values())) for group, options in GROUPS.items()}
 
 pytestmark = pytest.mark.browser
 
@@ -250,6 +254,22 @@ def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
     files = [path for folder in (lab.folder, lab.folder.parent) for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 20
     assert not [path for path in files if CANARY.encode() in path.read_bytes()]
+
+
+def test_every_control_has_a_name_and_sheets_keep_apart(notebook):
+    """A screen reader is told what each control is; the sheet of one widget changes nothing of another's."""
+    form = notebook.widget("vf-submit-form")
+    for group in ("Text", "Speakers", "Analyses", "Privacy", "Part and notice", "Language"):
+        form.get_by_role("button", name=group, exact=True).click()
+        expect(form.get_by_text(FIRST_HELP[group])).to_be_visible()
+        assert [role for role, name in controls(form) if not name.strip()] == []
+    for kind, least in (("vf-word-search", 5), ("vf-submit-form", 15), ("vf-ask", 12), ("vf-live", 5)):
+        found = controls(notebook.widget(kind))
+        assert len(found) >= least
+        assert [role for role, name in found if not name.strip()] == [], kind
+    assert notebook.widget("vf-ask").locator(".vf-prompt").bounding_box()["height"] > 60
+    long = form.locator("label", has_text="language_confidence_threshold").first
+    assert long.evaluate("label => label.scrollWidth <= label.clientWidth")
 
 
 def test_both_themes_and_a_narrow_page(notebook):

@@ -9,9 +9,10 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.open_notebook import KEEP_SOUNDS, dark_theme, wait_in_page
+from tests.browser.open_notebook import KEEP_SOUNDS, dark_theme, pixel, rgb, wait_in_page
 from tests.browser.player_notebook import CANARY
 from tests.hostile import HOSTILE
+from voxframe.plots.style import COLORS, themed
 
 pytestmark = pytest.mark.browser
 
@@ -76,6 +77,13 @@ def test_the_theme_is_followed_and_600_pixels_are_enough(in_lab, tmp_path):
         expect(in_lab.player).not_to_have_css("color", light)
         ink = [int(n) for n in re.findall(r"\d+", in_lab.player.evaluate("root => getComputedStyle(root).color"))[:3]]
         assert min(ink) > 200
+        for strip in (in_lab.player.locator(".vf-strip"), in_lab.timeline.locator(".vf-lanes")):
+            strip.scroll_into_view_if_needed()
+            shown = "canvas => canvas.width === Math.round(canvas.clientWidth * devicePixelRatio)"
+            assert strip.evaluate(shown), "drawn while JupyterLab hid its page"
+        turn = sum(in_lab.kernel("turns[['start_ms', 'end_ms']].iloc[0].to_list()")) / 2
+        lane = pixel(in_lab.timeline.locator(".vf-lanes"), turn / in_lab.kernel("timeline._until"), 6)
+        assert lane == rgb(themed(COLORS[0], dark=True))
         page.set_viewport_size({"width": 600, "height": 900})
         page.wait_for_function("document.querySelector('.vf-player').clientWidth < 600")
         page.screenshot(path=shots / "lab_600_dark.png")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.open_notebook import drag, pixel, rgb
+from tests.browser.open_notebook import controls, drag, pixel, rgb
 from voxframe.plots.style import COLORS
 
 pytestmark = pytest.mark.browser
@@ -264,6 +264,14 @@ def test_layers_are_shown_and_hidden(notebook):
     assert notebook.until("player.layers", lambda layers: len(layers) == 1) == ["entities"]
     notebook.run("player.layers = ['confidence', 'chapters', 'entities', 'safety']")
     expect(player.locator(".vf-chapter").first).to_be_visible()
+
+
+def test_every_control_has_a_name(notebook):
+    """A screen reader is told what each button, field and place to act on is, in the player and in the timeline."""
+    for widget in (notebook.player, notebook.timeline):
+        found = controls(widget)
+        assert len(found) >= 5
+        assert [role for role, name in found if not name.strip()] == []
 
 
 def test_a_recording_that_cannot_be_played_is_said_below(notebook):

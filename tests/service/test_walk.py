@@ -137,3 +137,14 @@ def test_a_sparse_list_is_read(client, peer, body):
     """No details, no list, entries that are none: what can be read is."""
     peer.on("GET", "/v2/transcript", body)
     assert [item.id for item in client.transcripts()] in ([], ["5"])
+
+
+def test_how_much_is_done_is_asked_of_a_service_that_says_so(client, peer, reply):
+    """Shares by job, 0 for those that wait; a service without that answer has said nothing, which is no error."""
+    assert client.shares_done() == {}
+    peer.on("GET", "/queue", reply({"waiting": {"w": 1}, "progress": {"a": 0.25, "b": "1", "c": None}}))
+    assert client.shares_done() == {"w": 0.0, "a": 0.25, "b": 1.0}
+    peer.requests.clear()
+    client._local = False
+    assert client.shares_done() == {}
+    assert not peer.requests

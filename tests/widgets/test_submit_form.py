@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 import voxframe
+from voxframe.corpus.ledger import new_job
 from voxframe.errors import OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
 from voxframe.widgets.file_drop import FileDrop, safe_name
 from voxframe.widgets.job_options import HELP, checked, read, shown, written
+from voxframe.widgets.job_table import _row
 from voxframe.widgets.presets import Presets
 
 CANARY = "canary-5f1b0c77d2"
+DATA = Path(__file__).parents[2] / "data"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
 
 
@@ -111,6 +114,49 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
 
 
 @pytest.mark.speech
+def test_how_much_is_done_is_shown(form):
+    """While speech is transcribed the table says how much of it is done, more each time; then it is over."""
+    shares, said = [], []
+    form.table.observe(lambda change: shares.extend(row["share"] for row in change["new"]), "_rows")
+    form.table.observe(lambda change: said.extend(row["said"] for row in change["new"]), "_rows")
+    form.addresses.value = str(DATA / "call.flac")
+    form.fields["audio_end_at"].value = "24000"
+    form.plan()
+    form.wait(30)
+    form.send()
+    form.wait(120)
+    assert form.error == ""
+    going = [share for share in shares if share]
+    assert 0 < going[0] < 1
+    assert going == sorted(going)
+    assert "is being transcribed" in said
+    assert (said[-1], shares[-1]) == ("done", 0)
+    waits = _row(new_job("b.wav", "m", {}, "here", state="submitted", transcript_id="b"), 0.0)
+    assert (waits["said"], waits["share"]) == ("waits for its turn at the service", 0)
+
+
+def test_sending_is_stopped_and_what_was_not_sent_is_told(form, short, tmp_path):
+    """Those under way arrive, the others do not; the form says how many, and the plan then has the rest."""
+    for n in range(9):
+        (tmp_path / f"{n}.wav").write_bytes(short.read_bytes()[: -64 * (n + 1)])
+    form.addresses.value = str(tmp_path / "?.wav")
+    form.plan()
+    form.wait(30)
+    form._background.do("sending", form._stop.clear)
+    form.table.observe(lambda _: form._stop.set(), "busy")
+    form._background.do("sending", form._send_planned)
+    form.wait(60)
+    sent = len(form.result)
+    assert 0 < sent < 9
+    assert f"Stopped: {9 - sent} of 9 were not sent" in form._planned.value
+    form.plan()
+    form.wait(30)
+    assert form._send_button.description == f"Send {9 - sent}"
+    for identifier in form.result["transcript_id"]:
+        form._corpus.forget(identifier, remote=True, client=form._client)
+
+
+@pytest.mark.speech
 def test_what_failed_is_told_and_sent_again_and_what_waits_is_cancelled(form, short, tmp_path):
     """A broken recording says why it failed and has a button to try again; a job at the service can be cancelled."""
     broken = tmp_path / "broken.mp3"
@@ -162,6 +208,8 @@ def test_presets_keep_options_and_nothing_of_webhooks(form):
         form.load_preset("meetings")
     with pytest.raises(OptionError, match="needs a name"):
         form.save_preset(" ")
+    form._background.guarded(form._remove_preset)
+    assert "no preset 'meetings'; there is none yet" in form.error
     form._presets.path.write_text("{")
     form._background.guarded(form._list_presets)
     assert "mend or remove that file" in form.error

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
 from voxframe import options as opt
-from voxframe.errors import OptionError, ServiceError
+from voxframe.errors import NotFoundError, OptionError, ServiceError
 from voxframe.service import listing, many, waiting
 from voxframe.service.answer import clean
 from voxframe.service.endpoints import Endpoints, transcript_path
-from voxframe.service.lenient import as_text
+from voxframe.service.lenient import as_float, as_text
 from voxframe.service.progress import Progress
 from voxframe.service.transcript import Transcript
 from voxframe.service.upload import Media, Recording, send, web_address
@@ -222,6 +222,27 @@ class Jobs(Endpoints):
         """
         params = listing.filters(page_size, status, created_on, before_id, after_id, throttled_only)
         return listing.walk(self._page, params)
+
+    def shares_done(self) -> dict[str, float]:
+        """How much is done of the jobs that are not over, where the service says so.
+
+        The interface has no such question; the embedded service answers it, at `/queue`. No other service is asked.
+
+        Returns:
+            Share from 0 to 1 by id: 0 for those that wait for their turn. Nothing where the service does not say.
+
+        Raises:
+            ServiceError: The service, or the way to it, failed.
+        """
+        if not self._local:
+            return {}
+        try:
+            told = self._http.request("GET", "/queue").data
+        except NotFoundError:  # another service on this machine
+            return {}
+        waiting, going = (told.get(name) or {} for name in ("waiting", "progress"))
+        shares = {name: as_float(value) for name, value in going.items()}
+        return {**dict.fromkeys(waiting, 0.0), **{name: share for name, share in shares.items() if share is not None}}
 
     def delete(self, transcript_id: str) -> Transcript:
         """Delete a transcript and its media at the service. It stays in lists, emptied.

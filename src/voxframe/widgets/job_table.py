@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
@@ -45,13 +45,19 @@ class JobTable(ScriptedWidget):
         self._act = act
         self.on_msg(self._clicked)
 
-    def show(self, jobs: Sequence[Job]) -> None:
-        """Show submissions."""
+    def show(self, jobs: Sequence[Job], shares: Mapping[str, float] | None = None) -> None:
+        """Show submissions.
+
+        Args:
+            jobs: The submissions.
+            shares: How much is done, 0 to 1, by transcript, of those whose service says so.
+        """
+        shares = shares or {}
         order = sorted(jobs, key=lambda job: job.updated.timestamp() if job.updated else 0.0, reverse=True)
         order.sort(key=lambda job: job.state in OVER)
         counts = {state: sum(job.state == state for job in jobs) for state in _SAID}
         self._counts = {"all": len(jobs), "over": sum(counts[state] for state in OVER)} | counts
-        self._rows = [_row(job) for job in order[:MOST_ROWS]]
+        self._rows = [_row(job, shares.get(job.transcript_id or "")) for job in order[:MOST_ROWS]]
 
     def static_html(self) -> str:
         """The table as it is now."""
@@ -69,16 +75,18 @@ class JobTable(ScriptedWidget):
             self._act(message["do"], str(message.get("key", "")))
 
 
-def _row(job: Job) -> dict[str, Any]:
+def _row(job: Job, share: float | None) -> dict[str, Any]:
     """What is shown of a submission."""
     state = job.state
+    share = share if state == "submitted" else None
     since = job.sent or job.created
     return {
         "key": job.key,
         "name": job.source.rstrip("/").rpartition("/")[2] or job.source,
         "source": job.source,
         "state": state,
-        "said": _SAID[state],
+        "said": "waits for its turn at the service" if share == 0 else _SAID[state],
+        "share": share or 0.0,
         "length": "" if job.audio_duration_s is None else clock(job.audio_duration_s),
         "error": job.error or "",
         # Moments as the browser counts them, so that time goes on without a message.

@@ -13,7 +13,7 @@ from voxframe.widgets.base import escaped
 from voxframe.widgets.presets import NOT_KEPT
 from voxframe.widgets.secret_field import SecretField
 
-_WIDE = {"description_width": "190px"}
+_WIDE = {"description_width": "220px"}  # the longest name
 
 
 class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -27,7 +27,7 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
         self.fields: dict[str, ipywidgets.Widget] = {}
         field_layout = ipywidgets.Layout(width="auto")
         help_layout = ipywidgets.Layout(width="auto", margin="2px 0 2px 4px")
-        grid = ipywidgets.Layout(grid_template_columns="minmax(280px, 460px) minmax(200px, 1fr)", grid_gap="0 8px")
+        grid = ipywidgets.Layout(grid_template_columns="minmax(320px, 500px) minmax(150px, 1fr)", grid_gap="0 8px")
         pages = {}
         for group, options in job_options.GROUPS.items():
             children = []
@@ -80,19 +80,21 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
 
 
 def _field(option: job_options.Shown, layout: Any) -> ipywidgets.Widget:
-    common = {"description": option.name, "style": _WIDE, "layout": layout}
+    common = {"description": option.name, "tooltip": option.help, "style": _WIDE, "layout": layout}
     if option.kind == "flag":
         return ipywidgets.Checkbox(value=option.default, indent=True, **common)
     if option.kind == "choice":
-        usual = f"as the service does{f' ({option.default})' if option.default else ''}"
+        usual = f"default{f' ({option.default})' if option.default else ''}"
         return ipywidgets.Dropdown(options=[(usual, ""), *((c, c) for c in option.choices)], value="", **common)
     if option.kind == "choices":
         return ipywidgets.SelectMultiple(options=option.choices, rows=6, **common)
     if option.kind == "list":
         return ipywidgets.Textarea(rows=3, **common)
     if option.kind == "secret":
-        return SecretField(option.name)
-    usual = f"as the service does: {option.default}" if option.default not in (None, "") else ""
+        field = SecretField(option.name, help=option.help)
+        field.add_class("vf-option")
+        return field
+    usual = f"default: {option.default}" if option.default not in (None, "") else ""
     return ipywidgets.Text(placeholder=usual, **common)
 
 

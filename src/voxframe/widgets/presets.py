@@ -53,8 +53,26 @@ class Presets:
         self._write(self.all() | {name.strip(): kept})
 
     def remove(self, name: str) -> None:
-        """Forget a preset."""
+        """Forget a preset.
+
+        Raises:
+            OptionError: There is none of that name.
+            CorpusError: The file cannot be read or written.
+        """
+        self.of(name)
         self._write({known: options for known, options in self.all().items() if known != name})
+
+    def of(self, name: str) -> dict[str, Any]:
+        """The options of a preset.
+
+        Raises:
+            OptionError: There is none of that name.
+            CorpusError: The file cannot be read.
+        """
+        presets = self.all()
+        if name not in presets:
+            raise OptionError(f"there is no preset {name!r}; there is {', '.join(presets) or 'none yet'}")
+        return presets[name]
 
     def _write(self, presets: Mapping[str, Any]) -> None:
         text = json.dumps(presets, indent=1, ensure_ascii=False).encode()

@@ -16,16 +16,18 @@ class SecretField(ScriptedWidget):
 
     Attributes:
         title: What it is for.
+        help: What it does, for screen readers and for who points at it.
         given (bool): Whether something was typed.
     """
 
     scripts = ("secret_field",)
     styles = ("fields",)
 
+    help = traitlets.Unicode("").tag(sync=True)
     given = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, title: str) -> None:
-        super().__init__(title=title)
+    def __init__(self, title: str, help: str = "") -> None:  # noqa: A002  as the trait
+        super().__init__(title=title, help=help)
         self._secret: Secret | None = None
         self.on_msg(self._typed)
 

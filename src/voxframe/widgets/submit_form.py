@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import traitlets
 from voxframe.corpus import Corpus
 from voxframe.corpus.ledger import UNSENT
 from voxframe.corpus.plan import TO_SEND, Plan
-from voxframe.errors import OptionError, SettingsError
+from voxframe.errors import OptionError, ServiceError, SettingsError
 from voxframe.service import Client, connect
 from voxframe.settings import resolve
 from voxframe.widgets.background import Background, Ticking
@@ -64,6 +65,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         self._client = client
         self._presets = Presets(presets)
         self._plan: Plan | None = None
+        self._shares: dict[str, float] = {}
         self._stop = threading.Event()
         self._background = Background(self._show_busy, self._show_error)
         wide = ipywidgets.Layout(width="auto")
@@ -79,14 +81,20 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         )
         self._key = SecretField("API key")
         self._choice = ipywidgets.Dropdown(description="Preset", options=[("choose one", "")])
-        self._name = ipywidgets.Text(placeholder="name of a preset", layout=ipywidgets.Layout(width="170px"))
+        self._name = ipywidgets.Text(
+            description="Name", placeholder="name of a preset", layout=ipywidgets.Layout(width="230px"),
+            style={"description_width": "60px"},
+        )  # fmt: skip
         self._name.description_allow_html = False
         save, remove = (
             ipywidgets.Button(description=text, layout=_NARROW) for text in ("Save preset", "Delete preset")
         )
         self._plan_button = ipywidgets.Button(description="Plan", button_style="primary", layout=_NARROW)
         self._send_button = ipywidgets.Button(description="Send", disabled=True, layout=_NARROW)
-        self._stop_button = ipywidgets.Button(description="Stop sending", disabled=True, layout=_NARROW)
+        self._stop_button = ipywidgets.Button(
+            description="Stop sending", tooltip=f"Those on their way, at most {_AT_ONCE}, still arrive", disabled=True,
+            layout=_NARROW,
+        )  # fmt: skip
         self._planned, self._pane = ipywidgets.HTML(), ipywidgets.HTML()
         self.table = JobTable(self._act)
         row = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
@@ -198,10 +206,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
             OptionError: There is none of that name.
             CorpusError: Presets cannot be read.
         """
-        presets = self._presets.all()
-        if name not in presets:
-            raise OptionError(f"there is no preset {name!r}; there is {', '.join(presets) or 'none yet'}")
-        self._options.fill(presets[name])
+        self._options.fill(self._presets.of(name))
         self._name.value = name
 
     def close(self) -> None:
@@ -236,7 +241,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         if not self.sources:
             raise OptionError("there is no recording yet; drop files, or give paths or addresses")
         self._plan = plan = self._corpus.plan(self.sources, client=self._service(), progress=False, **self.options)
-        self._planned.value = f'<pre style="white-space:pre-wrap;margin:4px 8px">{escaped(repr(plan))}</pre>'
+        self._say(repr(plan))
         self._send_button.description = f"Send {plan.to_send}" if plan.to_send else "Nothing to send"
         self._send_button.disabled = not plan.to_send
 
@@ -251,6 +256,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
             with Ticking(self._draw, _DRAW_S):
                 for n in range(0, len(sources), _AT_ONCE):
                     if self._stop.is_set():
+                        self._say(f"Stopped: {len(sources) - n} of {len(sources)} were not sent. Plan again to go on.")
                         break
                     self.table.busy = f"sending {n + 1} of {len(sources)}"
                     self._corpus.submit(sources[n : n + _AT_ONCE], client=client, progress=False, **options)
@@ -260,6 +266,8 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
     def _follow(self) -> None:
         client = self._service()
         while self._corpus.sync(client=client, progress=False).waiting and self.comm is not None:
+            with suppress(ServiceError):  # nice to know, no more
+                self._shares = client.shares_done()
             self._draw()
             if self._background.waiting:  # somebody wants something else first
                 self._background.do("fetching", self._follow, after=True)
@@ -291,11 +299,14 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         self.table.busy = what
         self._draw()
 
+    def _say(self, text: str) -> None:
+        self._planned.value = f'<pre style="white-space:pre-wrap;margin:4px 8px">{escaped(text)}</pre>'
+
     def _show_error(self, text: str) -> None:
         self.error = text
 
     def _draw(self) -> None:
-        self.table.show(self._corpus.ledger.jobs())
+        self.table.show(self._corpus.ledger.jobs(), self._shares)
 
     def _service(self) -> Client:
         """The service: given, typed, or the usual one."""

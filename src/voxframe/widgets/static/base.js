@@ -101,11 +101,18 @@ function resolver(root) {
   };
 }
 
-/** Calls back when the theme of the notebook or of the system changes, until `signal` aborts. */
+/**
+ * Calls back when the theme of the notebook or of the system changes, until `signal` aborts. And once more a frame later:
+ * JupyterLab hides its page for one while it changes its theme, and what is hidden has no width to draw in.
+ */
 function onTheme(callback, signal) {
-  const observer = new MutationObserver(callback);
+  const changed = () => {
+    callback();
+    requestAnimationFrame(() => requestAnimationFrame(callback));
+  };
+  const observer = new MutationObserver(changed);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", callback, { signal });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed, { signal });
   signal.addEventListener("abort", () => observer.disconnect());
 }
 

@@ -3,7 +3,7 @@
 function renderJobTable({ model, el, signal }) {
   const { pane, guard } = errorPane(model);
   const root = frame("vf-jobs", "Jobs");
-  const bar = h("progress", { class: "vf-all", max: "1", value: "0", "aria-label": "Jobs that are over" });
+  const bar = h("progress", { class: "vf-all", max: "1", value: "0", "aria-label": "All jobs" });
   const status = h("span", { class: "vf-status", role: "status" });
   const busy = h("span", { class: "vf-hint" });
   const again = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "retry all" })) }, "Retry all that failed");
@@ -31,6 +31,10 @@ function renderJobTable({ model, el, signal }) {
         const since = h("td", { class: "vf-number" });
         if (going && row.since) since.dataset.since = row.since;
         const said = h("td", {}, h("span", { class: `vf-state vf-${row.state}` }, row.said));
+        if (row.share) {
+          const percent = `${Math.floor(100 * row.share)} %`;
+          said.append(h("div", { class: "vf-part" }, h("progress", { max: "1", value: row.share, "aria-label": `${row.name}: ${percent}` }), percent));
+        }
         if (row.error) said.append(h("div", { class: "vf-why" }, row.error));
         const buttons = h("td", {}, row.cancel ? action("cancel", row) : "", row.retry ? action("retry", row) : "");
         return h("tr", { "data-state": row.state }, h("td", { title: row.source }, row.name), said, h("td", { class: "vf-number" }, row.length), since, buttons);
@@ -39,7 +43,7 @@ function renderJobTable({ model, el, signal }) {
     if (had?.key) body.querySelector(`[data-key="${CSS.escape(had.key)}"][data-do="${CSS.escape(had.do)}"]`)?.focus();
     const all = counts.all ?? 0;
     bar.max = Math.max(1, all);
-    bar.value = counts.over ?? 0;
+    bar.value = (counts.over ?? 0) + rows.reduce((sum, row) => sum + row.share, 0);
     const more = all > rows.length ? ` (${rows.length} shown)` : "";
     status.textContent = all ? `${counts.over} of ${all} over${counts.error ? `, ${counts.error} failed` : ""}${more}` : "none yet";
     again.hidden = !(counts.error > 1);

@@ -90,7 +90,8 @@ function renderPlayer({ model, el, signal }, sound) {
   const shown = (layer) => model.get("_layers").includes(layer) && model.get("layers").includes(layer);
 
   const drawStrip = guard(() => {
-    width = Math.max(1, stage.clientWidth);
+    if (!stage.clientWidth) return; // hidden; drawn when it is shown
+    width = stage.clientWidth;
     const { chapters, safety } = reader.layers;
     const band = shown("chapters") ? 20 : 0;
     const marks = shown("safety") ? 6 : 0;

@@ -2,7 +2,7 @@
 
 function renderSecretField({ model, el, signal }) {
   const { pane, guard } = errorPane(model);
-  const field = h("input", { class: "vf-input", type: "password", autocomplete: "off", spellcheck: "false" });
+  const field = h("input", { class: "vf-input", type: "password", title: model.get("help") || false, autocomplete: "off", spellcheck: "false" });
   const state = h("span", { class: "vf-hint", role: "status" });
   const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => send("")) }, "Forget");
   const root = frame("vf-secret", model.get("title"));

@@ -118,8 +118,8 @@ function renderTimeline({ model, el, signal }) {
   }
 
   const drawAll = guard(() => {
-    const ratio = stage.getBoundingClientRect();
-    width = Math.max(1, ratio.width);
+    if (!stage.clientWidth) return; // hidden; drawn when it is shown
+    width = stage.getBoundingClientRect().width;
     const [from, to] = view();
     const [ink, line] = [colour("--vf-muted"), colour("--vf-line")];
     const band = bands.start.length ? 20 : 0;

@@ -53,6 +53,7 @@ function renderWordSearch({ model, el, signal }) {
   let current = 0;
 
   const drawStrips = eachFrame(guard(() => {
+    if (!groups.clientWidth) return; // hidden; drawn when it is shown
     const [ink, width] = [colour("--vf-accent"), Math.max(1, groups.clientWidth - 8)];
     for (const { canvas, falls, size } of strips) {
       const context = sharp(canvas, width, 14);
