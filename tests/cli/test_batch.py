@@ -135,3 +135,19 @@ def test_ctrl_c_is_130_and_the_next_run_goes_on(peer, calls: Path, capsys) -> No
     assert said == "\nvoxframe submit: stopped; run it again to go on\n"
     assert json.loads(run(capsys, "submit", "--corpus", "c", "--json")[1])["sent"] == 2
     assert len(peer.statuses) == 3
+
+
+def test_a_slip_is_no_success(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """A mistyped corpus, rows below none and no submissions at once are said, and nothing is written down."""
+    for command in (["sync", "--corpus", "nowhere"], ["jobs", "--corpus", "nowhere"], ["tables", "nowhere"]):
+        assert main(command) in (1, 2)
+        assert "there is no corpus" in capsys.readouterr().err
+    assert main(["submit", "0.mp3", "--corpus", "c", "--concurrency", "0"]) == 2
+    assert not (calls / "c").exists()
+    assert run(capsys, "submit", "0.mp3", "--corpus", "c")[0] == 0
+    for command in (["jobs", "--corpus", "c"], ["search", "x", "--corpus", "c"]):
+        with pytest.raises(SystemExit) as left:
+            main([*command, "--rows", "-1"])
+        assert left.value.code == 2
+    run(capsys, "sync", "--corpus", "c")
+    assert run(capsys, "tables", "c", "--table", "topics") == (0, "no rows\n")

@@ -118,5 +118,14 @@ def test_doctor_tells_what_is_wrong_with_a_corpus(tmp_path: Path, capsys, monkey
     assert "t1.json.zst is damaged" in wrong[0]
     assert "the ledger of the corpus" in wrong[1]
     assert "127.0.0.1:9" in wrong[2]
+    whole = voxframe.Corpus(tmp_path / "whole")
+    whole.put("t1", json.dumps({"id": "t1", "words": WORDS}).encode())
+    sealed = whole.snapshot(progress=False)
+    (sealed.path / "words/part-0.parquet").write_bytes(b"PAR1")
+    (whole.path / "tables/words/t1.parquet").write_bytes(b"PAR1")
+    assert main(["doctor", "--corpus", str(whole.path)]) == 1
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no")]
+    assert "tables/words/t1.parquet is damaged" in wrong[0]
+    assert "v=1/words/part-0.parquet is missing or damaged; `voxframe snapshot`" in wrong[1]
     assert main(["doctor", "--corpus", str(tmp_path / "none")]) == 1
     assert "there is no such directory" in capsys.readouterr().out

@@ -202,6 +202,18 @@ def test_redacted_audio_is_downloaded_once(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_one_that_is_silent_does_not_keep_the_others_from_an_answer(corpus: voxframe.Corpus, client) -> None:
+    """What has no text would make a service refuse all; it is left out, and said where there is no other."""
+    corpus.put("silent", b'{"id": "silent", "status": "completed", "text": "", "words": []}')
+    try:
+        some = [corpus.ids()[0], "silent"]
+        assert corpus.summarize(some, client=client).transcript_ids == (some[0],)
+        with pytest.raises(OptionError, match="nothing is said"):
+            corpus.summarize("silent", client=client)
+    finally:
+        corpus.remove("silent")
+
+
 def test_portions_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No portion has more than 100 transcripts or hours or a text's limit; nothing is left out, a longer one alone."""
     monkeypatch.setattr("voxframe.corpus.portions.LLM_TRANSCRIPTS", options.LLM_TRANSCRIPTS)

@@ -134,6 +134,7 @@ def test_what_was_submitted_and_what_was_set_are_one(peer, client, corpus: voxfr
     [
         ({"customer": ["A"]}, "a column transcript_id"),
         ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named state"),
+        ({"transcript_id": ["t1"], "": ["A"]}, "no name; rename it"),
         ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "'t1' is there twice"),
         ({"transcript_id": ["t1", None], "x": [1, 2]}, "no identifier"),
         ({"transcript_id": ["t1"], "x": [[1]]}, "give text, numbers, booleans or dates"),

@@ -214,3 +214,24 @@ def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
     ]  # fmt: skip
     with pytest.raises(PayloadError, match="leads to no payload file"):
         corpus.add(f"{tmp_path}/*.xml")
+
+
+@pytest.mark.parametrize("slip", ["", 3, None, [None]])
+def test_a_slip_brings_nothing_in(corpus, tmp_path: Path, monkeypatch, slip) -> None:
+    """An empty text is not the working directory; what is no path is said."""
+    tmp_path.joinpath("a.json").write_text(json.dumps(payload("a")))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PayloadError, match="payloads are given as files, folders"):
+        corpus.add(slip)
+    assert corpus.ids() == []
+
+
+def test_endings_are_known_in_capitals(corpus, tmp_path: Path) -> None:
+    """Some systems write .JSON and .ZIP; a zip in a zip is named with what to do."""
+    tmp_path.joinpath("A.JSON").write_text(json.dumps(payload("a")))
+    with zipfile.ZipFile(tmp_path / "B.ZIP", "w") as archive:
+        archive.writestr("b.Json", json.dumps(payload("b")))
+        archive.write(tmp_path / "A.JSON", "inner.zip")
+    done = corpus.add(tmp_path)
+    assert corpus.ids() == ["a", "b"]
+    assert [reason for _, reason in done.left_out] == ["unpack it first"]

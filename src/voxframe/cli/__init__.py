@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import voxframe
+from voxframe.cli.arguments import add_corpus, add_rows, add_speakers
 from voxframe.cli.batch import add_arguments as add_batch_arguments
 from voxframe.cli.results import add_arguments as add_result_arguments
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
@@ -102,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         help="wav, mp3, m4a, flac, ogg, mp4 ...; without it, an interview of two minutes that comes with voxframe",
     )
     demo.add_argument("--out", type=Path, default=Path("voxframe-demo"), metavar="DIR", help="default: ./voxframe-demo")
-    _add_speakers(demo)
+    add_speakers(demo)
     demo.set_defaults(run=_demo)
 
     commands.add_parser("serve", help="run the embedded service", add_help=False)  # main hands its arguments on
@@ -116,8 +117,8 @@ def _parser() -> argparse.ArgumentParser:
         "-o word_boost='[\"voxframe\"]' -o language_code=en_uk. `voxframe.options.TranscriptOptions` lists them.",
     )
     transcribe.add_argument("audio", nargs="+", metavar="AUDIO", help="audio or video files, or http(s) addresses")
-    _add_corpus(transcribe)
-    _add_speakers(transcribe)
+    add_corpus(transcribe)
+    add_speakers(transcribe)
     transcribe.add_argument("--no-speakers", action="store_true", help="do not tell speakers apart")
     transcribe.add_argument(
         "-o", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the job; may be repeated"
@@ -145,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format", choices=("text", "csv", "json"), default="text", help="json is one object a line (default: text)"
     )
     tables.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    tables.add_argument("--rows", type=_count, metavar="N", help="only the first N rows (default for text: 20)")
+    add_rows(tables)
     tables.set_defaults(run=_tables)
 
     add_result_arguments(commands)
@@ -156,7 +157,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Check versions, optional parts, settings, disk, corpus, key and service, and say what to do.",
         epilog="exit status: 0 all is well; 1 something is not",
     )
-    _add_corpus(doctor)
+    add_corpus(doctor)
     doctor.add_argument("--json", action="store_true", help="one JSON object a check")
     doctor.set_defaults(run=_doctor)
 
@@ -170,21 +171,6 @@ def _parser() -> argparse.ArgumentParser:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
     completion.set_defaults(run=_completion)
     return parser
-
-
-def _count(text: str) -> int:
-    count = int(text) if text.isdecimal() else -1
-    if count < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return count
-
-
-def _add_speakers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--speakers", type=int, metavar="N", help="number of speakers, where it is known (1 to 10)")
-
-
-def _add_corpus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", type=Path, metavar="DIR", help="corpus directory; default: the default corpus")
 
 
 def _demo(given: argparse.Namespace) -> int:

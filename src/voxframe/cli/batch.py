@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from voxframe.cli.arguments import add_corpus, add_rows, add_speakers
+
 _SUBMIT_EPILOG = """\
 examples:
   voxframe submit 'recordings/**/*.mp3' --corpus calls --plan
@@ -32,7 +34,7 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
     submit.add_argument(
         "sources", nargs="*", metavar="SOURCE", help="files, folders, quoted patterns, http(s) or s3:// addresses"
     )
-    _add_corpus(submit)
+    add_corpus(submit)
     submit.add_argument("--table", type=Path, metavar="FILE", help="CSV or Parquet with a column of sources")
     submit.add_argument("--plan", action="store_true", help="say what would be sent, and send nothing")
     submit.add_argument("--failed", action="store_true", help="send again what failed")
@@ -41,7 +43,7 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
         action="store_true",
         help="send again what may be at the service and was not found there; it may be charged twice",
     )
-    submit.add_argument("--speakers", type=int, metavar="N", help="number of speakers, where it is known (1 to 10)")
+    add_speakers(submit)
     submit.add_argument("--no-speakers", action="store_true", help="do not tell speakers apart")
     submit.add_argument(
         "-o", "--option", action="append", default=[], metavar="NAME=VALUE", help="option of the jobs; may be repeated"
@@ -57,7 +59,7 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
         "was lost. It can be stopped anywhere and run again.",
         epilog="exit status: 0 done; 1 a job failed or is uncertain; 130 Ctrl-C",
     )
-    _add_corpus(sync)
+    add_corpus(sync)
     sync.add_argument("--wait", action="store_true", help="go on until nothing is left at the service")
     sync.add_argument("--adopt", action="store_true", help="bring in everything else the service has, too")
     _add_json(sync, "one JSON object with the counts")
@@ -68,21 +70,17 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
         help="what was submitted, and what became of it",
         description="Show the submissions of a corpus. Asks no service.",
     )
-    _add_corpus(jobs)
+    add_corpus(jobs)
     jobs.add_argument(
         "--state",
         action="append",
         choices=("planned", "uploading", "submitting", "submitted", "completed", "error", "uncertain"),
         help="only jobs in this state; may be repeated",
     )
-    jobs.add_argument("--rows", type=int, metavar="N", help="only the first N rows (default for text: 20)")
+    add_rows(jobs)
     jobs.add_argument("--csv", dest="form", action="store_const", const="csv", help="every column as CSV")
     jobs.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object a line")
     jobs.set_defaults(run=_jobs, form="text")
-
-
-def _add_corpus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", type=Path, metavar="DIR", help="corpus directory; default: the default corpus")
 
 
 def _add_json(parser: argparse.ArgumentParser, text: str) -> None:

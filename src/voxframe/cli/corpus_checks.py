@@ -10,6 +10,7 @@ from pathlib import Path
 
 from voxframe.corpus import Corpus
 from voxframe.errors import VoxframeError
+from voxframe.schema import TRANSCRIPT_TABLES
 
 _LOOKED_AT = 50  # transcripts whose files are read; all would take minutes in a large corpus
 
@@ -36,6 +37,7 @@ def corpus_checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
     if not os.access(corpus.path, os.W_OK):
         yield False, f"{where}: it can be read, and not written; give its directory to the user who runs voxframe"
     yield _files(corpus, where)
+    yield from _snapshots(corpus, where)
     yield from _jobs(corpus, where)
 
 
@@ -49,7 +51,8 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
         for transcript_id in some:
             try:
                 corpus.raw(transcript_id)
-                corpus.arrow("transcripts", transcript_id)
+                for name in TRANSCRIPT_TABLES:
+                    corpus.arrow(name, transcript_id)
             except VoxframeError as e:
                 wrong.append(str(e))
     wrong += [str(warning.message) for warning in told]
@@ -57,6 +60,21 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
         return False, f"{where}: {wrong[0]}" + (f" (and {len(wrong) - 1} more like it)" if len(wrong) > 1 else "")
     looked = "" if len(some) == len(ids) else f" ({len(some)} of them looked at)"
     return True, f"{where}: {len(ids)} transcripts{looked}, {len(corpus.versions())} snapshots"
+
+
+def _snapshots(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
+    """Which sealed versions lack a file or have one of another length; hashes would take minutes."""
+    for version in corpus.versions():
+        try:
+            sealed = corpus.load(version)
+        except VoxframeError as e:
+            yield False, f"{where}: {e}"
+            continue
+        for name, entry in sealed.manifest["tables"].items():
+            path = sealed.path / name / "part-0.parquet"
+            if not path.exists() or path.stat().st_size != entry["bytes"]:
+                yield False, f"{where}: {path} is missing or damaged; `voxframe snapshot` seals a new version"
+                break
 
 
 def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
+
+from voxframe.cli.arguments import add_corpus, add_rows
 
 _SEARCH_EPILOG = """\
 examples:
@@ -78,7 +79,7 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
         help="with --count: group by transcript_id, speaker, speaker_name, channel, a column of the metadata, or "
         "nothing; may be repeated (default: transcript_id)",
     )
-    search.add_argument("--rows", type=int, metavar="N", help="only the first N rows (default for text: 20)")
+    add_rows(search)
     search.add_argument("--csv", dest="form", action="store_const", const="csv", help="every column as CSV")
     search.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object a line")
     search.set_defaults(run=_search, form="text")
@@ -137,7 +138,7 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
         epilog=_SNAPSHOT_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_corpus(snapshot)
+    add_corpus(snapshot)
     snapshot.add_argument("--list", action="store_true", help="list the versions there are, and seal none")
     snapshot.add_argument(
         "--verify",
@@ -151,12 +152,8 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
     snapshot.set_defaults(run=_snapshot)
 
 
-def _add_corpus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--corpus", type=Path, metavar="DIR", help="corpus directory; default: the default corpus")
-
-
 def _add_which(parser: argparse.ArgumentParser) -> None:
-    _add_corpus(parser)
+    add_corpus(parser)
     parser.add_argument("--id", action="append", metavar="ID", help="only this transcript; may be repeated")
     parser.add_argument(
         "--where", action="append", metavar="COLUMN=VALUE", help="only where the metadata says so; may be repeated"

@@ -35,7 +35,10 @@ def tables(source: str | None, table: str | None, form: str, rows: int | None) -
         PayloadError: The file cannot be read as a payload.
     """
     names = [*TRANSCRIPT_TABLES, *EXPORTS] if table is None else [table]
-    found = _from_corpus(source, names) if source is None or Path(source).is_dir() else _from_payload(source, names)
+    payload = source is not None and not Path(source).is_dir()
+    if payload and not Path(str(source)).exists() and not str(source).endswith((".json", ".zst")):
+        raise PayloadError(f"there is no corpus and no payload file at {source!r}; `voxframe submit` makes a corpus")
+    found = _from_payload(str(source), names) if payload else _from_corpus(source, names)
     if table is None:
         write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), form, None)
     else:
@@ -64,6 +67,9 @@ def _from_payload(source: str, names: list[str]) -> dict[str, pd.DataFrame]:
 
 def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
     """Print a table as text, CSV or one JSON object a line; rows beyond `rows` are counted or left out."""
+    if form == "text" and df.empty:
+        print("no rows")
+        return
     if form == "text":
         shown = df.head(_TEXT_ROWS if rows is None else rows)
         cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)

@@ -55,8 +55,8 @@ class Exports(ABC):
 
         A data set (parquet, csv, jsonl, huggingface) is a directory with a file or folder a table, read from the corpus
         part by part. Captions and annotations (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity) are a directory with
-        a file a transcript; a target with the ending of the format (`calls.rttm`) is one file. It appears when all is
-        written.
+        a file a transcript, but for those in which nothing is said; a target with the ending of the format
+        (`calls.rttm`) is one file. It appears when all is written.
 
         Args:
             target: Path, or an address that fsspec knows (`s3://bucket/calls`; extra `remote`).
@@ -103,7 +103,8 @@ class Exports(ABC):
         if single and not partition_by:
             if len(chosen) > 1:
                 raise OptionError(
-                    f"one file holds one table: name one with tables=, or a directory, not {os.fspath(target)!r}"
+                    "one file holds one table: name one with tables= (--table), or a directory, not "
+                    f"{os.fspath(target)!r}"
                 )
             whole = pd.concat([part[chosen[0]] for part in parts], ignore_index=True)
             return write(whole, target, format, overwrite=overwrite)

@@ -80,11 +80,11 @@ def add(corpus: Corpus, sources: Payloads, *, replace: bool, progress: bool | No
         progress: Whether to show progress.
 
     Raises:
-        PayloadError: A path or a pattern leads to no file.
+        PayloadError: A path or a pattern leads to no file, or is none.
         CorpusError: The corpus cannot be written.
     """
-    several = [sources] if isinstance(sources, str | os.PathLike) else sources
-    paths = [path for one in several for path in _files(os.fspath(one))]
+    several = sources if isinstance(sources, Iterable) and not isinstance(sources, str | bytes) else [sources]
+    paths = [path for one in several for path in _files(one)]
     found = Added()
     with Progress("adding", jobs=len(paths), show=progress) as bar:
         for path in paths:
@@ -103,10 +103,13 @@ def add(corpus: Corpus, sources: Payloads, *, replace: bool, progress: bool | No
     return found
 
 
-def _files(text: str) -> list[Path]:
+def _files(source: object) -> list[Path]:
+    text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(text, str) or not text:
+        raise PayloadError(f"payloads are given as files, folders, patterns or zips, not {source!r:.100}")
     path = Path(text).expanduser()
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.name.endswith(_SUFFIXES) and p.is_file())
+        found = sorted(p for p in path.rglob("*") if p.name.lower().endswith(_SUFFIXES) and p.is_file())
     elif path.exists():
         found = [path]
     else:
@@ -118,12 +121,12 @@ def _files(text: str) -> list[Path]:
 
 def _payloads(path: Path) -> Iterator[tuple[str, bytes | _Unusable]]:
     """Name and bytes of each payload of a file, or why it cannot be read."""
-    if path.suffix == ".zip":
+    if path.suffix.lower() == ".zip":
         yield from _zipped(path)
         return
     try:
         with path.open("rb") as file:
-            data = _bounded(zstandard.ZstdDecompressor().stream_reader(file) if path.suffix == ".zst" else file)
+            data = _bounded(zstandard.ZstdDecompressor().stream_reader(file) if path.suffix.lower() == ".zst" else file)
     except (OSError, zstandard.ZstdError, _Unusable) as error:
         yield str(path), _unusable(error)
         return
@@ -136,12 +139,13 @@ def _zipped(path: Path) -> Iterator[tuple[str, bytes | _Unusable]]:
             members = [info for info in archive.infolist() if not info.is_dir()]
             for info in members[:MAX_MEMBERS]:
                 name = f"{path}:{info.filename}"
-                if not info.filename.endswith(_SUFFIXES[:2]):
-                    yield name, _Unusable("it is no .json or .json.zst file")
+                if not info.filename.lower().endswith(_SUFFIXES[:2]):
+                    inner = info.filename.lower().endswith(".zip")
+                    yield name, _Unusable("unpack it first" if inner else "it is no .json or .json.zst file")
                     continue
                 try:
                     with archive.open(info) as file:
-                        packed = info.filename.endswith(".zst")
+                        packed = info.filename.lower().endswith(".zst")
                         data = _bounded(zstandard.ZstdDecompressor().stream_reader(file) if packed else file)
                 except (OSError, zipfile.BadZipFile, zlib.error, zstandard.ZstdError, RuntimeError, _Unusable) as error:
                     yield name, _unusable(error)  # RuntimeError: it is encrypted

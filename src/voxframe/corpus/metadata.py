@@ -233,11 +233,11 @@ def to_frame(about: pa.Table) -> pd.DataFrame:
 def _check(about: object) -> None:
     if not isinstance(about, pd.DataFrame) or _ID not in about.columns:
         raise OptionError("metadata is a DataFrame with a column transcript_id and others about the recordings")
-    odd = [name for name in about.columns if not isinstance(name, str) or (name in JOBS.names and name != _ID)]
+    odd = [n for n in about.columns if not isinstance(n, str) or not n or (n in JOBS.names and n != _ID)]
     if odd or not about.columns.is_unique:
         taken = ", ".join(map(str, odd)) or "the same twice"
         raise OptionError(
-            f"metadata cannot be named {taken}: Corpus.jobs() has such a column of its own, or it is no text; rename it"
+            f"metadata cannot be named {taken}: Corpus.jobs() has such a column of its own, or it is no name; rename it"
         )
     ids = about[_ID]
     if not all(isinstance(transcript_id, str) for transcript_id in ids):

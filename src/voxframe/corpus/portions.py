@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import OptionError
 from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
 
 if TYPE_CHECKING:
@@ -34,13 +34,15 @@ class Portion:
 def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
     """Portions of a selection, in its order; those with names or corrections behind the others, as texts.
 
+    Transcripts in which nothing is said are left out: a service refuses a whole request for one of them.
+
     Args:
         corpus: Where they are.
         transcripts: An identifier, several, or a table with a column `transcript_id`; None is every completed one.
 
     Raises:
         CorpusError: One is not here.
-        OptionError: There is none, or one is not completed.
+        OptionError: There is none, one is not completed, or nothing is said in any.
     """
     ids = _ids(transcripts)
     known = corpus.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
@@ -49,6 +51,10 @@ def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
     known = known[known["status"] == "completed"]
     if known.empty:
         raise OptionError(f"{corpus!r} has no completed transcript that was asked for; check what selected them")
+    spoken = [any(corpus.part(name, i) is not None for name in ("words", "utterances")) for i in known["transcript_id"]]
+    known = known[spoken]
+    if known.empty:
+        raise OptionError(f"nothing is said in the transcripts that were asked for in {corpus!r}")
     named = {*corpus.speaker_names(known["transcript_id"])["transcript_id"]}
     named |= {*corpus.corrections(known["transcript_id"])["transcript_id"]}
     lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
@@ -134,8 +140,6 @@ def _lines(corpus: Corpus, transcript_id: str) -> Iterator[str]:
         from voxframe.analysis import turns as grouped
 
         turns = grouped(corpus.table("words", transcript_id))
-    if turns.empty:
-        raise CorpusError(f"nothing is said in transcript {transcript_id!r}; leave it out")
     from voxframe.analysis.columns import voices
 
     corrected = dict(corpus.corrections(transcript_id)[["utterance_idx", "text"]].itertuples(index=False, name=None))

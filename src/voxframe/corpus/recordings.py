@@ -79,11 +79,11 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
         twice = ", ".join(map(repr, df.columns[df.columns.duplicated()].unique()))
         raise OptionError(f"a DataFrame of recordings has the column {twice} more than once; rename or drop one")
     others = [name for name in df.columns if name != named[0]]
-    taken = [str(name) for name in others if name in JOBS.arrow.names or not isinstance(name, str)]
+    taken = [str(name) for name in others if name in JOBS.names or not isinstance(name, str) or not name]
     if taken:
         raise OptionError(
             f"metadata cannot be named {', '.join(taken)}: Corpus.jobs() has such a column of its own, or it is no "
-            "text; rename it, or leave it out with df.drop(columns=...)"
+            "name; rename it, or leave it out with df.drop(columns=...)"
         )
     for row, source in enumerate(df[named[0]]):
         if not isinstance(source, str | os.PathLike):

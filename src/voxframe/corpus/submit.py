@@ -52,10 +52,12 @@ def submit(
         progress: Whether to show progress.
 
     Raises:
+        OptionError: `concurrency` is no number of submissions; nothing was sent.
         AudioError: A recording cannot be read; nothing was sent.
         ServiceError: The service cannot be used at the moment; what was not sent is planned.
         KeyboardInterrupt: What was not sent is planned.
     """
+    _check(concurrency)
     plan = make_plan(ledger, recordings, body, service_name(client), measure=False, progress=progress)
     adopted = reconcile(ledger, client)
     if adopted:
@@ -96,6 +98,7 @@ def retry(
         ServiceError: The service cannot be used at the moment.
         KeyboardInterrupt: What was not sent is planned.
     """
+    _check(concurrency)
     adopted = reconcile(ledger, client)
     states: tuple[State, ...] = UNSENT
     if failed:
@@ -133,8 +136,6 @@ def send_all(
     Returns:
         How many jobs were made.
     """
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise OptionError(f"concurrency is {concurrency!r}; give the submissions under way at once, at least 1")
     batch = _Batch(ledger, client, concurrency, states)
     try:
         with Progress("submitting", jobs=len(wanted), show=progress) as bar:
@@ -146,6 +147,11 @@ def send_all(
         with suppress(ServiceError):  # they are uncertain then, which is said
             reconcile(ledger, client)
     return batch.sent
+
+
+def _check(concurrency: object) -> None:
+    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
+        raise OptionError(f"concurrency is {concurrency!r}; give the submissions under way at once, at least 1")
 
 
 class _Batch:

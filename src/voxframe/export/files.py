@@ -139,7 +139,9 @@ def _replace(hidden: Path, path: Path) -> None:
 
 def _check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     if not overwrite:
-        raise ExportError(f"{os.fspath(target)!r} is there already; name another place, or say overwrite=True")
+        raise ExportError(
+            f"{os.fspath(target)!r} is there already; name another place, or say overwrite=True (--overwrite)"
+        )
 
 
 def _store(address: str) -> tuple[Any, str]:
