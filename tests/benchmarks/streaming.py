@@ -3,8 +3,9 @@
     python -m tests.benchmarks streaming [SESSIONS] [SECONDS]
 
 A recording is streamed as it is spoken, 100 ms at a time. "After onset" is the time from when the first word of an
-utterance begins, by the recording's script, to the first partial of it; "behind" the time from the last audio to the
-end of the session; "other requests" how long a list of transcripts takes meanwhile. On a busy machine it measures that.
+utterance begins, by the recording's script, to the first partial of it; finals wait at least for the 0.7 s of silence
+that end an utterance; "behind" is the time from the last audio to the end of the session; "other requests" how long a
+list of transcripts takes meanwhile. On a busy machine it measures that.
 """
 
 import json
@@ -62,18 +63,25 @@ def session(url: str, samples: np.ndarray) -> dict[str, Any] | None:
 
 
 def onsets(messages: list[tuple[float, dict[str, Any]]], starts: list[float]) -> list[float]:
-    """Seconds from the onset of each utterance to its first partial; utterances are what lies between finals."""
-    found, fresh = [], True
+    """Seconds from the onset of each utterance to its first partial; all its partials begin with it."""
+    firsts = {}
     for came, message in messages:
-        kind = message["message_type"]
-        if kind == "PartialTranscript" and fresh:
-            # The onset is the script's first word that begins in the partial's stretch of sound.
-            spoken = [at for at in starts if message["audio_start"] <= at * 1000 <= message["audio_end"]]
-            if spoken:
-                found.append(came - spoken[0])
-            fresh = False
-        fresh = fresh or kind == "FinalTranscript"
+        if message["message_type"] == "PartialTranscript":
+            firsts.setdefault(message["audio_start"], (came, message))
+    found = []
+    for came, message in firsts.values():
+        # The onset is the script's first word that begins in the partial's stretch of sound.
+        spoken = [at for at in starts if message["audio_start"] <= at * 1000 <= message["audio_end"]]
+        if spoken:
+            found.append(came - spoken[0])
     return found
+
+
+def waits(messages: list[tuple[float, dict[str, Any]]]) -> list[float]:
+    """Seconds from the end of each utterance, as its final has it, to the final."""
+    return [
+        came - message["audio_end"] / 1000 for came, message in messages if message["message_type"] == "FinalTranscript"
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -93,6 +101,7 @@ def main(arguments: list[str]) -> int:
             delays = onsets(alone["messages"], starts)
             print(f"one session: opened in {alone['opened']:.2f} s, behind {alone['behind']:.2f} s")
             print(f"first partial after onset: {', '.join(f'{delay * 1000:.0f}' for delay in delays)} ms")
+            print(f"finals after the end of speech: {', '.join(f'{wait:.2f}' for wait in waits(alone['messages']))} s")
             ended: list[dict[str, Any] | None] = []
             threads = [
                 threading.Thread(target=lambda: ended.append(session(service.url, samples))) for _ in range(several)
@@ -112,6 +121,8 @@ def main(arguments: list[str]) -> int:
             print(
                 f"first partial after onset: median {statistics.median(every) * 1000:.0f} ms, most {max(every):.2f} s"
             )
+            finals = [wait for result in results for wait in waits(result["messages"])]
+            print(f"finals after the end of speech: median {statistics.median(finals):.2f} s, most {max(finals):.2f} s")
             print(f"other requests: median {statistics.median(taken) * 1000:.0f} ms, most {max(taken) * 1000:.0f} ms")
         finally:
             service.stop()

@@ -136,10 +136,11 @@ def test_other_words_are_heard_no_worse(heard):
 def test_a_live_session_listens_for_them_too():
     """In partials and finals, with the default strength."""
     sound = np.concatenate(list(Audio(PANEL).blocks()), axis=1)[0][: 12 * 16_000]
-    listener = Listener(16_000, "pcm_s16le", "sphinx", Wanted(boost=SAID), partials=True)
-    pieces = [sound[at : at + 3200].tobytes() for at in range(0, len(sound), 3200)]
-    messages = [message for piece in pieces for message in listener.take(AUDIO, piece)]
-    messages += listener.take(TERMINATE, b"")
+    messages = []
+    listener = Listener(16_000, "pcm_s16le", "sphinx", Wanted(boost=SAID), partials=True, tell=messages.append)
+    for at in range(0, len(sound), 3200):
+        listener.take(AUDIO, sound[at : at + 3200].tobytes())
+    listener.take(TERMINATE)
     for kind in ("PartialTranscript", "FinalTranscript"):
         text = " ".join(message["text"] for message in messages if message["message_type"] == kind)
         assert "Main Street" in text

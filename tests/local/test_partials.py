@@ -8,7 +8,7 @@ from tests.benchmarks.streaming import CHUNK, RATE, decoded
 
 from voxframe.local import live
 from voxframe.local.engines import sphinx_live
-from voxframe.local.records import AUDIO
+from voxframe.local.records import AUDIO, TERMINATE
 
 pytestmark = pytest.mark.speech
 
@@ -18,13 +18,18 @@ DATA = Path(__file__).parents[2] / "data"
 def partials(name, seconds):
     """Partials of the beginning of a recording, each with the milliseconds that were fed when it came."""
     samples = decoded(DATA / f"{name}.flac")[: round(seconds * RATE)]
-    listener = live.Listener(RATE, "pcm_s16le", "sphinx", partials=True)
-    return [
-        ((at + CHUNK) * 1000 // RATE, message)
-        for at in range(0, len(samples), CHUNK)
-        for message in listener.take(AUDIO, samples[at : at + CHUNK].tobytes())
-        if message["message_type"] == "PartialTranscript"
-    ]
+    fed, found = 0, []
+
+    def tell(message):
+        if message["message_type"] == "PartialTranscript":
+            found.append((fed * 1000 // RATE, message))
+
+    listener = live.Listener(RATE, "pcm_s16le", "sphinx", partials=True, tell=tell)
+    for at in range(0, len(samples), CHUNK):
+        fed = at + CHUNK
+        listener.take(AUDIO, samples[at : at + CHUNK].tobytes())
+    listener.take(TERMINATE)
+    return found
 
 
 @pytest.mark.parametrize("name", ["interview", "call", "panel"])

@@ -166,12 +166,33 @@ def test_a_session_that_idles_is_closed(limited: Any) -> None:
     assert kinds(messages) == ["SessionBegins", None]
 
 
-def test_a_client_whose_audio_is_taken_slowly_is_not_taken_for_dead() -> None:
-    """It is sent signs of life; its answers, behind audio that is not read yet, are not waited for."""
-    config = uvicorn.Config(lambda: None, **SOCKETS)
-    assert config.ws_ping_interval is not None
-    assert config.ws_ping_interval < 10
-    assert config.ws_ping_timeout is None
+def test_a_client_gets_its_pings_answered_while_the_engine_hangs(limited: Any) -> None:
+    """Audio is read as it comes, so that a ping behind ten seconds of it is answered although nothing is heard."""
+    url = limited()
+    with open_stream(url) as stream:
+        stream.recv(20)
+        listener = listeners(psutil.Process())[0]
+        listener.suspend()
+        for _ in range(10):
+            stream.send(SECOND)
+        assert stream.ping().wait(20)
+        listener.resume()
+        stream.send('{"terminate_session": true}')
+        assert rest(stream)[1] == 1000
+
+
+def test_a_machine_that_cannot_keep_up_ends_the_session(limited: Any) -> None:
+    """What is not heard long after it was spoken ends the session as a passing condition, in words."""
+    with open_stream(limited(behind_s=0.5), sample_rate=48_000) as stream:
+        stream.recv(20)
+        listeners(psutil.Process())[0].suspend()
+        with contextlib.suppress(ConnectionClosed):
+            for _ in range(200):
+                stream.send(bytes(9600))  # as it would be spoken
+                time.sleep(0.1)
+        messages, code = rest(stream)
+    assert code == 1013
+    assert "too busy to keep up" in messages[-1]["error"]
 
 
 def test_a_session_lasts_only_so_long(limited: Any) -> None:
@@ -210,30 +231,33 @@ def test_sessions_are_bounded(limited: Any) -> None:
         assert time.monotonic() < until
 
 
-def listeners(service: Any) -> list[psutil.Process]:
+def listeners(service: psutil.Process, module: str = "voxframe.local.live") -> list[psutil.Process]:
+    """The processes of the sessions of a service; or those that they started."""
     found = []
-    for child in psutil.Process(service.process.pid).children(recursive=True):
+    for child in service.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if "voxframe.local.live" in child.cmdline():
+            if module in child.cmdline():
                 found.append(child)
     return found
 
 
-def gone(service: Any) -> bool:
-    until = time.monotonic() + 10
-    while listeners(service) and time.monotonic() < until:
-        time.sleep(0.05)
-    return not listeners(service)
+def gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, 10)
+    return not alive
 
 
 def test_an_engine_that_crashes_ends_the_session_only(service: Any) -> None:
     """Where the process that listens is lost, the client hears of a passing condition; the service goes on."""
     with open_stream(service.url) as stream:
         stream.recv(20)
-        listeners(service)[0].kill()
+        process = psutil.Process(service.process.pid)
+        both = [*listeners(process), *listeners(process, "voxframe.local.second_pass")]
+        assert len(both) == 2
+        both[0].kill()
         messages, code = rest(stream)
     assert code == 1013
     assert "engine stopped" in messages[0]["error"]
+    assert gone(both)
     assert service.get("/v2/transcript").status_code == 200
 
 
@@ -242,9 +266,11 @@ def test_a_client_that_vanishes_leaves_nothing_behind(service: Any) -> None:
     with open_stream(service.url) as stream:
         stream.recv(20)
         stream.send(SECOND)
-        assert listeners(service)
+        process = psutil.Process(service.process.pid)
+        both = [*listeners(process), *listeners(process, "voxframe.local.second_pass")]
+        assert len(both) == 2
         stream.socket.shutdown(socket.SHUT_RDWR)  # no close frame
-        assert gone(service)
+        assert gone(both)
 
 
 def test_a_token_opens_one_session(service: Any) -> None:

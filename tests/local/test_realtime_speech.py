@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 import voxframe
+from voxframe.errors import StreamUnavailableError
 from voxframe.service.stream import Stream
 from voxframe.service.stream_messages import Final, Partial
 from voxframe.settings import Secret
@@ -184,34 +185,61 @@ def test_the_socket_does_not_wait_for_speech(service: Any, stream: Any, intervie
     assert statistics.median(taken) < 0.1
 
 
-def listening(service: psutil.Process) -> psutil.Process:
-    """The process that listens to a session, once the service has started it."""
+def second_pass(service: Any) -> psutil.Process:
+    """The process of the only session's second pass."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
-        for child in service.children(recursive=True):
+        for child in psutil.Process(service.process.pid).children(recursive=True):
             with contextlib.suppress(psutil.Error):  # it may just have ended
-                if "voxframe.local.live" in child.cmdline():
+                if "voxframe.local.second_pass" in child.cmdline():
                     return child
         time.sleep(0.02)
-    raise AssertionError("the service started no process for the session")
+    raise AssertionError("the service started no second pass for the session")
 
 
-def test_what_cannot_keep_up_holds_the_client_back(service: Any, stream: Any) -> None:
-    """A client that sends as fast as it may is stopped while the engine is busy; nothing piles up on the way."""
-    audio = np.random.default_rng(1).integers(-200, 200, 120 * RATE).astype(np.int16).tobytes()
-    session = stream(audio, sample_rate=RATE, keepalive_s=60.0).start()
-    listener = listening(psutil.Process(service.process.pid))
-    while not session.sent_ms:
-        time.sleep(0.01)
-    listener.suspend()
-    held = 0
-    while held != session.sent_ms:
-        held = session.sent_ms
-        time.sleep(0.5)
-    assert held < 40_000
-    listener.resume()
-    session.wait(200)
-    assert session.sent_ms == 120_000
+def test_partials_do_not_wait_for_the_final_before_them(
+    service: Any, stream: Any, interview: np.ndarray, truth: dict[str, Any]
+) -> None:
+    """While the final of an utterance is worked on, the next is followed; then finals come in order, none too few."""
+    session = stream(two_phrases(interview, truth).tobytes(), sample_rate=RATE).start()
+    messages = iter(session)
+    first = next(message for message in messages if isinstance(message, Partial))
+    worker = second_pass(service)
+    worker.suspend()
+    try:
+        following = next(
+            message for message in messages if isinstance(message, Final) or message.start_ms > first.start_ms
+        )
+        assert isinstance(following, Partial)
+    finally:
+        worker.resume()
+    finals = session.wait()
+    assert [final.start_ms for final in finals] == [first.start_ms, following.start_ms]
+
+
+def test_a_final_comes_in_time_without_a_second_pass(
+    service: Any, stream: Any, interview: np.ndarray, truth: dict[str, Any]
+) -> None:
+    """Where the second pass is not done in time, the words of the first make the final, as sure as it is of them."""
+    end = truth["turns"][0]["start_ms"] + 4000
+    session = stream(interview[: end * RATE // 1000].tobytes(), sample_rate=RATE).start()
+    worker = second_pass(service)
+    next(message for message in session if isinstance(message, Partial))
+    worker.suspend()
+    finals = session.wait()
+    assert len(finals) == 1
+    assert jiwer.wer(said(truth, end), plain(finals[0].text)) < 0.6
+    assert finals[0].text[-1] in ".?!"
+    assert all(0 < word["confidence"] <= 1 for word in finals[0].raw["words"])
+    assert finals[0].end_ms <= end
+
+
+def test_a_second_pass_that_crashes_ends_the_session(service: Any, stream: Any, interview: np.ndarray) -> None:
+    """The client hears of a passing condition, and does not wait for finals for ever."""
+    session = stream(interview[: 5 * RATE].tobytes(), sample_rate=RATE).start()
+    second_pass(service).kill()
+    with pytest.raises(StreamUnavailableError, match="engine stopped"):
+        session.wait(60)
 
 
 def test_real_speech(stream: Any, audio_folder: Path) -> None:

@@ -115,12 +115,15 @@ def test_formatting_that_is_not_wanted_is_taken_off(german):
 
 def test_a_stream_ends_with_the_words_of_the_model(german):
     """Finals of a session come from the engine the service was started with."""
-    listener = live.Listener(16_000, "pcm_s16le", "whisper", Wanted(str(german)), partials=True)
+    messages = []
+    wanted = Wanted(str(german))
+    listener = live.Listener(16_000, "pcm_s16le", "whisper", wanted, partials=True, tell=messages.append)
     from voxframe.local.audio import Audio
 
     sound = np.concatenate([block[0] for block in Audio(INTERVIEW, end_ms=4000).blocks()])
-    messages = [m for at in range(0, len(sound), 8000) for m in listener.take(AUDIO, sound[at : at + 8000].tobytes())]
-    messages += listener.take(TERMINATE, b"")
+    for at in range(0, len(sound), 8000):
+        listener.take(AUDIO, sound[at : at + 8000].tobytes())
+    listener.take(TERMINATE)
     assert {message["message_type"] for message in messages} == {"FinalTranscript"}
     assert messages[0]["text"].startswith("Guten Tag, liebe Welt.")
 

@@ -6,6 +6,7 @@ import pytest
 
 import voxframe
 from voxframe.errors import OptionError
+from voxframe.service import stream_messages
 from voxframe.widgets import LiveTranscript
 from voxframe.widgets.live_transcript import BrowserSound
 
@@ -40,6 +41,25 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short):
     assert " ".join(filter(None, names["result"]["text"])) == live.text
     live._said(None, {"do": "clear"}, [])
     assert (live._finals, len(live.result)) == ([], 0)
+
+
+def test_a_final_leaves_the_partial_of_the_next_utterance(live):
+    """What is being said stays in sight when the text of what was said before it comes."""
+    before, after = (
+        {"message_type": "PartialTranscript", "text": text, "audio_start": start, "audio_end": start + 900, "words": []}
+        for text, start in (("what was said", 100), ("what is said", 2000))
+    )
+    final = before | {"message_type": "FinalTranscript", "text": "What was said."}
+
+    def message(wire):
+        return stream_messages.read(json.dumps(wire), session_id=None, idx=0)
+
+    live._heard(message(before))
+    live._heard(message(after))
+    live._settled(message(final))
+    assert (live._partial, [one["text"] for one in live._finals]) == ("what is said", ["What was said."])
+    live._settled(message(final | {"audio_start": 2000, "audio_end": 2900}))
+    assert live._partial == ""
 
 
 @pytest.mark.speech

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import contextlib
 import hmac
 import json
 import logging
+import os
+import signal
 import sys
 import time
 import uuid
@@ -24,13 +24,11 @@ from voxframe.local import engines, records
 from voxframe.local.engines import configured
 from voxframe.local.engines.configured import Choice
 from voxframe.local.runner import cores
+from voxframe.local.stream_asked import Asked, RefusedError, record_of
 from voxframe.local.tokens import Tokens
-from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
 
 _log = logging.getLogger("voxframe.local")
 
-_RATES = (8000, 48_000)
-_MESSAGE_MS = (100, 2000)
 _LONGEST_LINE = 1 << 22
 _STOP_SECONDS = 2.0
 _READY_SECONDS = 60.0  # a large model takes its time
@@ -41,42 +39,19 @@ class Limits:
     """Limits of streaming.
 
     Attributes:
-        sessions: Sessions at once. One takes just under half of a core with partials, a fifth without; more than these
-            would fall behind.
+        sessions: Sessions at once. One takes a third of a core while somebody speaks, half of that without partials.
         idle_s: Seconds without a message of the client.
         session_s: Seconds a session may last.
-        ahead_s: Seconds of audio a client may have sent more than seconds have passed. Up to there audio is taken as
-            fast as it can be recognised.
+        ahead_s: Seconds of audio a client may have sent more than seconds have passed. Up to there audio is taken, and
+            recognised as fast as can be; what waits is held in memory.
+        behind_s: Seconds that audio may wait to be heard after it would have been spoken.
     """
 
-    sessions: int = max(1, 3 * cores() // 2)
+    sessions: int = 2 * cores()
     idle_s: float = 60.0
     session_s: float = 3 * 3600.0
     ahead_s: float = 600.0
-
-
-class _RefusedError(Exception):
-    """The session ends with an error message and a close code."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The parameters of a connection."""
-
-    rate: int
-    encoding: str
-    partials: bool
-    information: bool
-    boost: list[str]
-
-    @property
-    def bytes_per_second(self) -> int:
-        return self.rate * (1 if self.encoding == "pcm_mulaw" else 2)
+    behind_s: float = 15.0
 
 
 class Streaming:
@@ -105,8 +80,8 @@ class Streaming:
         self._open += 1
         try:
             self._admit(socket)
-            await _Session(socket, _asked(socket), self._limits, self._choice).run()
-        except _RefusedError as refused:
+            await _Session(socket, Asked.of(socket.query_params), self._limits, self._choice).run()
+        except RefusedError as refused:
             _log.info("stream: %d %s", refused.code, refused.message)
             await _end(socket, refused)
         except WebSocketDisconnect:
@@ -118,46 +93,12 @@ class Streaming:
         token = socket.query_params.get("token")
         given = socket.headers.get("authorization", "").encode("latin-1", "replace")
         if not (self._tokens.redeem(token) if token else hmac.compare_digest(given, self._key)):
-            raise _RefusedError(4001, "Not authorized")
+            raise RefusedError(4001, "Not authorized")
         if self._open > self._limits.sessions:
-            raise _RefusedError(4102, f"Too many streams: this service takes {self._limits.sessions} at once")
+            raise RefusedError(4102, f"Too many streams: this service takes {self._limits.sessions} at once")
 
 
-def _asked(socket: WebSocket) -> _Asked:
-    query = socket.query_params
-    rate = query.get("sample_rate", "")
-    low, high = _RATES
-    if not rate.isascii() or not rate.isdecimal() or len(rate) > 9 or not low <= int(rate) <= high:
-        raise _RefusedError(4000, f"Sample rate must be a whole number from {low} to {high}")
-    encoding = query.get("encoding") or "pcm_s16le"
-    if encoding not in STREAM_ENCODINGS:
-        raise _RefusedError(4101, f"Invalid encoding: it is one of {', '.join(STREAM_ENCODINGS)}")
-    return _Asked(
-        int(rate),
-        encoding,
-        not _flag(query.get("disable_partial_transcripts")),
-        _flag(query.get("enable_extra_session_information")),
-        _word_boost(query.get("word_boost") or "[]"),
-    )
-
-
-def _flag(text: str | None) -> bool:
-    return (text or "").lower() in ("true", "1")
-
-
-def _word_boost(text: str) -> list[str]:
-    try:
-        words = json.loads(text)
-    except (ValueError, RecursionError):
-        words = None
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise _RefusedError(4104, "Could not parse word boost parameter: it is a JSON array of strings")
-    if len(text) > STREAM_WORD_BOOST_CHARS:
-        raise _RefusedError(4104, f"Word boost may have at most {STREAM_WORD_BOOST_CHARS} characters")
-    return words
-
-
-async def _end(socket: WebSocket, refused: _RefusedError) -> None:
+async def _end(socket: WebSocket, refused: RefusedError) -> None:
     if socket.application_state is WebSocketState.CONNECTED:
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # the client is gone already
             await socket.send_json({"error": refused.message})
@@ -165,20 +106,22 @@ async def _end(socket: WebSocket, refused: _RefusedError) -> None:
 
 
 class _Session:
-    def __init__(self, socket: WebSocket, asked: _Asked, limits: Limits, choice: Choice) -> None:
+    def __init__(self, socket: WebSocket, asked: Asked, limits: Limits, choice: Choice) -> None:
         self._socket = socket
         self._asked = asked
         self._limits = limits
         self._choice = choice
         self._audio_s = 0.0
-        self._begun = time.monotonic()
+        self._begun = self._played = time.monotonic()
+        # What the listener has not taken yet: records, each with the time when its audio would have been spoken.
+        self._waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         self._terminating = False
 
     async def run(self) -> None:
         """Serve the session to its end.
 
         Raises:
-            _RefusedError: It ends with an error.
+            RefusedError: It ends with an error.
             WebSocketDisconnect: The client is gone.
         """
         asked = self._asked
@@ -194,7 +137,7 @@ class _Session:
                 start_new_session=True,  # Ctrl-C is for the service, which then ends its sessions in order
             )
         except OSError as error:
-            raise _RefusedError(1013, f"Temporary server condition: no process could be started ({error})") from error
+            raise RefusedError(1013, f"Temporary server condition: no process could be started ({error})") from error
         session_id, expiry = str(uuid.uuid4()), datetime.now(UTC) + timedelta(seconds=self._limits.session_s)
         try:
             await self._ready(listener)
@@ -218,22 +161,20 @@ class _Session:
         except TimeoutError:
             ready = b""
         if not ready:
-            raise _RefusedError(
+            raise RefusedError(
                 1013, "Temporary server condition: the speech engine did not start; the log of the service may say why"
             )
 
     async def _serve(self, listener: Process) -> None:
-        receiving = asyncio.create_task(self._receive(listener))
-        telling = asyncio.create_task(self._tell(listener))
+        tasks = [asyncio.create_task(work) for work in (self._receive(), self._feed(listener), self._tell(listener))]
         try:
-            await asyncio.wait((receiving, telling), return_when=asyncio.FIRST_COMPLETED)
-            for task in (receiving, telling):
-                if task.done():
-                    task.result()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
-            for task in (receiving, telling):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(receiving, telling, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _tell(self, listener: Process) -> None:
         """Pass on what was heard; at the end, what the interface ends with."""
@@ -246,13 +187,15 @@ class _Session:
                 await self._socket.close()
                 return
             await self._socket.send_text(line.decode().rstrip())
-        raise _RefusedError(
+        raise RefusedError(
             1013, "Temporary server condition: the speech engine stopped; the log of the service may say why"
         )
 
-    async def _receive(self, listener: Process) -> None:
-        """Pass on what the client sends. What comes after the end was asked for is read and forgotten."""
-        assert listener.stdin is not None
+    async def _receive(self) -> None:
+        """Take what the client sends, at once: a client whose pings wait behind its audio takes the service for dead.
+
+        What comes after the end was asked for is read and forgotten.
+        """
         while True:
             message = await self._next()
             if message["type"] == "websocket.disconnect":
@@ -260,14 +203,11 @@ class _Session:
             if self._terminating:
                 continue
             data = message.get("bytes")
-            record = self._audio(data) if data is not None else self._command(message.get("text") or "")
-            try:
-                listener.stdin.write(record)
-                # Waits while the process has more to do than its pipe holds; the client is then not read from.
-                await listener.stdin.drain()
-            except ConnectionError:
-                await asyncio.sleep(_STOP_SECONDS)  # it has ended; `_tell` sees that too, and says so
-                return
+            kind, data = (records.AUDIO, data) if data is not None else record_of(message.get("text") or "")
+            if kind == records.AUDIO:
+                self._note(self._asked.seconds(data))
+            self._terminating = kind == records.TERMINATE
+            self._waiting.put_nowait((self._played, records.pack(kind, data)))
 
     async def _next(self) -> Any:
         left = self._limits.session_s - (time.monotonic() - self._begun)
@@ -276,64 +216,47 @@ class _Session:
                 return await self._socket.receive()
         except TimeoutError:
             if left <= self._limits.idle_s:
-                raise _RefusedError(4008, "Session expired") from None
-            raise _RefusedError(
-                4031, f"Session idle for too long: nothing came for {self._limits.idle_s:g} s"
-            ) from None
+                raise RefusedError(4008, "Session expired") from None
+            raise RefusedError(4031, f"Session idle for too long: nothing came for {self._limits.idle_s:g} s") from None
 
-    def _audio(self, data: bytes) -> bytes:
-        width = 1 if self._asked.encoding == "pcm_mulaw" else 2
-        if len(data) % width:
-            raise _RefusedError(4034, f"Could not decode the audio: {len(data)} bytes are no whole number of samples")
-        seconds = len(data) / self._asked.bytes_per_second
-        shortest, longest = _MESSAGE_MS
-        # A message may be off by the part of a sample that a whole number of samples leaves.
-        if (seconds + 1 / self._asked.rate) * 1000 < shortest:
-            raise _RefusedError(4032, f"Audio duration is too short: {seconds * 1000:.0f} ms, of at least {shortest}")
-        if (seconds - 1 / self._asked.rate) * 1000 > longest:
-            raise _RefusedError(4033, f"Audio duration is too long: {seconds * 1000:.0f} ms, of at most {longest}")
+    def _note(self, seconds: float) -> None:
+        now = time.monotonic()
         self._audio_s += seconds
-        if self._audio_s - (time.monotonic() - self._begun) > self._limits.ahead_s:
-            raise _RefusedError(4029, "Client sent audio too fast")
-        return records.pack(records.AUDIO, data)
+        self._played = max(self._played, now) + seconds
+        if self._audio_s - (now - self._begun) > self._limits.ahead_s:
+            raise RefusedError(4029, "Client sent audio too fast")
 
-    def _command(self, text: str) -> bytes:
-        try:
-            message = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            raise _RefusedError(4100, "Endpoint received invalid JSON") from None
-        low, high = STREAM_SILENCE_MS
-        if isinstance(message, dict):
-            if isinstance(audio := message.get("audio_data"), str):
-                try:
-                    return self._audio(base64.b64decode(audio, validate=True))
-                except binascii.Error:
-                    raise _RefusedError(4034, "Could not decode the audio: audio_data is not base64") from None
-            if message.get("terminate_session") is True:
-                self._terminating = True
-                return records.pack(records.TERMINATE)
-            if message.get("force_end_utterance") is True:
-                return records.pack(records.END_UTTERANCE)
-            silence = message.get("end_utterance_silence_threshold")
-            if isinstance(silence, float) and silence.is_integer():
-                silence = int(silence)
-            if isinstance(silence, int) and not isinstance(silence, bool) and low <= silence <= high:
-                return records.pack(records.SILENCE, str(silence).encode())
-        raise _RefusedError(
-            4101,
-            "Endpoint received a message with an invalid schema: it takes audio, terminate_session, "
-            f"force_end_utterance, and end_utterance_silence_threshold from {low} to {high}",
-        )
+    async def _feed(self, listener: Process) -> None:
+        """Hand on what waits, as fast as the listener takes it."""
+        assert listener.stdin is not None
+        listener.stdin.transport.set_write_buffer_limits(0)  # what is written is in the pipe, which holds a few seconds
+        while True:
+            played, record = await self._waiting.get()
+            listener.stdin.write(record)
+            try:
+                async with asyncio.timeout(max(0.0, played + self._limits.behind_s - time.monotonic())):
+                    await listener.stdin.drain()
+            except TimeoutError:
+                raise RefusedError(
+                    1013,
+                    "Temporary server condition: this machine is too busy to keep up, what was said "
+                    f"{self._limits.behind_s:g} s ago is not heard yet; try again with fewer sessions or jobs at once",
+                ) from None
+            except ConnectionError:
+                await asyncio.sleep(_STOP_SECONDS)  # it has ended; `_tell` sees that too, and says so
+                return
 
     async def _say(self, **message: object) -> None:
         await self._socket.send_text(orjson.dumps(message).decode())
 
 
 async def _stop(listener: Process) -> None:
-    """End the process: by itself where it is about to, else at once."""
+    """End the process and the one it started. What it was asked for is done, or not wanted any more."""
     assert listener.stdin is not None
-    with contextlib.suppress(ProcessLookupError):
-        if listener.returncode is None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(listener.pid, signal.SIGKILL)
+        else:
             listener.kill()
     listener.stdin.close()
     await listener.wait()

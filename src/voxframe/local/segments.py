@@ -38,7 +38,6 @@ _PAUSE = round(0.25 * RATE / FRAME)  # frames without speech that end a stretch.
 _LONG_PAUSE = round(1.2 * RATE / FRAME)  # ...and one that is short yet: engines level the sound over a stretch
 _SHORT = round(6 * RATE / FRAME)
 _PAD = round(0.25 * RATE / FRAME)  # frames kept before and after
-_LONGEST = round(20 * RATE / FRAME)  # frames after which a stretch is cut
 _WINDOW = 5  # frames over which "quiet" is measured
 
 
@@ -53,6 +52,11 @@ class Stretch(NamedTuple):
     start: int
     samples: Samples
 
+    @property
+    def end(self) -> int:
+        """The sample after its last."""
+        return self.start + len(self.samples)
+
 
 class Segmenter:
     """Finds stretches of speech in one channel as its samples come.
@@ -60,7 +64,10 @@ class Segmenter:
     Attributes:
         frames: Frames seen so far.
         speech: How many of them hold speech.
+        longest: Frames after which a stretch is cut.
     """
+
+    longest = round(20 * RATE / FRAME)
 
     def __init__(self) -> None:
         self._vad = _Detector()
@@ -106,8 +113,8 @@ class Segmenter:
         elif now - self._last >= self._pause(self._last - self._begun):
             # Half of a short pause is left to the stretch that follows: its first sound is softer than what is found.
             yield self._cut(self._last + 1 + min(_PAD, (now - self._last) // 2))
-        elif now + 1 - self._begun >= _LONGEST:
-            quiet = self._quietest(self._begun + _LONGEST // 2, now + 1)
+        elif now + 1 - self._begun >= self.longest:
+            quiet = self._quietest(self._begun + self.longest // 2, now + 1)
             yield self._cut(quiet)
             if self._last >= quiet:
                 self._begun = quiet

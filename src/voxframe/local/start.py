@@ -29,9 +29,9 @@ _ENDINGS = 1.0  # seconds between two looks at whether the parent lives
 
 #: How uvicorn is to serve the streaming socket.
 SOCKETS: dict[str, Any] = {
-    "ws": "websockets-sansio",  # it reads no more than the session takes
-    "ws_ping_interval": 5.0,  # a sign of life, also while a stretch of speech is worked on and no audio is read
-    "ws_ping_timeout": None,  # its answer waits behind audio that is not read yet; who is gone is idle, and ends so
+    "ws": "websockets-sansio",
+    "ws_ping_interval": 5.0,  # a sign of life while there is nothing to say
+    "ws_ping_timeout": None,  # a client may be busy for long, a notebook for one; who is gone is idle, and ends so
     "ws_max_size": 1 << 20,  # two seconds of audio at the highest rate, in base64, are 256 kB
     "ws_per_message_deflate": False,  # audio does not get smaller
 }

@@ -55,7 +55,7 @@ class Utterances:
             if self._begun is None:
                 self._begun = stretch.start
             yield stretch
-            if stretch.start + len(stretch.samples) - self._begun >= _LONGEST:
+            if stretch.end - self._begun >= _LONGEST:
                 yield from self._end()
 
     def _end(self) -> Iterator[None]:
@@ -66,6 +66,10 @@ class Utterances:
 
 class _Segmenter(Segmenter):
     """Tells what it is in the middle of, and can be told to cut there."""
+
+    # At the end of a session somebody waits for the second pass over its last stretch. Measured: of 730 words, 1 in 200
+    # fewer are wrong with 20 s.
+    longest = round(8 * RATE / FRAME)
 
     @property
     def speaking(self) -> Stretch | None:

@@ -113,6 +113,7 @@ class LiveTranscript(ScriptedWidget):
         self._sessions: list[Stream] = []
         self._sound: BrowserSound | None = None
         self._from = ""
+        self._partial_ms = 0  # where the utterance of the last partial begins
         self._background = Background(self._show_busy, self._show_error)
         super().__init__(title=title, file=os.fspath(file))
         self.on_msg(self._said)
@@ -221,10 +222,11 @@ class LiveTranscript(ScriptedWidget):
             self.send({"do": "stop"})
 
     def _heard(self, partial: Partial) -> None:
-        self._partial = partial.text
+        self._partial, self._partial_ms = partial.text, partial.start_ms or 0
 
     def _settled(self, final: Final) -> None:
-        self._partial = ""
+        if self._partial_ms < (final.end_ms or 0):  # else it is of the next utterance, of which more is known already
+            self._partial = ""
         if final.text:
             self._finals = [*self._finals, {"text": final.text, "start_ms": final.start_ms}]
 

@@ -69,8 +69,8 @@ class Live(Protocol):
         """Take more of the utterance under way: mono samples at 16 kHz. The words so far, timed from its beginning."""
         ...
 
-    def end(self) -> None:
-        """The utterance is over."""
+    def end(self) -> list[Heard]:
+        """The utterance is over. Its words, which make the final where there is no time for `Engine.transcribe`."""
         ...
 
 

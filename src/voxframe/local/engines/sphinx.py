@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from pocketsphinx import Decoder
@@ -48,16 +49,23 @@ class Sphinx:
 
     def __init__(self, wanted: Wanted = NOTHING) -> None:
         self._wanted = wanted
-        self._decoder = Decoder(loglevel="FATAL", **SETTINGS)
-        self._boosted = listen_for(self._decoder, wanted.boost, wanted.boost_param)
+
+    @cached_property  # who only follows speech has no use for it
+    def _decoder(self) -> Decoder:
+        return Decoder(loglevel="FATAL", **SETTINGS)
+
+    @cached_property
+    def _boosted(self) -> dict[str, str]:
+        return listen_for(self._decoder, self._wanted.boost, self._wanted.boost_param)
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[Heard]:
         """Words of the samples."""
+        boosted = self._boosted  # before the decoder begins
         new_stream(self._decoder)
         self._decoder.start_utt()
         self._decoder.process_raw(samples.tobytes(), full_utt=True)
         self._decoder.end_utt()
-        return list(as_said(heard(self._decoder), self._boosted))
+        return list(as_said(heard(self._decoder), boosted))
 
     def live(self) -> Live:
         """Follows speech while it is spoken."""
