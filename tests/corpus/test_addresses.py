@@ -1,6 +1,6 @@
 import pytest
 
-from voxframe.corpus.addresses import is_address, is_remote, marked, unmarked, unsigned
+from voxframe.corpus.addresses import canonical, is_address, is_remote, marked, unmarked, unsigned
 
 BASE = "https://b.example/dir/a%20b.mp3"
 
@@ -31,6 +31,25 @@ def test_a_mark_is_a_fragment_and_can_be_taken_off(address: str) -> None:
 def test_signatures_are_no_part_of_what_is_fetched(query: str, left: str) -> None:
     """What identifies the media stays, and an address that is not signed stays as it is."""
     assert unsigned(f"{BASE}?{query}") == BASE + left
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("http://a.example/x.mp3", "HTTP://A.Example:80/x.mp3", True),
+        ("https://a.example:443/x.mp3#t=10", "https://a.example/x.mp3#t=20", True),
+        ("https://u:P@a.example/x.mp3", "https://u:p@a.example/x.mp3", False),
+        ("https://a.example/x.mp3", "https://a.example/X.mp3", False),
+        ("https://a.example/x.mp3", "https://a.example:8443/x.mp3", False),
+        ("https://a.example/x?id=1", "https://a.example/x?id=2", False),
+        ("https://a.example/x", "http://a.example/x", False),
+        ("https://a.example/x?voxframe=1", "https://a.example/x", False),
+    ],
+)
+def test_spellings_of_one_address(one: str, other: str, same: bool) -> None:
+    """What is fetched is the same or not, whatever mark is on it; the same is not paid for twice."""
+    assert (canonical(one) == canonical(other)) is same
+    assert (canonical(unmarked(marked(one))) == canonical(other)) is same
 
 
 def test_kinds_of_places() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from urllib.parse import urlsplit, urlunsplit
+
+_MARK = re.compile(r"[#&]voxframe=[0-9a-f-]{36}$")
+_USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 
 def is_address(source: str) -> bool:
@@ -23,8 +27,22 @@ def marked(address: str) -> str:
 
 def unmarked(address: str) -> str:
     """A web address without what `marked` added."""
-    before, _, _ = address.partition("voxframe=")
-    return before[:-1] if before != address else address
+    return _MARK.sub("", address)
+
+
+def canonical(address: str) -> str:
+    """What a web address leads to, however it is spelled and signed.
+
+    Schemes and hosts have no case, the usual port needs no mention, and a fragment is not sent when media are fetched.
+
+    Example:
+        >>> canonical("HTTPS://B.example:443/a.mp3#t=10") == canonical("https://b.example/a.mp3")
+        True
+    """
+    parts = urlsplit(unsigned(address))
+    user, at, host = parts.netloc.rpartition("@")
+    host = host.lower().removesuffix(_USUAL_PORTS.get(parts.scheme, ""))
+    return urlunsplit(parts._replace(netloc=user + at + host, fragment=""))
 
 
 def unsigned(address: str) -> str:

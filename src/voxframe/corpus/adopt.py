@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from voxframe.corpus.addresses import unmarked, unsigned
+from voxframe.corpus.addresses import canonical, unmarked
 from voxframe.corpus.crew import work_through
 from voxframe.corpus.ledger import Job, new_job
 from voxframe.corpus.outcome import Outcome
@@ -115,7 +115,7 @@ class _Adoption:
         known = {"transcript_id": handle.id, "address": address, "audio_duration_s": handle.audio_duration_s}
         return new_job(
             unmarked(address),
-            unsigned(unmarked(address)),
+            canonical(unmarked(address)),
             asked,
             self.service,
             **known,

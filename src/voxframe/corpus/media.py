@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from voxframe.corpus.addresses import is_address, is_remote, unsigned
+from voxframe.corpus.addresses import canonical, is_address, is_remote
 from voxframe.corpus.ledger import Ledger
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
 from voxframe.options import check_address
@@ -99,7 +99,7 @@ def identify(source: str, files: Files, *, measure: bool = False) -> Media:
         MissingExtraError: It is in a store that needs one.
     """
     if is_address(source):
-        return Media(unsigned(check_address(source)), "")
+        return Media(canonical(check_address(source)), "")
     before = signature(source)
     place = source if is_remote(source) else str(Path(source).absolute())
     place = place.encode("utf-8", "backslashreplace").decode()
