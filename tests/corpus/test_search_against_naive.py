@@ -5,14 +5,17 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from itertools import groupby
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxframe import frames
-from voxframe.corpus import search_index
+from voxframe.analysis.terms import spoken
+from voxframe.corpus import search_catalogue, search_index
 from voxframe.corpus.search import Query, concordance
 from voxframe.corpus.search_counts import counts
+from voxframe.corpus.search_segment import spoken_of_all
 from voxframe.corpus.store import Store
 
 # What each word is compared as, by hand.
@@ -103,9 +106,9 @@ def is_match(texts, patterns, *, ordered):
 def small_segments():
     """Segments so small that a few transcripts are merged again and again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_index, "MAX_WORDS", 60)
-        patch.setattr(search_index, "FAN", 3)
-        patch.setattr(search_index, "_LEAST_TIER", 10)
+        patch.setattr(search_catalogue, "MAX_WORDS", 60)
+        patch.setattr(search_catalogue, "FAN", 3)
+        patch.setattr(search_catalogue, "_LEAST_TIER", 10)
         yield
 
 
@@ -133,6 +136,7 @@ def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, tran
         found = frames.to_pandas(concordance(index.view(), asked, context=2), "concordance")
         rows = list(zip(found["transcript_id"], found["word_idx"], found["last_word_idx"], strict=True))
         assert rows == sorted(stretches(here, query, within))
+        index.wait()
     counted = counts(index.view(), asked, by="transcript_id").set_index("transcript_id")
     assert counted["count"].to_dict() == {i: sum(row[0] == i for row in rows) for i in here}
     assert counted["words"].to_dict() == {i: len(words) for i, words in here.items()}
@@ -156,3 +160,12 @@ def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, tran
         assert [row["left"], row["match"], row["right"]] == expected
         assert (row["start_ms"], row["end_ms"]) == (1000 * row["word_idx"], 1000 * row["last_word_idx"] + 500)
         assert [row["channel"], row["speaker"]] == [channel, speaker] or None in (channel, speaker)
+
+
+@given(st.lists(st.one_of(st.text(max_size=8), st.text("aZ3.,'_- \x1f\u00e9", max_size=8)), max_size=20))
+@settings(max_examples=100, deadline=None)
+def test_many_texts_are_folded_as_one_is(texts):
+    """All at once come the words that come one after the other."""
+    words, text = spoken_of_all(pa.array(texts, pa.string()))
+    expected = [(word, n) for n, each in enumerate(texts) for word in spoken(each)]
+    assert list(zip(words.to_pylist(), text.tolist(), strict=True)) == expected

@@ -6,11 +6,12 @@ import pickle
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 
 import voxframe
-from voxframe.corpus import search_index, search_segment
+from voxframe.corpus import search_catalogue, search_index, search_segment
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
@@ -69,17 +70,52 @@ def test_a_corpus_that_was_searched_can_be_sent_to_another_process(corpus: voxfr
 
 def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
     """Adding one transcript after another leaves few segments; what was replaced takes no room for long."""
-    monkeypatch.setattr(search_index, "FAN", 3)
+    monkeypatch.setattr(search_catalogue, "FAN", 3)
     for n in range(8):
         say(corpus, f"t{n}", f"word{n} smoke")
         assert where(corpus, "smoke") == [f"t{i}" for i in range(n + 1)]
+        corpus._index.wait()
         assert len(segments()) < 3
     for _ in range(6):
         say(corpus, "t0", "smoke again")
         assert where(corpus, "smoke")[0] == "t0"
+        corpus._index.wait()
     assert sum(len(search_segment.Segment.open(path).ids) for path in segments()) <= 10
     assert where(corpus, "word0") == []
     assert where(corpus, "again") == ["t0"]
+
+
+def test_nobody_waits_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While segments are merged all is found, also what is put, replaced and removed meanwhile, and so it is after."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(parts):
+        begun.set()
+        assert go_on.wait(20)
+        return search_segment.merge(parts)
+
+    monkeypatch.setattr(search_catalogue, "FAN", 3)
+    monkeypatch.setattr(search_index, "merge", slow)
+    for name in "abc":
+        say(corpus, name, f"smoke {name}")
+        where(corpus, "smoke")
+    assert begun.wait(20)
+    say(corpus, "a", "fire")
+    assert where(corpus, "smoke") == ["b", "c"]
+    next(corpus.path.joinpath("raw").glob("b.*")).unlink()
+    say(corpus, "d", "smoke")
+    other = voxframe.Corpus(corpus.path)
+    for each in (corpus, other):
+        assert where(each, "smoke") == ["c", "d"]
+    assert not list(corpus.path.joinpath("search").glob("*.merged"))
+    before = len(segments())
+    go_on.set()
+    for each in (corpus, other):
+        each._index.wait()
+    assert len(segments()) < before
+    for each in (corpus, other, voxframe.Corpus(corpus.path)):
+        assert where(each, "smoke") == ["c", "d"]
+        assert where(each, "fire") == ["a"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old", "catalogue"])
@@ -159,7 +195,8 @@ def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segmen
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said.decode()
     assert where(corpus, "smoke") == sorted(f"{name}{n}" for name in "abc" for n in range(12))
-    assert len(segments()) < 2 * search_index.FAN
+    corpus._index.wait()
+    assert len(segments()) < 2 * search_catalogue.FAN
 
 
 _DYING = """
@@ -192,6 +229,30 @@ def test_what_is_forgotten_leaves_the_index(corpus: voxframe.Corpus, segments, o
     assert not any(b"mirrors" in path.read_bytes() or b"secret" in path.read_bytes() for path in segments())
     assert where(corpus, "smoke") == [f"t{n}" for n in range(others)]
     assert where(voxframe.Corpus(corpus.path), "mirrors") == []
+
+
+def test_what_is_forgotten_while_it_is_merged_leaves_the_index(corpus, segments, monkeypatch) -> None:
+    """The segment that was being made with its words is not put into the index."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(parts):
+        if threading.current_thread() is not threading.main_thread():
+            begun.set()
+            assert go_on.wait(20)
+        return search_segment.merge(parts)
+
+    monkeypatch.setattr(search_catalogue, "FAN", 3)
+    monkeypatch.setattr(search_index, "merge", slow)
+    for name, text in {"a": "", "b": "smoke", "secret": "smoke and mirrors"}.items():
+        say(corpus, name, text)
+        where(corpus, "smoke")
+    assert begun.wait(20)
+    corpus.forget("secret")
+    corpus.forget("a")
+    go_on.set()
+    corpus._index.wait()
+    assert where(corpus, "smoke") == ["b"]
+    assert not any(b"mirrors" in path.read_bytes() for path in corpus.path.joinpath("search").iterdir())
 
 
 def test_an_unknown_transcript_is_no_silence(corpus: voxframe.Corpus) -> None:

@@ -130,14 +130,11 @@ def _keys(view: View, ranks: Sequence[Ints], terms: Sequence[Term], within: int 
         last_rank = int(np.searchsorted(np.cumsum(totals), enough))
     tables = [_EMPTY]
     for n, (segment, rank, (first, last)) in enumerate(zip(view.segments, ranks, hits, strict=True)):
-        rank_of_hit = np.repeat(rank, per_document[n])
-        kept = (rank_of_hit >= 0) & (rank_of_hit <= last_rank)
-        if kept.any():
-            tables.append(
-                _keys_of_segment(
-                    view, n, rank_of_hit[kept], segment.token_word[first[kept]], segment.token_word[last[kept]]
-                )
-            )
+        wanted = (rank >= 0) & (rank <= last_rank)
+        if per_document[n][wanted].any():
+            kept = np.repeat(wanted, per_document[n])
+            words = segment.token_word[first[kept]], segment.token_word[last[kept]]
+            tables.append(_keys_of_segment(view, n, np.repeat(rank[wanted], per_document[n][wanted]), *words))
     keys = pa.concat_tables(tables)
     order = np.lexsort([keys[name].to_numpy() for name in ("last_word_idx", "word_idx", "rank")])
     return keys.take(pa.array(order))

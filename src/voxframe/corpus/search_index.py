@@ -4,9 +4,9 @@
              search/<sum>-<any>.arrow  segments, never changed once written; their checksum is in their name
 
 It is derived from the tables and can be removed at any time. A search first brings it up to date: the transcripts that
-are new or were replaced since go into a new segment, small segments are merged now and then, and the catalogue is
-replaced in one step. A reader that holds an older one goes on with the segments of that, which stay mapped. Where the
-directory cannot be written, what is missing is indexed in memory.
+are new or were replaced since go into a new segment, and the catalogue is replaced in one step. Small segments are
+merged now and then, by a thread that nobody waits for. A reader that holds an older catalogue goes on with the segments
+of that, which stay mapped. Where the directory cannot be written, what is missing is indexed in memory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ import threading
 import time
 import warnings
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,19 +28,17 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from voxframe.corpus.search_segment import FORMAT, Segment, build, merge, write
+from voxframe.corpus import search_catalogue
+from voxframe.corpus.search_catalogue import Catalogue, Document, Listing
+from voxframe.corpus.search_segment import FORMAT, Segment, build, merge, words_of, write
 from voxframe.corpus.store import Store, write_atomic
 from voxframe.corpus.turns import turn
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
-#: Most words of a segment; it bounds the memory that building and merging take.
-MAX_WORDS = 2_000_000
-#: So many segments of about one size become one.
-FAN = 8
-_LEAST_TIER = 20_000  # words; segments below are all of one size
-
 _IN_MEMORY = "memory "
 _RACY_NS = 2_000_000_000  # a folder changed so short a time ago may change once more and keep its time of change
+_MERGED = ".merged"  # behind the name of a segment that is not in the catalogue yet
+_LEFTOVER_AGE_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -61,23 +57,6 @@ class View:
     ids: pa.Array
 
 
-@dataclass
-class _Document:
-    """Where a transcript is, and the raw payload that it was made of."""
-
-    segment: str
-    place: int
-    stamp: list[int]
-    content: str
-
-
-@dataclass
-class _Catalogue:
-    segments: dict[str, list[int]] = field(default_factory=dict)  # words and documents of each
-    documents: dict[str, _Document] = field(default_factory=dict)  # by file name
-    files: dict[str, list[int]] = field(default_factory=dict)  # of each segment what changes when its file does
-
-
 class Index:
     """The search index of a corpus, brought up to date when it is asked for. Threads and processes may share it.
 
@@ -92,7 +71,9 @@ class Index:
         self._folder = store.root / "search"
         self._mutex = threading.Lock()
         self._open: dict[str, Segment] = {}
-        self._catalogue = _Catalogue()
+        self._catalogue = Catalogue()
+        self._known: tuple[list[int], Catalogue] | None = None  # the catalogue on the disk, and its file's stamp
+        self._tidying: threading.Thread | None = None
         self._view: View | None = None
         self._seen = -1
 
@@ -109,6 +90,7 @@ class Index:
                 settled = time.time_ns() - changed > _RACY_NS
                 self._view = self._current()
                 self._seen = changed if settled else -1
+                self._tidy_later()
             return self._view
 
     def purge(self, stem: str) -> None:
@@ -124,21 +106,41 @@ class Index:
             document = catalogue.documents.pop(stem, None) if catalogue else None
             if catalogue is None or document is None:
                 return
+            self._known = None
+            for path in self._folder.glob(f"*{_MERGED}"):  # it may be in there, too
+                path.unlink(missing_ok=True)
             try:
                 self._merge(catalogue, [document.segment], self._save)
             except (FileNotFoundError, pa.ArrowInvalid):  # gone or damaged: no part of it is worth keeping
                 self._folder.joinpath(document.segment).unlink(missing_ok=True)
                 self._discard()
                 return
-            self._write(catalogue)
-            self._sweep(catalogue)
+            self._finish(catalogue)
+
+    def wait(self) -> None:
+        """Wait until no segments are being merged."""
+        if self._tidying is not None:
+            self._tidying.join()
+
+    def _tidy_later(self) -> None:
+        """Merge in a thread of its own what should be merged, so that whoever adds or searches never waits for it."""
+        idle = self._tidying is None or not self._tidying.is_alive()
+        if idle and not self._is_in_memory and self._catalogue.to_merge():
+            self._tidying = threading.Thread(target=self._tidy, name="voxframe search index")
+            with contextlib.suppress(RuntimeError):  # the interpreter is about to end
+                self._tidying.start()
+
+    @property
+    def _is_in_memory(self) -> bool:
+        return any(name.startswith(_IN_MEMORY) for name in self._catalogue.segments)
 
     def _current(self) -> View:
         for attempt in range(5):
             try:
                 catalogue = self._read()
-                if catalogue is None or _stamps(catalogue) != self._store.listing():
-                    catalogue = self._update()
+                listing = self._store.listing()
+                if catalogue is None or catalogue.stamps() != listing:
+                    catalogue = self._update(catalogue, listing)
                 opened = {name: self._segment(name, catalogue) for name in catalogue.segments}
             except FileNotFoundError:  # merged away by another process since the catalogue was read, or removed
                 if attempt:
@@ -152,7 +154,7 @@ class Index:
             return _view(catalogue, opened)
         raise CorpusError(f"the search index {self._folder} changes all the time; remove that folder and search again")
 
-    def _segment(self, name: str, catalogue: _Catalogue) -> Segment:
+    def _segment(self, name: str, catalogue: Catalogue) -> Segment:
         """A segment, once its file is known to be whole: numbers in it are used as addresses in memory."""
         if name in self._open:
             return self._open[name]
@@ -161,14 +163,18 @@ class Index:
             raise pa.ArrowInvalid(f"{name} is not as it was written")
         return Segment.open(path)
 
-    def _read(self) -> _Catalogue | None:
-        """The catalogue on the disk; None where there is none that can be used."""
+    def _read(self) -> Catalogue | None:
+        """The catalogue on the disk, the same object while the file is; None where there is none that can be used."""
+        path = self._folder / "catalogue.json"
         try:
-            found = orjson.loads((self._folder / "catalogue.json").read_bytes())
-            if found["format"] != FORMAT:
-                return None
-            documents = {name: _Document(*d) for name, d in found["documents"].items()}
-            return _Catalogue(found["segments"], documents, found["files"])
+            stamp = _stamp(path)
+            if self._known is None or self._known[0] != stamp:
+                found = orjson.loads(path.read_bytes())
+                if found["format"] != FORMAT:
+                    return None
+                documents = {name: Document(*document) for name, document in found["documents"].items()}
+                self._known = stamp, Catalogue(found["segments"], documents, found["files"])
+            return self._known[1]
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -177,48 +183,54 @@ class Index:
         with contextlib.suppress(OSError):
             (self._folder / "catalogue.json").unlink()
 
-    def _update(self) -> _Catalogue:
-        """Index what is missing, for all processes where that is possible."""
-        if not self._store.listing() and not self._folder.exists():
-            return _Catalogue()  # a corpus that does not exist is not made by looking into it
+    def _update(self, seen: Catalogue | None, listing: Listing) -> Catalogue:
+        """Index what is missing, for all processes where that is possible.
+
+        Args:
+            seen: The catalogue as it was before `listing` was made.
+            listing: What there is.
+        """
+        if not listing and not self._folder.exists():
+            return Catalogue()  # a corpus that does not exist is not made by looking into it
         try:
             with turn(self._folder / ".lock"):
-                catalogue = self._read() or _Catalogue()
-                for _ in self._steps(catalogue, self._save):
+                catalogue = self._read()
+                if catalogue is not seen:  # another process has been here, and may know of more
+                    listing = self._store.listing()
+                catalogue, self._known = catalogue or Catalogue(), None  # it is none of the disk until it is written
+                for _ in self._steps(catalogue, listing, self._save):
                     self._write(catalogue)
-                self._sweep(catalogue)
+                self._finish(catalogue)
                 return catalogue
         except FileNotFoundError:
             raise
         except OSError:  # a read-only or full disk
-            in_memory = any(name.startswith(_IN_MEMORY) for name in self._catalogue.segments)
-            catalogue = self._catalogue if in_memory else self._read() or _Catalogue()
-            for _ in self._steps(catalogue, self._keep):
+            catalogue = self._catalogue if self._is_in_memory else self._read() or Catalogue()
+            self._known = None
+            for _ in self._steps(catalogue, listing, self._keep):
                 pass
+            while group := catalogue.to_merge():
+                self._merge(catalogue, group, self._keep)
             return catalogue
 
-    def _steps(self, catalogue: _Catalogue, put: Callable[[pa.Table], str]) -> Iterator[None]:
-        """Bring a catalogue up to date; after each step it can be saved."""
-        listing = self._store.listing()
+    def _steps(self, catalogue: Catalogue, listing: Listing, put: Callable[[pa.Table], str]) -> Iterator[None]:
+        """Bring a catalogue up to date; between two steps it can be saved."""
         for name in catalogue.documents.keys() - listing.keys():
             del catalogue.documents[name]
-        for chunk in self._missing(catalogue, listing):
+        for n, chunk in enumerate(self._missing(catalogue, listing)):
+            if n:
+                yield
             name = put(build({transcript_id: words for _, transcript_id, _, words in chunk}))
             catalogue.segments[name] = [sum(words.num_rows for *_, words in chunk), len(chunk)]
             for place, (file, _, content, _) in enumerate(chunk):
-                catalogue.documents[file] = _Document(name, place, listing[file], content)
-            yield
-        while group := _to_merge(catalogue):
-            self._merge(catalogue, group, put)
-        yield
+                catalogue.documents[file] = Document(name, place, listing[file], content)
+        catalogue.drop_dead()
 
-    def _missing(
-        self, catalogue: _Catalogue, listing: dict[str, list[int]]
-    ) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
+    def _missing(self, catalogue: Catalogue, listing: Listing) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
         """New and replaced transcripts as file name, identifier, content and words, as many as a segment may hold."""
         chunk: list[tuple[str, str, str, pa.Table]] = []
         size = 0
-        for file, stamp in listing.items():
+        for file, stamp in sorted(listing.items()):  # so that a segment holds transcripts that are listed together
             known = catalogue.documents.get(file)
             if known and known.stamp == stamp:
                 continue
@@ -233,7 +245,7 @@ class Index:
                 catalogue.documents.pop(file, None)
                 warnings.warn(f"not searched: {e}", PayloadWarning, stacklevel=2)
                 continue
-            if chunk and size + words.num_rows > MAX_WORDS:
+            if chunk and size + words.num_rows > search_catalogue.MAX_WORDS:
                 yield chunk
                 chunk, size = [], 0
             chunk.append((file, transcript_id, content, words))
@@ -241,27 +253,54 @@ class Index:
         if chunk:
             yield chunk
 
-    def _merge(self, catalogue: _Catalogue, group: list[str], put: Callable[[pa.Table], str]) -> None:
-        by_segment: dict[str, list[_Document]] = {name: [] for name in group}
-        for document in catalogue.documents.values():
-            if document.segment in by_segment:
-                by_segment[document.segment].append(document)
-        parts, moved = [], []
-        for name, documents in by_segment.items():
-            segment = self._segment(name, catalogue)
-            documents.sort(key=lambda d: d.place)
-            parts.append((segment, np.isin(np.arange(len(segment.ids)), [d.place for d in documents])))
-            moved += documents
-            del catalogue.segments[name]
-        if not moved:
-            return
-        table = merge(parts)
-        merged = put(table)
-        for place, document in enumerate(moved):
-            document.segment, document.place = merged, place
-        catalogue.segments[merged] = [len(table["word_form"].chunk(0).values), len(moved)]
+    def _merge(self, catalogue: Catalogue, group: Sequence[str], put: Callable[[pa.Table], str]) -> None:
+        places = catalogue.live(group)
+        table = merge(self._parts(catalogue, places))
+        catalogue.replace(places, put(table) if any(places.values()) else "", words_of(table))
 
-    def _save(self, table: pa.Table) -> str:
+    def _tidy(self) -> None:
+        """Merge what should be merged, beside everything else that goes on."""
+        with contextlib.suppress(OSError, pa.ArrowException):  # removed, damaged, full: the next search sees to it
+            while self._merge_once():
+                pass
+
+    def _merge_once(self) -> bool:
+        """Make one segment of several. Segments never change, so nobody has to wait until it is in the catalogue."""
+        with self._mutex:
+            catalogue = self._read()
+            places = catalogue.live(catalogue.to_merge()) if catalogue else {}
+            parts = self._parts(catalogue, places) if catalogue else []
+        if not parts:
+            return False
+        table = merge(parts)
+        path = self._folder / f"{self._save(table, _MERGED)}{_MERGED}"
+        try:
+            while not self._put_in_place(path, places, words_of(table)):
+                time.sleep(0.05)  # another process is at it; meanwhile this one can be searched
+        finally:
+            path.unlink(missing_ok=True)
+        return True
+
+    def _put_in_place(self, path: Path, merged: Mapping[str, Sequence[int]], words: int) -> bool:
+        with self._mutex, turn(self._folder / ".lock", wait=False) as held:
+            catalogue = self._read()
+            if held and catalogue and merged.keys() <= catalogue.segments.keys():  # else another process was quicker
+                self._known = None
+                path.rename(path.with_suffix(""))
+                catalogue.replace(merged, path.stem, words)
+                self._finish(catalogue)
+                self._open = {name: self._segment(name, catalogue) for name in catalogue.segments}
+                self._catalogue, self._view = catalogue, _view(catalogue, self._open)
+            return held
+
+    def _parts(
+        self, catalogue: Catalogue, places: Mapping[str, Sequence[int]]
+    ) -> list[tuple[Segment, npt.NDArray[np.bool_]]]:
+        opened = {name: self._segment(name, catalogue) for name in places}
+        return [(opened[name], np.isin(np.arange(len(opened[name].ids)), places[name])) for name in places]
+
+    def _save(self, table: pa.Table, suffix: str = "") -> str:
+        """Write a segment; its name, to which the suffix is not counted."""
         buffer = pa.BufferOutputStream()
         write(table, buffer)
         whole = memoryview(buffer.getvalue())
@@ -272,7 +311,7 @@ class Index:
             file.flush()
             os.fsync(file.fileno())  # a file of the right length with holes could not be told from a whole one
 
-        write_atomic(self._folder / name, put, durable=False)
+        write_atomic(self._folder / f"{name}{suffix}", put, durable=False)
         return name
 
     def _keep(self, table: pa.Table) -> str:
@@ -280,7 +319,7 @@ class Index:
         self._open[name] = Segment(table)
         return name
 
-    def _write(self, catalogue: _Catalogue) -> None:
+    def _write(self, catalogue: Catalogue) -> None:
         catalogue.files = {
             name: catalogue.files.get(name) or _stamp(self._folder / name) for name in catalogue.segments
         }
@@ -290,11 +329,17 @@ class Index:
         )
         write_atomic(self._folder / "catalogue.json", lambda file: file.write(whole), durable=False)
 
-    def _sweep(self, catalogue: _Catalogue) -> None:
+    def _finish(self, catalogue: Catalogue) -> None:
+        """Save a catalogue as the one on the disk, and remove what it does not name."""
+        self._write(catalogue)
+        self._known = _stamp(self._folder / "catalogue.json"), catalogue
+        self._sweep(catalogue)
+
+    def _sweep(self, catalogue: Catalogue) -> None:
         """Remove what the catalogue does not name; whoever holds the turn is the only one that writes."""
         for path in self._folder.iterdir():
-            if path.name not in catalogue.segments and path.suffix in (".arrow", ".tmp"):
-                with contextlib.suppress(OSError):  # Windows removes no file that is mapped
+            with contextlib.suppress(OSError):  # Windows removes no file that is mapped
+                if path.name not in catalogue.segments and (path.suffix in (".arrow", ".tmp") or _is_left(path)):
                     path.unlink()
 
 
@@ -303,36 +348,14 @@ def _stamp(path: Path) -> list[int]:
     return [stat.st_mtime_ns, stat.st_size, stat.st_ino]
 
 
-def _stamps(catalogue: _Catalogue) -> dict[str, list[int]]:
-    return {name: document.stamp for name, document in catalogue.documents.items()}
+def _is_left(path: Path) -> bool:
+    """Whether a merged segment will never be put into the catalogue: whoever made it has died since."""
+    return path.suffix == _MERGED and time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S
 
 
-def _to_merge(catalogue: _Catalogue) -> list[str]:
-    """Segments that should become one: one that is dead for the most part, or many of about one size."""
-    live = Counter(document.segment for document in catalogue.documents.values())
-    tiers: dict[int, list[str]] = {}
-    for name, (words, documents) in sorted(catalogue.segments.items(), key=lambda item: item[1]):
-        if 2 * live[name] < documents:
-            return [name]
-        tiers.setdefault(_tier(words), []).append(name)
-    for group in tiers.values():
-        totals = accumulate(catalogue.segments[name][0] for name in group)
-        fitting = [name for name, total in zip(group, totals, strict=True) if total <= MAX_WORDS]
-        if len(group) >= FAN and len(fitting) > 1:
-            return fitting
-    return []
-
-
-def _tier(words: int) -> int:
-    tier = 0
-    while words > _LEAST_TIER * FAN**tier:
-        tier += 1
-    return tier
-
-
-def _view(catalogue: _Catalogue, opened: dict[str, Segment]) -> View:
+def _view(catalogue: Catalogue, opened: dict[str, Segment]) -> View:
     names = list(catalogue.segments)
-    documents = [(opened[d.segment].ids[d.place].as_py(), d.segment, d.place) for d in catalogue.documents.values()]
+    documents = [(opened[d.segment].names[d.place], d.segment, d.place) for d in catalogue.documents.values()]
     documents.sort()
     ranks = {name: np.full(len(opened[name].ids), -1) for name in names}
     for rank, (_, name, place) in enumerate(documents):

@@ -18,7 +18,9 @@ for ("New York"), or none ("..."); these are called tokens here.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,7 +34,7 @@ from voxframe.analysis.terms import spoken
 from voxframe.schema import SCHEMA_VERSION, WORDS
 
 #: Raised when this layout or the folding of words changes.
-FORMAT = f"voxframe search 2, schema {SCHEMA_VERSION}"
+FORMAT = f"voxframe search 3, schema {SCHEMA_VERSION}"
 
 Ints: TypeAlias = npt.NDArray[Any]
 
@@ -73,6 +75,21 @@ class Segment:
             values = table[name].chunk(0).values
             setattr(self, name, values.to_numpy() if kinds[name] == "Ints" else values)
         self.words = len(self.word_form)
+        _, offsets, texts = self.keys.buffers()
+        self._key_ends = memoryview(offsets or b"").cast("i")[self.keys.offset :]
+        self._key_texts = memoryview(texts or b"")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The identifiers as Python has them."""
+        names: list[str] = self.ids.to_pylist()
+        return names
+
+    def key_from(self, text: str) -> int:
+        """Position of the first key that is `text` or comes after it."""
+        ends, texts = self._key_ends, self._key_texts
+        # The bytes themselves, which sort as the letters do: making each a string takes ten times as long.
+        return bisect_left(range(len(self.keys)), text.encode(), key=lambda n: bytes(texts[ends[n] : ends[n + 1]]))
 
     @classmethod
     def open(cls, path: Path) -> Segment:
@@ -95,6 +112,11 @@ def write(table: pa.Table, file: pa.NativeFile) -> None:
         out.write_table(table)
 
 
+def words_of(table: pa.Table) -> int:
+    """Words of a segment that `build` or `merge` made."""
+    return len(table["word_form"].chunk(0).values)
+
+
 def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
     """A segment of some transcripts.
 
@@ -115,7 +137,8 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
     spans = words.select(["word_idx", "utterance_idx", "speaker", "channel"]).take(first)
     spans = spans.append_column("doc", pa.array(doc[first], pa.int32()))
     spans = spans.append_column("length", pa.array(np.diff(first, append=len(doc)), pa.int32()))
-    return _assemble(list(transcripts), words.select(["text", "start_ms", "end_ms"]), spans)
+    forms, word_form = _forms(pc.fill_null(words["text"], "").combine_chunks().dictionary_encode())
+    return _assemble(list(transcripts), words, spans, (forms, word_form), _tokens(forms, word_form))
 
 
 def merge(segments: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> pa.Table:
@@ -124,35 +147,57 @@ def merge(segments: Sequence[tuple[Segment, npt.NDArray[np.bool_]]]) -> pa.Table
     Args:
         segments: Segments, each with which of its documents are wanted.
     """
-    ids, words, spans, docs = [], [], [], 0
+    ids: list[str] = []
+    words, spans, keys, token_word, size = [], [], [], [], 0
     for segment, wanted in segments:
-        ids += segment.ids.filter(pa.array(wanted)).to_pylist()
         lengths = np.diff(segment.span_word, append=segment.words)
         kept = wanted[segment.span_doc]
-        of_words = pa.array(np.repeat(kept, lengths))
-        renumbered = docs + np.cumsum(wanted) - 1
-        docs = len(ids)
-        text = pa.DictionaryArray.from_arrays(pa.array(segment.word_form), segment.forms)
-        row = {"text": text, "start_ms": segment.word_start_ms, "end_ms": segment.word_end_ms}
-        words.append(pa.table(row).filter(of_words))
+        of_words = np.repeat(wanted, np.diff(segment.doc_word))
+        of_tokens = np.repeat(wanted, np.diff(segment.doc_token))
+        row = {
+            "text": pa.DictionaryArray.from_arrays(pa.array(segment.word_form), segment.forms),
+            "start_ms": segment.word_start_ms,
+            "end_ms": segment.word_end_ms,
+        }
         span = {
             "word_idx": pa.array(segment.span_word_idx),
             "utterance_idx": segment.span_utterance_idx,
             "speaker": segment.span_speaker,
             "channel": segment.span_channel,
-            "doc": pa.array(renumbered[segment.span_doc], pa.int32()),
+            "doc": pa.array((len(ids) + np.cumsum(wanted) - 1)[segment.span_doc], pa.int32()),
             "length": pa.array(lengths, pa.int32()),
         }
-        spans.append(pa.table(span).filter(pa.array(kept)))
-    return _assemble(ids, pa.concat_tables(words).unify_dictionaries(), pa.concat_tables(spans))
+        words.append(_filtered(pa.table(row), of_words))
+        spans.append(_filtered(pa.table(span), kept))
+        keys.append(pa.DictionaryArray.from_arrays(pa.array(segment.token_key[of_tokens]), segment.keys))
+        place = (size + np.cumsum(of_words) - 1).astype(np.int32)
+        token_word.append(place[segment.token_word[of_tokens]])
+        ids += segment.ids.filter(pa.array(wanted)).to_pylist()
+        size += len(words[-1])
+    whole = pa.concat_tables(words)
+    forms = _forms(_as_one(whole["text"]))
+    return _assemble(
+        ids, whole, pa.concat_tables(spans), forms, (_as_one(pa.chunked_array(keys)), np.concatenate(token_word))
+    )
 
 
-def _assemble(ids: list[str], words: pa.Table, spans: pa.Table) -> pa.Table:
-    """The lists of a segment, from its words and spans in order."""
-    forms, word_form = _forms(words["text"])
+def _assemble(
+    ids: list[str], words: pa.Table, spans: pa.Table, texts: tuple[pa.Array, Ints], tokens: tuple[pa.Array, Ints]
+) -> pa.Table:
+    """The lists of a segment.
+
+    Args:
+        ids: Identifiers of its documents.
+        words: Times of all words, in order.
+        spans: Runs of them, in order, with the number of words of each.
+        texts: Spellings, and of each word which it is.
+        tokens: Of each token its key, encoded, and its word.
+    """
+    forms, word_form = texts
+    keys, token_key = _sorted(tokens[0])
+    token_word = tokens[1]
     lengths, doc = spans["length"].to_numpy(), spans["doc"].to_numpy()
     span_word = np.cumsum(lengths) - lengths
-    keys, token_key, token_word = _tokens(forms, word_form)
     # Sorting position and key as one number is several times faster than a stable argsort.
     by_key = np.sort(token_key.astype(np.int64) << 32 | np.arange(len(token_key)))
     starts = _changes({"doc": doc, "channel": _codes(spans["channel"])}, ("doc", "channel"))
@@ -162,7 +207,7 @@ def _assemble(ids: list[str], words: pa.Table, spans: pa.Table) -> pa.Table:
     lists = {
         "ids": pa.array(ids, pa.string()),
         "doc_word": doc_word,
-        "doc_token": np.searchsorted(token_word, doc_word),
+        "doc_token": np.searchsorted(token_word, doc_word.astype(np.int32)).astype(np.int32),
         "forms": forms,
         "word_form": word_form,
         "word_start_ms": words["start_ms"],
@@ -174,7 +219,7 @@ def _assemble(ids: list[str], words: pa.Table, spans: pa.Table) -> pa.Table:
         "span_speaker": spans["speaker"],
         "span_channel": spans["channel"],
         "run_word": run_word,
-        "run_token": np.searchsorted(token_word, run_word),
+        "run_token": np.searchsorted(token_word, run_word.astype(np.int32)).astype(np.int32),
         "keys": keys,
         "token_key": token_key,
         "token_word": token_word,
@@ -185,31 +230,57 @@ def _assemble(ids: list[str], words: pa.Table, spans: pa.Table) -> pa.Table:
     return pa.table(columns).replace_schema_metadata({"voxframe.search": FORMAT})
 
 
-def _forms(text: pa.ChunkedArray) -> tuple[pa.Array, Ints]:
-    """Spellings that occur, and of each word which it is; a word without text is one of no letters."""
-    if not pa.types.is_dictionary(text.type):
-        text = pc.fill_null(text, "").dictionary_encode()
-    whole = pa.chunked_array([text]) if isinstance(text, pa.Array) else text
-    whole = whole.unify_dictionaries().combine_chunks()
-    encoded = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    used, word_form = np.unique(encoded.indices.to_numpy(), return_inverse=True)
-    return encoded.dictionary.take(pa.array(used)), word_form.astype(np.int32)
+def _as_one(encoded: pa.ChunkedArray) -> pa.DictionaryArray:
+    """The same in one piece, with one dictionary."""
+    whole = encoded.unify_dictionaries().combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def _tokens(forms: pa.Array, word_form: Ints) -> tuple[pa.Array, Ints, Ints]:
-    """Keys, sorted; of each token its key and its word."""
-    of_forms = [spoken(form) for form in forms.to_pylist()]
-    counts = np.fromiter(map(len, of_forms), np.int64, len(of_forms))
-    encoded = pa.array(chain.from_iterable(of_forms), pa.string()).dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+def _forms(encoded: pa.DictionaryArray) -> tuple[pa.Array, Ints]:
+    """Values that occur, and of each row which it has."""
+    codes = encoded.indices.to_numpy()
+    used = np.bincount(codes, minlength=len(encoded.dictionary)) > 0
+    if used.all():
+        return encoded.dictionary, codes.astype(np.int32)
+    return encoded.dictionary.filter(pa.array(used)), (np.cumsum(used, dtype=np.int32) - 1)[codes]
+
+
+def _sorted(encoded: pa.DictionaryArray) -> tuple[pa.Array, Ints]:
+    """The same with the values in order."""
+    values, codes = _forms(encoded)
+    order = pc.array_sort_indices(values)
     rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    key = rank[encoded.indices.to_numpy()]
+    rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return values.take(order), rank[codes]
+
+
+def _tokens(forms: pa.Array, word_form: Ints) -> tuple[pa.DictionaryArray, Ints]:
+    """Of each token its key, encoded, and its word."""
+    keys, form = spoken_of_all(forms)
+    encoded = keys.dictionary_encode()
+    counts = np.bincount(form, minlength=len(forms))
     of_words = counts[word_form]
     token_word = np.repeat(np.arange(len(word_form), dtype=np.int32), of_words)
     nth = np.arange(len(token_word)) - np.repeat(np.cumsum(of_words) - of_words, of_words)
     begin = np.cumsum(counts) - counts
-    return encoded.dictionary.take(pa.array(order)), key[begin[word_form[token_word]] + nth], token_word
+    key = encoded.indices.take(pa.array(begin[word_form[token_word]] + nth))
+    return pa.DictionaryArray.from_arrays(key, encoded.dictionary), token_word
+
+
+def spoken_of_all(texts: pa.Array) -> tuple[pa.Array, Ints]:
+    """What `spoken` gives for each of many texts, most of them plain: the words, and of which text each is."""
+    plain = pc.and_not(pc.string_is_ascii(texts), pc.match_substring_regex(texts, r"[\x00-\x20]|[0-9]\.[0-9]"))
+    words = pc.replace_substring_regex(pc.ascii_lower(texts), "[^a-z0-9]+", "")
+    is_plain = plain.to_numpy(zero_copy_only=False)
+    text = np.flatnonzero(is_plain)
+    if not is_plain.all():
+        others = [spoken(text) for text in texts.filter(pc.invert(plain)).to_pylist()]
+        words = pa.concat_arrays([words.filter(plain), pa.array(chain.from_iterable(others), pa.string())])
+        text = np.concatenate([text, np.repeat(np.flatnonzero(~is_plain), list(map(len, others)))])
+        order = np.argsort(text, kind="stable")
+        words, text = words.take(pa.array(order)), text[order]
+    some = pc.not_equal(words, "")
+    return words.filter(some), text[some.to_numpy(zero_copy_only=False)]
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
@@ -227,6 +298,10 @@ def _changes(columns: Mapping[str, Ints], names: Sequence[str]) -> npt.NDArray[n
     for name in names:
         changed[1:] |= columns[name][1:] != columns[name][:-1]
     return changed
+
+
+def _filtered(table: pa.Table, wanted: npt.NDArray[np.bool_]) -> pa.Table:
+    return table if wanted.all() else table.filter(pa.array(wanted))
 
 
 def _as_list(values: Any) -> pa.Array:

@@ -110,12 +110,14 @@ class Store:
         found = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.root / "raw") as entries:
             for entry in entries:
-                stem = entry.name.removesuffix(".json.zst")
-                if stem == entry.name or "." in stem:  # a file being written, or an export
+                stem, _, suffix = entry.name.partition(".")
+                if suffix != "json.zst":  # a file being written, or an export
                     continue
-                with contextlib.suppress(FileNotFoundError):
+                try:
                     stat = entry.stat()
-                    found[stem] = [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+                except FileNotFoundError:
+                    continue
+                found[stem] = [stat.st_mtime_ns, stat.st_size, stat.st_ino]
         return found
 
     def changed_ns(self) -> int:
