@@ -81,9 +81,13 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
     """Whether the ledger can be read, and what there is to do."""
     try:
         states = Counter(corpus.jobs()["state"])
+        lost = len(corpus.unanswered())
     except VoxframeError as e:
         yield False, str(e)
         return
     for state, advice in _TO_DO.items():
         if states[state]:
             yield state not in ("error", "uncertain"), f"{where}: {states[state]} jobs {advice}"
+    if lost:
+        advice = "`voxframe summarize --uncertain` asks again, which may be paid for twice"
+        yield True, f"{where}: answers of a language model that were lost: {lost}, see Corpus.unanswered; {advice}"

@@ -99,6 +99,9 @@ def add_arguments(commands: argparse._SubParsersAction[Any]) -> None:
         "--format", dest="answer_format", metavar="TEXT", help="how it should look, such as 'one sentence'"
     )
     summarize.add_argument("--refresh", action="store_true", help="ask even what was asked before (it is paid again)")
+    summarize.add_argument(
+        "--uncertain", action="store_true", help="ask again where an answer was lost (it may be paid twice)"
+    )
     summarize.add_argument("--json", action="store_true", help="one JSON object with text, replies and identifiers")
     summarize.set_defaults(run=_summarize)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from voxframe.cli.search import chosen_ids, open_corpus
 from voxframe.cli.terminal import plain
-from voxframe.corpus.asking import Answers
+from voxframe.corpus.asking import Answers, Refresh
 from voxframe.errors import OptionError
 
 
@@ -52,9 +52,10 @@ def _asked(given: argparse.Namespace) -> Answers:
         raise OptionError("give --question, --prompt or --action-items: one of them, or none for a summary")
     if given.answer_format and (given.question or given.prompt):
         raise OptionError("--format is for a summary and --action-items; say it in the question or the prompt")
+    refresh: Refresh = given.refresh or ("uncertain" if given.uncertain else False)
     if given.question:
-        return corpus.ask(given.question, ids, refresh=given.refresh)
+        return corpus.ask(given.question, ids, refresh=refresh)
     if given.prompt:
-        return corpus.task(given.prompt, ids, refresh=given.refresh)
+        return corpus.task(given.prompt, ids, refresh=refresh)
     ask = corpus.action_items if given.action_items else corpus.summarize
-    return ask(ids, answer_format=given.answer_format, refresh=given.refresh)
+    return ask(ids, answer_format=given.answer_format, refresh=refresh)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast
 
+import numpy as np
 import pandas as pd
 
 from voxframe import frames
 from voxframe.corpus import kept
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.portions import Portion, portions, texts_together
-from voxframe.corpus.send import service_name
-from voxframe.errors import OptionError
+from voxframe.corpus.send import EMBEDDED, service_name
+from voxframe.errors import CorpusError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
 from voxframe.service import llm_requests
 from voxframe.service.answer import Answer
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 #: Transcripts: an id, several, or a table with a column `transcript_id`; None is every completed one.
 Selection = str | Iterable[str] | pd.DataFrame | None
+#: Whether to ask again: never, always, or where the answer was lost.
+Refresh: TypeAlias = bool | Literal["uncertain"]
+_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class Asking:
     """Language-model operations over transcripts of a corpus; `Corpus` is one of these.
 
     A selection that is larger than a request may be is asked about in several, and what they bring is put together by
-    one more. Every answer is kept: the same question about the same transcripts is not asked, nor paid for, twice.
+    one more. Every answer is kept: the same question about the same transcripts is not asked, nor paid for, twice, nor
+    is it where the answer was lost, before somebody says so: a service has no list of answers to find it in.
     Transcripts whose speakers were given names, or whose turns were corrected, are sent as text with these, others by
     their identifiers.
     """
@@ -69,7 +75,7 @@ class Asking:
         *,
         answer_format: str | None = None,
         client: Client | None = None,
-        refresh: bool = False,
+        refresh: Refresh = False,
         progress: bool | None = None,
         **options: Unpack[LlmOptions],
     ) -> Answers:
@@ -80,13 +86,14 @@ class Asking:
                 corpus; None is every completed one.
             answer_format: How the summary should look, in words, such as "bullet points".
             client: The service; None is the one used last, else that of `voxframe.connect()`.
-            refresh: Whether to ask even what was asked before.
+            refresh: True asks even what was asked before; "uncertain" asks again where an answer was lost.
             progress: Whether to show progress; None shows it where somebody looks, past a second.
             **options: context, final_model, max_output_size, temperature; see `Client.summarize`.
 
         Raises:
             OptionError: An argument is wrong, or there is nothing to summarize; nothing was sent.
-            CorpusError: A transcript is not here, or the corpus cannot be written.
+            CorpusError: A transcript is not here, the corpus cannot be written, or this was asked before and the answer
+                was lost, see `unanswered`.
             ServiceError: The service, or the way to it, failed; what was answered is kept.
 
         Example:
@@ -102,7 +109,7 @@ class Asking:
         transcripts: Selection = None,
         *,
         client: Client | None = None,
-        refresh: bool = False,
+        refresh: Refresh = False,
         progress: bool | None = None,
         **options: Unpack[LlmOptions],
     ) -> Answers:
@@ -116,7 +123,7 @@ class Asking:
         transcripts: Selection = None,
         *,
         client: Client | None = None,
-        refresh: bool = False,
+        refresh: Refresh = False,
         progress: bool | None = None,
         **options: Unpack[LlmOptions],
     ) -> Answers:
@@ -130,7 +137,7 @@ class Asking:
         *,
         answer_format: str | None = None,
         client: Client | None = None,
-        refresh: bool = False,
+        refresh: Refresh = False,
         progress: bool | None = None,
         **options: Unpack[LlmOptions],
     ) -> Answers:
@@ -144,6 +151,20 @@ class Asking:
             found: list[Any] = [_restored(answer) for answer in kept.of_models(self._corpus.ledger)]
         return frames.to_pandas(response_table(found), "responses")
 
+    def unanswered(self) -> pd.DataFrame:
+        """What a language model was asked, and nobody knows whether it was answered and paid for, oldest first.
+
+        The process ended before the answer came, or the answer was lost on the way. `refresh="uncertain"` asks again.
+
+        Returns:
+            One row a request: `task`, `prompt` str, `transcript_ids` list of str, `asked` datetime64[us, UTC].
+        """
+        with clear_errors(self._corpus.path):
+            rows = [{**question.request, "asked": question.created} for question in kept.asked(self._corpus.ledger)]
+        found = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
+        dtypes = {"task": _TEXT, "prompt": _TEXT, "transcript_ids": object, "asked": "datetime64[us]"}
+        return found.astype(dtypes).assign(asked=lambda df: df["asked"].dt.tz_localize("UTC"))
+
     def _asked(
         self,
         task: str,
@@ -151,11 +172,13 @@ class Asking:
         transcripts: Selection,
         options: LlmOptions,
         client: Client | None,
-        refresh: bool,
+        refresh: Refresh,
         progress: bool | None,
     ) -> Answers:
         if options.get("input_text") is not None:
             raise OptionError("a corpus is asked about its transcripts; Client.summarize and the like take input_text")
+        if refresh not in (True, False, "uncertain"):
+            raise OptionError(f"refresh is True, False or 'uncertain', not {refresh!r}")
         llm_requests.body("any", options)  # says what is wrong with the options before anything is sent
         with clear_errors(self._corpus.path):
             wanted = portions(self._corpus, transcripts)
@@ -176,7 +199,7 @@ class _Asker:
     """Asks the same about one portion after another, and remembers the answers."""
 
     def __init__(
-        self, corpus: Corpus, task: str, arguments: Mapping[str, Any], client: Client | None, *, refresh: bool
+        self, corpus: Corpus, task: str, arguments: Mapping[str, Any], client: Client | None, *, refresh: Refresh
     ) -> None:
         self.task = task
         self.answers: list[LlmResponse] = []
@@ -189,7 +212,7 @@ class _Asker:
         request = {"service": self._service, "task": self.task, **self._arguments, **about}
         key = kept.key_of(request)
         with self._corpus.ledger.turn(key):
-            known = None if self._refresh else kept.find(self._corpus.ledger, key)
+            known = None if self._refresh is True else kept.find(self._corpus.ledger, key)
             answer = _restored(known) if known else self._new(key, portion)
         self.answers.append(answer)
         return answer
@@ -206,10 +229,37 @@ class _Asker:
             "task": client.task,
             "action-items": client.action_items,
         }
-        answer = replace(calls[self.task](**arguments, **source), transcript_ids=portion.ids)
+        with self._noted(key, portion.ids):
+            answer = replace(calls[self.task](**arguments, **source), transcript_ids=portion.ids)
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": portion.ids}
         kept.keep_answer(self._corpus.ledger, key, self._service, answer.request_id, portion.ids, note, answer.raw)
         return answer
+
+    @contextmanager
+    def _noted(self, key: str, ids: Sequence[str]) -> Iterator[None]:
+        """Have the ledger say that the service is being asked, as long as it may be charging for an unknown answer."""
+        ledger = self._corpus.ledger
+        if self._service == EMBEDDED:  # charges nothing
+            yield
+            return
+        if not self._refresh and (lost := kept.asked(ledger, key)):
+            raise CorpusError(
+                f"this {self.task} was asked for at {lost[0].created:%Y-%m-%d %H:%M} UTC and the answer was lost; it "
+                "may have been paid for, and the service has no list of answers to find it in. Ask again with "
+                "refresh='uncertain', on the command line with --uncertain"
+            )
+        kept.note_asked(
+            ledger,
+            key,
+            self._service,
+            {"task": self.task, "prompt": self._arguments.get("prompt"), "transcript_ids": ids},
+        )
+        try:
+            yield
+        except Exception as error:
+            if not (isinstance(error, ServiceError) and error.may_have_arrived):
+                kept.forget_asked(ledger, key)
+            raise
 
 
 def _together(asker: _Asker, ids: tuple[str, ...]) -> Answers:

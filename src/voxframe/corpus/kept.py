@@ -11,6 +11,8 @@ from typing import Any
 
 from voxframe.corpus.ledger import Ledger, now
 
+_ASKED = "asked "  # before the key of a question whose answer has not come
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -63,8 +65,27 @@ def keep_answer(
     with ledger.writing() as db:
         row = (key, service, None, request_id, json.dumps(request, default=str), content, now().isoformat())
         db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        db.execute("DELETE FROM answers WHERE key = ?", [_ASKED + key])
         rows = [(request_id, service, identifier) for identifier in transcript_ids]
         db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", rows)
+
+
+def note_asked(ledger: Ledger, key: str, service: str, request: Mapping[str, Any]) -> None:
+    """Note that a language model is about to be asked; `keep_answer` and `forget_asked` take the note away."""
+    with ledger.writing() as db:
+        row = (_ASKED + key, service, None, None, json.dumps(request, default=str), None, now().isoformat())
+        db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def forget_asked(ledger: Ledger, key: str) -> None:
+    """The language model was not asked after all."""
+    with ledger.writing() as db:
+        db.execute("DELETE FROM answers WHERE key = ?", [_ASKED + key])
+
+
+def asked(ledger: Ledger, key: str = "") -> list[Kept]:
+    """What a language model was asked, with no answer that came: with this key, or all. Their content is empty."""
+    return _read(ledger, "WHERE key GLOB ? ORDER BY rowid", f"{_ASKED}{key or '*'}")
 
 
 def _read(ledger: Ledger, condition: str, *values: str) -> list[Kept]:
@@ -74,4 +95,6 @@ def _read(ledger: Ledger, condition: str, *values: str) -> list[Kept]:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
             return []  # an older ledger in a directory that cannot be written
         rows = db.execute(f"SELECT request, content, created FROM answers {condition}", values).fetchall()  # noqa: S608
-    return [Kept(json.loads(request), content, datetime.fromisoformat(created)) for request, content, created in rows]
+    return [
+        Kept(json.loads(request), content or b"", datetime.fromisoformat(created)) for request, content, created in rows
+    ]
