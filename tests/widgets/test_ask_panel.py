@@ -1,7 +1,9 @@
+import html
 import json
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import voxframe
@@ -60,6 +62,10 @@ def test_answers_come_with_usage_the_rate_limit_and_citations(panel, corpus):
             == (voxframe.analysis.terms.spoken(row.text)[-4:])
         )
     assert panel.result["task"].unique().tolist() == ["question-answer", "summary", "task", "action-items"]
+    still = panel.static_html()
+    for text in found["text"]:
+        assert f"\u201c{html.escape(text)}\u201d" in still
+    assert f"{panel._answers[0]['usage']['output_tokens']} tokens" in still
     row = found.iloc[0]
     panel._asked(None, {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, [])
     assert panel.player.time == row["start_ms"]
@@ -116,6 +122,7 @@ def test_the_code_asks_the_same(panel, service):
     exec(panel.code.replace("voxframe.connect()", "given"), names)
     assert [reply.answer for reply in names["answers"].replies] == [reply["answer"] for reply in answer["replies"]]
     assert names["answers"].responses[-1].request_id == answer["request_id"]
+    pd.testing.assert_frame_equal(names["result"].drop(columns="created"), panel.result.drop(columns="created"))
 
 
 class Tags(HTMLParser):
@@ -133,4 +140,4 @@ def test_questions_and_answers_are_text(panel):
     asked(panel, "task", HOSTILE)
     tags = Tags()
     tags.feed(panel._repr_mimebundle_()[0]["text/html"])
-    assert tags.seen == {"div", "p", "strong"}
+    assert tags.seen == {"div", "p", "small", "strong"}

@@ -106,6 +106,9 @@ def test_names_and_corrections_are_kept_by_the_corpus(corpus):
     ]
     again = TranscriptPlayer("interview", corpus=voxframe.Corpus(corpus.path))
     assert again.result.equals(player.result)
+    player.interval = again.interval = [0, 30_000]
+    assert player.selection["speaker_name"].drop_duplicates().to_list() == ["Ada", "B"]
+    pd.testing.assert_frame_equal(player.selection, again.selection)
     assert again.result["corrected"].sum() == 1
     assert TranscriptPlayer(corpus.tables("interview")["words"]).result["speaker"].to_list()[:3] == ["Ada", "B", "B"]
     again.names, again.turn_names, again.corrections = {}, {}, {}

@@ -17,11 +17,13 @@ from voxframe.corpus.asking import Answers
 from voxframe.corpus.send import service_name
 from voxframe.errors import NotFoundError, OptionError
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
+from voxframe.plots.style import clock
 from voxframe.service import Client, connect
 from voxframe.service.llm_results import LlmResponse
 from voxframe.widgets.background import Background
 from voxframe.widgets.base import escaped
 from voxframe.widgets.citations import citations
+from voxframe.widgets.connecting import connect_call
 from voxframe.widgets.moments import Moments, Recordings
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.telling import telling
@@ -128,20 +130,23 @@ class AskPanel(Moments):
     def code(self) -> str:
         """Lines that ask the same as the form does now."""
         lines = ["import voxframe", "", f"corpus = voxframe.Corpus({str(self._corpus.path)!r})"]
-        address = "" if self._client is None or self._client._local else repr(self._client.base_url)
-        lines += [f"client = voxframe.connect({address})", f"transcripts = {self.chosen!r}"]
+        lines += [f"client = {connect_call(self._client)}", f"transcripts = {self.chosen!r}"]
         options = "".join(f", {name}={value!r}" for name, value in self._options().items())
         first, called = self._call()
         given = f"{first!r}, transcripts" if first is not None else "transcripts"
-        return "\n".join([*lines, f"answers = corpus.{called}({given}, client=client{options})", "print(answers.text)"])
+        lines += [f"answers = corpus.{called}({given}, client=client{options})"]
+        return "\n".join([*lines, "result = voxframe.load_responses(answers.responses)", "print(answers.text)"])
 
     def static_html(self) -> str:
-        """Questions and answers, the last first."""
+        """Questions and answers, the last first, with the passages they quote and the tokens they took."""
         parts = [f"<p><strong>{escaped(self.title)}</strong></p>"]
         for answer in self._answers:
             for reply in answer["replies"]:
                 asked, said = escaped(reply["question"] or answer["prompt"] or answer["task"]), escaped(reply["answer"])
                 parts.append(f'<p><strong>{asked}</strong></p><p style="white-space:pre-wrap">{said}</p>')
+                parts += map(_still, reply["citations"])
+            used = (answer["usage"][name] for name in ("input_tokens", "output_tokens"))
+            parts.append(f"<p><small>{' + '.join('?' if n is None else f'{n:,}' for n in used)} tokens</small></p>")
         return f"<div>{''.join(parts) if self._answers else parts[0] + '<p>Nothing was asked yet.</p>'}</div>"
 
     def ask(self) -> None:
@@ -275,6 +280,13 @@ class AskPanel(Moments):
 
 
 _CITED = ("begin", "end", "transcript_id", "start_ms", "end_ms", "speaker", "text")
+
+
+def _still(found: Mapping[str, Any]) -> str:
+    """A passage that was quoted, in a saved notebook."""
+    when = "" if found["start_ms"] is None else clock(found["start_ms"] / 1000)
+    where = " ".join(filter(None, (found["name"], when, found["speaker"])))
+    return f"<p><small>{escaped(where)}: \u201c{escaped(found['text'])}\u201d</small></p>"
 
 
 def _completed(corpus: Corpus) -> list[str]:

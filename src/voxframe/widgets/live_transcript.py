@@ -20,6 +20,7 @@ from voxframe.service.stream_messages import Final, Message, Partial
 from voxframe.service.stream_options import StreamOptions
 from voxframe.widgets.background import Background
 from voxframe.widgets.base import ScriptedWidget, escaped
+from voxframe.widgets.connecting import connect_call
 
 #: Sound that nobody has taken yet, in blocks of a tenth of a second; past that the oldest is let go of.
 _HELD = 600
@@ -144,10 +145,9 @@ class LiveTranscript(ScriptedWidget):
     @property
     def code(self) -> str:
         """Lines that stream the same kind of source without a widget."""
-        address = "" if self._client is None or self._client._local else repr(self._client.base_url)
         source = repr(self.file) if self._from == "file" or (self.file and not self._from) else "voxframe.microphone()"
         options = "".join(f", {name}={value!r}" for name, value in self._options.items() if name != "token")
-        lines = ["import voxframe", "", f"client = voxframe.connect({address})"]
+        lines = ["import voxframe", "", f"client = {connect_call(self._client)}"]
         lines += [f"session = client.stream({source}{options})", "session.wait()"]
         return "\n".join([*lines, "result = voxframe.load_stream(session.finals)"])
 

@@ -224,11 +224,18 @@ class TranscriptPlayer(ScriptedWidget):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The words that touch the selected interval, as they came; no rows where nothing is selected."""
-        if not self.interval:
-            return self._passages.words.iloc[:0]
-        touches = (self._start < self.interval[1]) & (self._end > self.interval[0]) & (self._start >= 0)
-        return self._passages.words[touches]
+        """The words that touch the selected interval, as they came; no rows where nothing is selected.
+
+        A column `speaker_name`, which a corpus has, holds the names given here, too.
+        """
+        found, interval = self._passages, self.interval or [0, 0]
+        touches = (self._start < interval[1]) & (self._end > interval[0]) & (self._start >= 0)
+        words = found.words[touches]
+        if "speaker_name" not in words.columns:
+            return words
+        passage = np.searchsorted(found.first, np.flatnonzero(touches), side="right") - 1
+        who = [self._name(str(found.turn[p]), found.voices[found.voice[p]]) for p in passage]
+        return words.assign(speaker_name=pd.Series(who, words.index).astype(words["speaker_name"].dtype))
 
     @property
     def result(self) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from voxframe.service import Client, connect
 from voxframe.settings import resolve
 from voxframe.widgets.background import Background, Ticking
 from voxframe.widgets.base import Described, escaped
+from voxframe.widgets.connecting import connect_call
 from voxframe.widgets.file_drop import FileDrop
 from voxframe.widgets.job_table import JobTable
 from voxframe.widgets.option_fields import OptionFields
@@ -153,8 +154,8 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         if self._options.secret is not None:
             lines.insert(1, "from getpass import getpass")
             options.append(f'{_SECRET}=getpass("{_SECRET}: ")')
-        address = self._address.value.strip() or (self._client.base_url if self._client else "")
-        lines.append(f"client = voxframe.connect({repr(address) if address and not _embedded(self._client) else ''})")
+        typed = self._address.value.strip()
+        lines.append(f"client = voxframe.connect({typed!r})" if typed else f"client = {connect_call(self._client)}")
         lines += [f"sources = {self.sources!r}", f"options = dict({', '.join(options)})"]
         lines += ["print(corpus.plan(sources, client=client, **options))"]
         return "\n".join(
@@ -272,7 +273,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
             if self._background.waiting:  # somebody wants something else first
                 self._background.do("fetching", self._follow, after=True)
                 return
-            time.sleep(_LOOK_S if not _embedded(client) else _DRAW_S)
+            time.sleep(_DRAW_S if client._local else _LOOK_S)
 
     def _act(self, what: str, key: str) -> None:
         """A button of the table."""
@@ -335,7 +336,3 @@ _ALERT = (
 def _usual_service() -> str:
     settings = resolve()
     return settings.base_url or "the embedded service of this machine"
-
-
-def _embedded(client: Client | None) -> bool:
-    return client is None or client._local

@@ -1,0 +1,95 @@
+"""A plugin for nbval: every notebook is run with a key in the environment, and the key is nowhere afterwards.
+
+    python -m pytest -p tests.notebooks.with_canary --nbval --nbval-sanitize-with tests/sanitize.cfg notebooks
+
+The kernels find a service that wants a canary as its key. All that they send is kept: cells' outputs and the states of
+widgets, of which a saved notebook is made. So is what `Widget.get_manager_state` gives at the end, the log at its most
+talkative, and what notebooks and service write. The run fails where any of it holds the key.
+"""
+
+import json
+import os
+import socket
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbval.kernel import RunningKernel
+from tests.local.conftest import Service
+from tests.notebooks.canary import CANARY, traces
+
+#: Run in each kernel before the notebook. The service was told of one port where it may notify somebody.
+_BEFORE = """
+import logging
+logging.basicConfig(level=logging.DEBUG, filename={log!r})
+from voxframe.service import inbox
+inbox.listen.__defaults__ = ({port}, None, None)
+"""
+_AFTER = """
+import ipywidgets, json
+with open({path!r}, "a") as _file:
+    _file.write(json.dumps(ipywidgets.Widget.get_manager_state(), default=repr))
+"""
+
+
+class WithCanary:
+    """The service, the environment of the kernels, and what they send."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.found, self.states = folder, ["nothing was run"], folder / "states.json"
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+        self.service = Service(folder / "service", "--allow-origin", f"http://127.0.0.1:{port}", key=CANARY)
+        startup = folder / "ipython" / "profile_default" / "startup"
+        startup.mkdir(parents=True)
+        (startup / "before.py").write_text(_BEFORE.format(log=str(folder / "debug.log"), port=port))
+        (folder / "tmp").mkdir()
+        os.environ |= {
+            "VOXFRAME_BASE_URL": self.service.url,
+            "VOXFRAME_API_KEY": CANARY,
+            "VOXFRAME_DATA_DIR": str(folder / "data"),
+            "TMPDIR": str(folder / "tmp"),  # where notebooks make their folders
+            "IPYTHONDIR": str(folder / "ipython"),
+        }
+        self._listen_in()
+
+    def _listen_in(self) -> None:
+        get, stop = RunningKernel.get_message, RunningKernel.stop
+
+        def get_and_keep(kernel: RunningKernel, *how: Any, **more: Any) -> Any:
+            message = get(kernel, *how, **more)
+            with (self.folder / "messages.json").open("a") as file:
+                file.write(json.dumps(message, default=repr) + "\n")
+            return message
+
+        def look_and_stop(kernel: RunningKernel) -> None:
+            if kernel.is_alive():
+                kernel.await_reply(kernel.execute_cell_input(_AFTER.format(path=str(self.states))), timeout=60)
+            stop(kernel)
+
+        RunningKernel.get_message, RunningKernel.stop = get_and_keep, look_and_stop
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Stop the service and look for the key."""
+        self.service.stop()
+        kept = {path.name for path in self.folder.rglob("*") if path.is_file()}
+        lacking = {"messages.json", "states.json", "debug.log"} - kept
+        self.found = [*traces(self.folder), *(f"{name} was not written" for name in sorted(lacking))]
+        if self.found:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say where it was found."""
+        files = sum(path.is_file() for path in self.folder.rglob("*"))
+        said = "; ".join(self.found) or f"nowhere in {files} files"
+        terminalreporter.write_line(f"the key: {said}", red=bool(self.found))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin."""
+    folder = tempfile.TemporaryDirectory()
+    config.add_cleanup(folder.cleanup)
+    config.pluginmanager.register(WithCanary(Path(folder.name)))
