@@ -27,6 +27,7 @@ import pyarrow as pa
 from voxframe.corpus.name_files import NameFiles
 from voxframe.corpus.searches import Searches
 from voxframe.corpus.store import Store
+from voxframe.errors import CorpusError
 from voxframe.schema import WORDS
 
 #: Milliseconds, 99th percentile.
@@ -50,6 +51,13 @@ class Corpus(Searches):
     def put(self, number: int) -> None:
         """Make one of the transcripts known."""
         self._store.put_raw(f"t{number:06}", "transcript", b"%d" % number)
+
+    def content(self, transcript_id: str, view: str) -> str | None:
+        """What tells one payload from another."""
+        return self._store.content(transcript_id, view)
+
+    def _absent(self, transcript_id: str, view: str) -> CorpusError:
+        return CorpusError(f"no {view} {transcript_id}")
 
     def about(self, _: object = None) -> pa.Table:
         """Nothing is known about the recordings."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 #: Most words of a segment; it bounds the memory that building and merging take.
 MAX_WORDS = 2_000_000
@@ -15,7 +15,7 @@ FAN = 8
 _LEAST_TIER = 20_000  # words; segments below are all of one size
 
 #: What `Store.listing` gives.
-Listing: TypeAlias = dict[str, list[int]]
+Listing: TypeAlias = dict[str, str]
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Document:
 
     segment: str
     place: int
-    stamp: list[int]
+    stamp: str
     content: str
 
 
@@ -40,7 +40,23 @@ class Catalogue:
 
     segments: dict[str, list[int]] = field(default_factory=dict)
     documents: dict[str, Document] = field(default_factory=dict)
-    files: dict[str, list[int]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Catalogue:
+        """A catalogue as `as_json` gives it.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is none.
+        """
+        columns = (found["documents"][f.name] for f in fields(Document))
+        documents = [Document(*row) for row in zip(*columns, strict=True)]
+        return cls(found["segments"], dict(zip(found["names"], documents, strict=True)), found["files"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Columns of the documents, and the rest."""
+        columns = {f.name: [getattr(d, f.name) for d in self.documents.values()] for f in fields(Document)}
+        return {"segments": self.segments, "files": self.files, "names": [*self.documents], "documents": columns}
 
     def stamps(self) -> Listing:
         """The listing that this was made from."""

@@ -31,7 +31,7 @@ import pyarrow as pa
 from voxframe.corpus import search_catalogue
 from voxframe.corpus.search_catalogue import Catalogue, Document, Listing
 from voxframe.corpus.search_segment import FORMAT, Segment, build, merge, words_of, write
-from voxframe.corpus.store import Store, write_atomic
+from voxframe.corpus.store import Store, stamp, write_atomic
 from voxframe.corpus.turns import turn
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
@@ -72,7 +72,7 @@ class Index:
         self._mutex = threading.Lock()
         self._open: dict[str, Segment] = {}
         self._catalogue = Catalogue()
-        self._known: tuple[list[int], Catalogue] | None = None  # the catalogue on the disk, and its file's stamp
+        self._known: tuple[str, Catalogue] | None = None  # the catalogue on the disk, and its file's stamp
         self._tidying: threading.Thread | None = None
         self._view: View | None = None
         self._seen = -1
@@ -167,13 +167,12 @@ class Index:
         """The catalogue on the disk, the same object while the file is; None where there is none that can be used."""
         path = self._folder / "catalogue.json"
         try:
-            stamp = _stamp(path)
-            if self._known is None or self._known[0] != stamp:
+            now = _stamp(path)
+            if self._known is None or self._known[0] != now:
                 found = orjson.loads(path.read_bytes())
                 if found["format"] != FORMAT:
                     return None
-                documents = {name: Document(*document) for name, document in found["documents"].items()}
-                self._known = stamp, Catalogue(found["segments"], documents, found["files"])
+                self._known = now, Catalogue.from_json(found)
             return self._known[1]
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -230,15 +229,15 @@ class Index:
         """New and replaced transcripts as file name, identifier, content and words, as many as a segment may hold."""
         chunk: list[tuple[str, str, str, pa.Table]] = []
         size = 0
-        for file, stamp in sorted(listing.items()):  # so that a segment holds transcripts that are listed together
+        for file, found in sorted(listing.items()):  # so that a segment holds transcripts that are listed together
             known = catalogue.documents.get(file)
-            if known and known.stamp == stamp:
+            if known and known.stamp == found:
                 continue
             try:
                 transcript_id = self._store.id_of(file)
                 content = self._store.content(transcript_id, "transcript") or ""
                 if known and known.content == content:  # copied or touched
-                    known.stamp = stamp
+                    known.stamp = found
                     continue
                 words = self._words(transcript_id)
             except (CorpusError, PayloadError) as e:
@@ -323,10 +322,7 @@ class Index:
         catalogue.files = {
             name: catalogue.files.get(name) or _stamp(self._folder / name) for name in catalogue.segments
         }
-        documents = {name: [d.segment, d.place, d.stamp, d.content] for name, d in catalogue.documents.items()}
-        whole = orjson.dumps(
-            {"format": FORMAT, "segments": catalogue.segments, "files": catalogue.files, "documents": documents}
-        )
+        whole = orjson.dumps({"format": FORMAT, **catalogue.as_json()})
         write_atomic(self._folder / "catalogue.json", lambda file: file.write(whole), durable=False)
 
     def _finish(self, catalogue: Catalogue) -> None:
@@ -343,9 +339,8 @@ class Index:
                     path.unlink()
 
 
-def _stamp(path: Path) -> list[int]:
-    stat = path.stat()
-    return [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+def _stamp(path: Path) -> str:
+    return stamp(path.stat())
 
 
 def _is_left(path: Path) -> bool:
@@ -354,11 +349,11 @@ def _is_left(path: Path) -> bool:
 
 
 def _view(catalogue: Catalogue, opened: dict[str, Segment]) -> View:
-    names = list(catalogue.segments)
-    documents = [(opened[d.segment].names[d.place], d.segment, d.place) for d in catalogue.documents.values()]
-    documents.sort()
-    ranks = {name: np.full(len(opened[name].ids), -1) for name in names}
-    for rank, (_, name, place) in enumerate(documents):
-        ranks[name][place] = rank
-    ids: Any = pa.array([transcript_id for transcript_id, _, _ in documents], pa.string())
-    return View(tuple(opened[name] for name in names), tuple(ranks[name] for name in names), ids)
+    documents = list(catalogue.documents.values())
+    names = [opened[d.segment].names[d.place] for d in documents]
+    ranks = {name: np.full(len(opened[name].ids), -1) for name in catalogue.segments}
+    order = sorted(range(len(names)), key=names.__getitem__)
+    for rank, n in enumerate(order):
+        ranks[documents[n].segment][documents[n].place] = rank
+    ids: Any = pa.array([names[n] for n in order], pa.string())
+    return View(tuple(opened[name] for name in ranks), tuple(ranks.values()), ids)

@@ -105,8 +105,8 @@ class Store:
         """Identifiers of every transcript that has a raw payload, sorted."""
         return sorted(map(self.id_of, self.listing()))
 
-    def listing(self) -> dict[str, list[int]]:
-        """Stem of every transcript's raw file, and three numbers that change where the file is replaced."""
+    def listing(self) -> dict[str, str]:
+        """Stem of every transcript's raw file, and a text that changes where the file is replaced."""
         found = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self.root / "raw") as entries:
             for entry in entries:
@@ -117,7 +117,7 @@ class Store:
                     stat = entry.stat()
                 except FileNotFoundError:
                     continue
-                found[stem] = [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+                found[stem] = stamp(stat)
         return found
 
     def changed_ns(self) -> int:
@@ -232,6 +232,11 @@ class Store:
                 f"cannot write a corpus at {self.root}: {e.strerror or e}; name a directory that can be written"
             ) from None
         self._prepared = True
+
+
+def stamp(stat: os.stat_result) -> str:
+    """What changes where a file is replaced; as text, since Python looks again and again through thousands of lists."""
+    return f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
 
 
 def stored_tables() -> list[str]:
