@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+import pyarrow.dataset
 import pytest
 
 import voxframe
@@ -114,5 +115,26 @@ def test_what_cannot_be_exported(recordings: voxframe.Corpus, tmp_path: Path) ->
     with pytest.raises(OptionError, match="one file holds one table"):
         recordings.export(tmp_path / "x.csv", "csv")
     with pytest.raises(ExportError, match="is there already"):
-        recordings.export(recordings.path)
+        recordings.export(PAYLOADS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_never_takes_the_place_of_the_corpus(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """The corpus, what is in it and what it is in are no targets, whatever overwrite says."""
+    link = tmp_path / "link"
+    link.symlink_to(recordings.path)
+    for target in (recordings.path, recordings.path.parent, recordings.path / "raw", link, link / "new"):
+        with pytest.raises(OptionError, match="name a place beside it"):
+            recordings.export(target, "vtt", overwrite=True)
+    assert len(recordings.ids()) == 4
+
+
+def test_nulls_in_a_column_of_folders_are_read_as_nulls(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Rows without a value in the column to partition by are neither lost nor named."""
+    recordings.export(tmp_path / "set", tables="words", partition_by="speaker")
+    expected = recordings.words()["speaker"].isna().sum()
+    assert expected > 0
+    read = pyarrow.dataset.dataset(tmp_path / "set" / "words", partitioning="hive").to_table().to_pandas()
+    assert read["speaker"].isna().sum() == expected
+    sql = f"select count(*) from read_parquet('{tmp_path}/set/words/**/*.parquet') where speaker is null"
+    assert duckdb.sql(sql).fetchall() == [(expected,)]

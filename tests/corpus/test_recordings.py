@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from voxframe import export
 from voxframe.corpus.about_values import metadata_from_json, metadata_to_json
 from voxframe.corpus.recordings import expand
-from voxframe.errors import AudioError, AudioNotFoundError, OptionError
+from voxframe.errors import AudioError, AudioNotFoundError, ExportError, OptionError
 
 
 @pytest.fixture
@@ -116,3 +117,35 @@ def test_stores_that_fsspec_knows() -> None:
         store.rm("/calls", recursive=True)
     with pytest.raises(AudioError, match="nosuchstore"):
         expand("nosuchstore://x/a.mp3")
+
+
+class _Refusal(Exception):  # noqa: N818  stores name theirs as they like
+    """What the library of a store raises: no OSError."""
+
+
+class _Store(fsspec.AbstractFileSystem):
+    """A store that needs credentials."""
+
+    protocol = "refusing"
+
+    def ls(self, path, detail=True, **kwargs):
+        raise _Refusal("Unable to locate credentials")
+
+    _open = ls
+
+
+def test_what_the_library_of_a_store_raises_names_the_recording(tmp_path: Path) -> None:
+    """No credentials or no connection is an error of voxframe's, in reading and in writing."""
+    fsspec.register_implementation("refusing", _Store, clobber=True)
+    for source in ("refusing://calls/a.mp3", "refusing://calls/*.mp3", "refusing://calls"):
+        with pytest.raises(AudioError, match=r"refusing://calls.* cannot be read: Unable to locate credentials"):
+            expand(source)
+    with pytest.raises(ExportError, match="cannot write 'refusing://set': Unable to locate credentials"):
+        export.write(pd.DataFrame({"a": [1]}), "refusing://set", "csv")
+
+
+def test_a_file_address_leads_to_its_file(tmp_path: Path) -> None:
+    """As `Path.as_uri` writes it, with blanks as %20, and as people do."""
+    path = tmp_path / "a b.mp3"
+    path.write_bytes(b"sound")
+    assert {r.source for r in expand([path.as_uri(), f"file://{path}"])} == {str(path)}

@@ -6,6 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Literal
 
 import pandas as pd
@@ -14,7 +15,7 @@ import pyarrow as pa
 from voxframe.corpus.metadata import Wanted
 from voxframe.corpus.metadata import chosen as columns
 from voxframe.errors import OptionError
-from voxframe.export.files import folder
+from voxframe.export.files import folder, is_remote
 from voxframe.export.personal import mask
 from voxframe.export.tables import TABLE_FORMATS, TableWriter
 from voxframe.export.writing import FORMATS, check_format, names, write, write_transcripts
@@ -25,6 +26,8 @@ _AT_A_TIME = 64  # transcripts in memory
 
 class Exports(ABC):
     """Exports of a corpus; `Corpus` is one of these."""
+
+    path: Path
 
     @abstractmethod
     def ids(self) -> list[str]:
@@ -63,7 +66,9 @@ class Exports(ABC):
             format: One of `voxframe.export.FORMATS`.
             tables: Tables of a data set; None are all that are made from a transcript.
             ids: Only these transcripts.
-            partition_by: Columns whose values become folders (`speaker=A/`), also of the metadata; parquet only.
+            partition_by: Columns whose values become folders (`speaker=A/`), also of the metadata; parquet only. Rows
+                without a value are in `__HIVE_DEFAULT_PARTITION__`, a null for DuckDB, Polars and Spark, and for
+                `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas takes it from.
             metadata: Columns about the recordings to add to every table of a data set: names, or True for all. They go
                 out as they are, whatever `pii` says.
             pii: "mask" writes `[PERSON_NAME]` and the like for personal data that entity detection found, "drop" leaves
@@ -75,8 +80,8 @@ class Exports(ABC):
             The files that were written: their names in the directory, or the target itself.
 
         Raises:
-            OptionError: An argument is wrong, or personal data is to be left out of a transcript that was made without
-                entity detection. Nothing was written.
+            OptionError: An argument is wrong, the target is where the corpus is, or personal data is to be left out of
+                a transcript that was made without entity detection. Nothing was written.
             CorpusError: A transcript or table is not here.
             ExportError: The target is there already or cannot be written.
 
@@ -88,6 +93,7 @@ class Exports(ABC):
             ['a1.vtt']
         """
         check_format(format, partition_by)
+        self._check_outside(target)
         wanted = self.ids() if ids is None else [ids] if isinstance(ids, str) else list(ids)
         single = FORMATS[format] != "" and os.fspath(target).lower().endswith(FORMATS[format].lower())
         if format not in TABLE_FORMATS:
@@ -120,6 +126,14 @@ class Exports(ABC):
                 for name, writer in writers.items():
                     writer.add(part[name])
         return into.files
+
+    def _check_outside(self, target: str | os.PathLike[str]) -> None:
+        """Refuse a target that is the corpus, in it or around it: overwriting would take what was paid for."""
+        if is_remote(target):
+            return
+        place, here = Path(target).expanduser().resolve(), self.path.resolve()
+        if place == here or place in here.parents or here in place.parents:
+            raise OptionError(f"{os.fspath(target)!r} is where the corpus {here} is; name a place beside it")
 
     def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> list[str]:
         """Columns of metadata that are asked for, also by what to partition by."""

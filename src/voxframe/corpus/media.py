@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, TypeVar
 
 from voxframe.corpus.addresses import canonical, is_address, is_remote
 from voxframe.corpus.ledger import Ledger
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
 from voxframe.options import check_address
+
+T = TypeVar("T")
 
 _CHUNK_BYTES = 1 << 20
 #: A file that was changed so short a time ago may change once more without its time of change showing it.
@@ -112,7 +114,7 @@ def identify(source: str, files: Files, *, measure: bool = False) -> Media:
         identity = known[1]
     else:
         with opened(source) as file:
-            identity = _reading(source, lambda: _hash(file))
+            identity = reading(source, lambda: _hash(file))
     found = Media(identity, before, duration_s(source) if measure else None)
     if _is_settled(before) and (known is None or found.audio_duration_s is not None):
         files.keep_files({place: (before, identity, found.audio_duration_s)})
@@ -126,8 +128,7 @@ def opened(source: str) -> IO[bytes]:
         AudioError: It cannot be read.
         MissingExtraError: It is in a store that needs one.
     """
-    file: IO[bytes] = _reading(source, lambda: _open(source))
-    return file
+    return reading(source, lambda: _open(source))
 
 
 def signature(source: str) -> str:
@@ -138,8 +139,8 @@ def signature(source: str) -> str:
     """
     if is_remote(source):
         system, path = filesystem(source)
-        return str(_reading(source, lambda: system.ukey(path)))
-    found = _reading(source, lambda: Path(source).stat())
+        return str(reading(source, lambda: system.ukey(path)))
+    found = reading(source, lambda: Path(source).stat())
     if Path(source).is_dir():
         raise AudioError(f"{source!r} is a directory; name one recording in it")
     if not Path(source).is_file():
@@ -192,11 +193,11 @@ def filesystem(source: str) -> tuple[Any, str]:
         AudioError: It cannot be reached.
         MissingExtraError: It needs one.
     """
-    found: tuple[Any, str] = _reading(source, lambda: _fsspec().url_to_fs(source))
+    found: tuple[Any, str] = reading(source, lambda: _fsspec().url_to_fs(source))
     return found
 
 
-def _reading(source: str, work: Callable[[], Any]) -> Any:
+def reading(source: str, work: Callable[[], T]) -> T:
     """The outcome of `work`, with errors that name the recording."""
     try:
         return work()
@@ -206,8 +207,10 @@ def _reading(source: str, work: Callable[[], Any]) -> Any:
         raise AudioNotFoundError(f"there is no file {source!r}; check its path") from None
     except IsADirectoryError:
         raise AudioError(f"{source!r} is a directory; name one recording in it") from None
-    except (OSError, ImportError, ValueError) as e:  # fsspec: a store it does not know, or whose library is missing
-        raise AudioError(f"{source!r} cannot be read: {getattr(e, 'strerror', None) or e}") from None
+    except Exception as e:
+        if not isinstance(e, OSError | ImportError | ValueError) and not is_remote(source):
+            raise  # of a store anything may come: it is not known, its library is missing or has errors of its own
+        raise AudioError(f"{source!r} cannot be read: {getattr(e, 'strerror', None) or e}") from e
 
 
 def _hash(file: IO[bytes]) -> str:

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 import pandas as pd
 
 from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.media import filesystem
+from voxframe.corpus.media import filesystem, reading
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.schema import JOBS
 
@@ -102,7 +103,7 @@ def _paths(source: object) -> list[str]:
     if is_address(text):
         return [text]
     if text.lower().startswith("file://"):
-        text = text[7:]
+        text = text[7:] if Path(text[7:]).exists() else unquote(text[7:])
     if is_remote(text):
         return _remote(text)
     path = Path(text).expanduser()
@@ -116,6 +117,10 @@ def _paths(source: object) -> list[str]:
 
 def _remote(address: str) -> list[str]:
     """What an address in a store stands for: itself, the folder's files, or those that match."""
+    return reading(address, lambda: _in_store(address))
+
+
+def _in_store(address: str) -> list[str]:
     system, path = filesystem(address)
     if not _MAGIC.isdisjoint(path):
         matched = [str(found) for found, info in system.glob(path, detail=True).items() if info["type"] == "file"]

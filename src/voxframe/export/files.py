@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from voxframe.errors import ExportError, MissingExtraError, OptionError
+from voxframe.errors import ExportError, MissingExtraError, OptionError, VoxframeError
 
 
 class Folder:
@@ -160,9 +160,9 @@ def _store(address: str) -> tuple[Any, str]:
 def _clear_errors(target: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
-    except ExportError:
+    except VoxframeError:
         raise
-    except MissingExtraError:
-        raise
-    except OSError as e:
-        raise ExportError(f"cannot write {os.fspath(target)!r}: {e.strerror or e}") from None
+    except Exception as e:
+        if not isinstance(e, OSError) and not is_remote(target):  # a store's library has errors of its own
+            raise
+        raise ExportError(f"cannot write {os.fspath(target)!r}: {getattr(e, 'strerror', None) or e}") from e
