@@ -7,6 +7,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from voxframe import plots
+from voxframe.plots.spans import spans
 
 
 def _turns(**columns: object) -> pd.DataFrame:
@@ -93,6 +94,23 @@ def test_near_spans_are_joined_and_far_ones_are_not() -> None:
     """Bars that the eye cannot tell apart become one; order and overlap do not matter."""
     df = _turns(speaker="A", start_ms=[90_000, 0, 60_001], end_ms=[100_000, 60_000, 80_000])
     assert _spans(plots.timeline(df), 0) == [(0.0, 80.0), (90.0, 100.0)]
+
+
+@pytest.mark.parametrize("unit", [1, 0.37, 1e17])
+def test_spans_in_any_order_are_those_in_order(unit) -> None:
+    """Rows that are mixed give the same spans by start, with their labels and rows: whole ms, parts of ms, huge ones."""
+    start = np.arange(500) // 2 * unit
+    df = pd.DataFrame({"speaker": np.arange(500) % 7, "start_ms": start, "end_ms": start + unit})
+    mixed = df.sample(frac=1, random_state=3)
+    found = spans(mixed, "speaker", "timeline")
+    assert (np.diff(found.start) >= 0).all()
+    again = mixed.iloc[found.row]
+    assert (again["start_ms"] / 1000 == found.start).all()
+    assert (again["end_ms"] / 1000 == found.end).all()
+    assert again["speaker"].astype(str).to_list() == [found.names[n] for n in found.code]
+    assert sorted(found.row) == list(range(500))
+    some = spans(mixed.assign(start_ms=mixed["start_ms"].where(mixed["speaker"] > 0)), "speaker", "timeline")
+    assert (mixed.iloc[some.row]["start_ms"] / 1000 == some.start).all()
 
 
 def test_packed_spans_do_not_overlap_and_keep_their_colours(texts_of) -> None:

@@ -81,7 +81,9 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
             description="Service", placeholder=_usual_service(), layout=wide, style={"description_width": "90px"}
         )
         self._key = SecretField("API key")
-        self._choice = ipywidgets.Dropdown(description="Preset", options=[("choose one", "")])
+        self._choice = ipywidgets.Dropdown(
+            description="Preset", style={"description_width": "90px"}, options=[("choose one", "")]
+        )
         self._name = ipywidgets.Text(
             description="Name", placeholder="name of a preset", layout=ipywidgets.Layout(width="230px"),
             style={"description_width": "60px"},
