@@ -98,7 +98,7 @@ def test_near_spans_are_joined_and_far_ones_are_not() -> None:
 
 @pytest.mark.parametrize("unit", [1, 0.37, 1e17])
 def test_spans_in_any_order_are_those_in_order(unit) -> None:
-    """Rows that are mixed give the same spans by start, with their labels and rows: whole ms, parts of ms, huge ones."""
+    """Mixed rows give the same spans by start, with their labels and rows: whole ms, parts of ms, huge ones."""
     start = np.arange(500) // 2 * unit
     df = pd.DataFrame({"speaker": np.arange(500) % 7, "start_ms": start, "end_ms": start + unit})
     mixed = df.sample(frac=1, random_state=3)
