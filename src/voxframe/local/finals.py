@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -22,6 +23,7 @@ from voxframe.local.second_pass import SecondPass
 from voxframe.local.segments import Stretch
 from voxframe.local.words import Word
 
+_LOOK_UP_S = 0.1  # how often a wait looks whether the session has come to its end
 _MOST_WAITING = 30 * RATE  # samples that wait for the second pass before the session has to
 
 
@@ -39,19 +41,9 @@ class Part:
     first: list[Word] | None
     second: Future[list[Heard]]
 
-    def words(self, until: float) -> list[Word]:
-        """The best that is known of it at a time, in seconds of `time.monotonic`."""
-        try:
-            heard = self.second.result(None if self.first is None else max(0.0, until - time.monotonic()))
-        except TimeoutError:
-            self.second.cancel()
-            assert self.first is not None
-            return self.first
-        return timed(self.stretch, heard)
-
     @property
     def known(self) -> list[Word]:
-        """The same for now."""
+        """The best that is known of it by now."""
         return timed(self.stretch, self.second.result()) if self.second.done() else self.first or []
 
 
@@ -80,6 +72,7 @@ class Finals:
         self._tell = tell
         self._second = SecondPass(engine, wanted)
         self._waiting: deque[Part] = deque()
+        self._last = math.inf  # until when all finals can wait
         self._ended: SimpleQueue[_Ended | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="voxframe-finals", daemon=True)
         self._thread.start()
@@ -108,15 +101,16 @@ class Finals:
         """
         self._ended.put(_Ended(parts, until, always))
 
-    def finish(self) -> None:
-        """Wait until all finals are sent."""
+    def finish(self, until: float) -> None:
+        """Wait until all finals are sent, which are to be by then."""
+        self._last = until
         self._ended.put(None)
         self._thread.join()
 
     def _run(self) -> None:
         try:
             while (ended := self._ended.get()) is not None:
-                words = [word for part in ended.parts for word in part.words(ended.until)]
+                words = [word for part in ended.parts for word in self._words(part, ended.until)]
                 first, last = ended.parts[0].stretch, ended.parts[-1].stretch
                 message = final(first.start, last.end, words, written=self._written)
                 if message["words"] or ended.always:
@@ -126,3 +120,12 @@ class Finals:
             sys.stderr.write(f"{''.join(traceback.format_tb(error.__traceback__))}{type(error).__name__}\n")
             sys.stderr.flush()
             os._exit(1)
+
+    def _words(self, part: Part, until: float) -> list[Word]:
+        while not part.second.done():
+            left = min(until, self._last) - time.monotonic()
+            if part.first is not None and left <= 0:
+                part.second.cancel()
+                return part.first
+            wait([part.second], _LOOK_UP_S if part.first is None else min(left, _LOOK_UP_S))
+        return part.known

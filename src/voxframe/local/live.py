@@ -86,16 +86,16 @@ class Listener:
             self._hear(self._utterances.end(), asked_for=True)
         elif kind == TERMINATE:
             self._hear(self._utterances.feed(self._incoming.rest()))
-            self._hear(self._utterances.finish(), wait_s=_LAST_WAIT_S)
-            self._finals.finish()
+            self._hear(self._utterances.finish())
+            self._finals.finish(max(self._played, time.monotonic()) + _LAST_WAIT_S)
 
-    def _hear(self, stretches: Iterator[Stretch | None], *, asked_for: bool = False, wait_s: float = _WAIT_S) -> None:
+    def _hear(self, stretches: Iterator[Stretch | None], *, asked_for: bool = False) -> None:
         for stretch in stretches:
             if stretch is not None:
                 self._parts.append(self._finals.part(stretch, self._first_pass(stretch)))
                 continue
             # Noise that no word was found in is not worth a message, unless somebody waits for one.
-            until = max(self._played, time.monotonic()) + wait_s
+            until = max(self._played, time.monotonic()) + _WAIT_S
             self._finals.end(self._parts, until, always=asked_for or bool(self._shown))
             self._parts, self._shown, self._shown_at = [], [], 0
 
