@@ -52,3 +52,43 @@ def test_what_is_no_correction_is_refused(corpus: voxframe.Corpus) -> None:
     path.write_text("{")
     with pytest.raises(CorpusError, match="delete the file"):
         corpus.corrections("t1")
+
+
+def test_what_was_said_of_a_turn_holds_for_that_turn_only(corpus: voxframe.Corpus) -> None:
+    """Where the transcript is replaced, turns that stay keep text and speaker; what was said of others is listed."""
+    corpus.correct_turns("t1", {0: "First.", 1: "Second."})
+    corpus.name_speakers("t1", {"A": "Ada"}, turns={0: "Zoe", 1: "Bea"})
+    before = payload("t1")
+    changed = json.loads(json.dumps(before))
+    changed["utterances"][1]["text"] = "Something else."
+    corpus.put("t1", json.dumps(changed | {"confidence": 0.5}).encode())
+    for each in (corpus, voxframe.Corpus(corpus.path)):
+        assert shown(each) == [["t1", 0, "First."]]
+        assert each.table("utterances")["speaker_name"].to_list() == ["Zoe", "B"]
+        assert each.search("hello")["speaker_name"].to_list() == ["B"]
+        assert each.speaker_names("t1")["speaker_name"].to_list() == ["Ada", "Zoe"]
+        stale = each.stale_corrections()
+        assert stale[["utterance_idx", "was"]].values.tolist() == [[1, before["utterances"][1]["text"]]] * 2
+        assert stale["text"].dropna().to_list() == ["Second."]
+        assert stale["speaker_name"].dropna().to_list() == ["Bea"]
+    corpus.put("t1", json.dumps(before).encode())
+    assert len(shown(corpus)) == 2
+    assert corpus.table("utterances")["speaker_name"].to_list() == ["Zoe", "Bea"]
+    assert corpus.stale_corrections().empty
+    corpus.put("t1", json.dumps(before | {"utterances": before["utterances"][:1]}).encode())
+    assert len(corpus.stale_corrections()) == 2
+    corpus.correct_turns("t1", {1: None})
+    corpus.name_speakers("t1", turns={1: None})
+    assert corpus.stale_corrections().empty
+    assert corpus.table("utterances")["speaker_name"].to_list() == ["Zoe"]
+
+
+def test_corrections_of_an_older_version_hold(corpus: voxframe.Corpus) -> None:
+    """A file that does not say what its turns were is taken at its word."""
+    corpus.correct_turns("t1", {0: "First."})
+    path = next(corpus.path.glob("corrections/*.json"))
+    path.write_text(json.dumps({"transcript_id": "t1", "texts": {"0": "First.", "7": "Gone."}}))
+    assert shown(corpus) == [["t1", 0, "First."]]
+    stale = corpus.stale_corrections()
+    assert stale[["utterance_idx", "text"]].values.tolist() == [[7, "Gone."]]
+    assert stale["was"].isna().all()

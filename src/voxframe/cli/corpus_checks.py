@@ -81,7 +81,7 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
     """Whether the ledger can be read, and what there is to do."""
     try:
         states = Counter(corpus.jobs()["state"])
-        lost = len(corpus.unanswered())
+        lost, stale = len(corpus.unanswered()), len(corpus.stale_corrections())
     except VoxframeError as e:
         yield False, str(e)
         return
@@ -91,3 +91,8 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
     if lost:
         advice = "`voxframe summarize --uncertain` asks again, which may be paid for twice"
         yield True, f"{where}: answers of a language model that were lost: {lost}, see Corpus.unanswered; {advice}"
+    if stale:
+        yield (
+            True,
+            f"{where}: {stale} corrections are of turns that are other ones by now, see Corpus.stale_corrections",
+        )

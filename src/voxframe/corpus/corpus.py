@@ -32,7 +32,7 @@ from voxframe.schema import TRANSCRIPT_TABLES
 _LEADING = "transcripts"
 
 
-class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Corrections, Exports):
+class Corpus(Batches, Reads, Views, Asking, Metadata, SpeakerNames, Searches, Corrections, Exports):
     """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
 
     The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
@@ -223,11 +223,13 @@ class Corpus(Batches, Reads, Views, Asking, Metadata, Searches, SpeakerNames, Co
         if view == "transcript":
             tables = frames.transcript_tables(raw, transcript_id=transcript_id)
             turns = tables["utterances"]
+            given = {i: of_turns.holding(turns) for i, of_turns in given.items()}
             return {name: with_names(table, given, turns) for name, table in tables.items()}, _with(content, mark)
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
         transcript = self.content(transcript_id, "transcript")
         words = None if transcript is None else self.arrow("words", transcript_id)
         turns = self.arrow("utterances", transcript_id) if names.turns and transcript is not None else None
+        given = given if turns is None else {i: of_turns.holding(turns) for i, of_turns in given.items()}
         table = with_names(make(raw, words, transcript_id), given, turns)
         return {view: table}, _with(content, mark, transcript)
 

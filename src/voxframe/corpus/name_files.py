@@ -11,9 +11,12 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import pyarrow as pa
+
+from voxframe.corpus.marks import Mark, as_json, from_json, holding
 from voxframe.corpus.store import write_atomic
 from voxframe.corpus.turns import turn
 from voxframe.errors import CorpusError
@@ -27,12 +30,23 @@ class Names:
     Attributes:
         speakers: Name of each speaker by label ("A"; "channel 1" where only channels are known).
         turns: Who speaks in single turns, by `utterance_idx`: a label, or a name.
+        made_for: What these turns were when it was said.
         made: When it was so, UTC.
     """
 
     speakers: Mapping[str, str] = field(default_factory=dict)
     turns: Mapping[int, str] = field(default_factory=dict)
     made: str = ""
+    made_for: Mapping[int, Mark] = field(default_factory=dict)
+
+    def holding(self, turns: pa.Table) -> Names:
+        """Without what was said of turns that are other ones by now.
+
+        Args:
+            turns: The table `utterances` of the transcript.
+        """
+        same = holding(self.turns, self.made_for, turns) if self.turns else set()
+        return replace(self, turns={n: who for n, who in self.turns.items() if n in same})
 
     def __bool__(self) -> bool:
         return bool(self.speakers or self.turns)
@@ -94,7 +108,7 @@ class NameFiles:
             path.unlink(missing_ok=True)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        states = [asdict(names) for names in history]
+        states = [asdict(names) | {"made_for": as_json(names.made_for)} for names in history]
         text = json.dumps({"transcript_id": transcript_id, "states": states}, ensure_ascii=False, indent=1)
         write_atomic(path, lambda file: file.write(text.encode() + b"\n"))
 
@@ -111,7 +125,12 @@ def _parse(raw: bytes, path: Path) -> tuple[str, list[Names]]:
     try:
         found = json.loads(raw)
         return str(found["transcript_id"]), [
-            Names(dict(state["speakers"]), {int(k): v for k, v in state["turns"].items()}, state["made"])
+            Names(
+                dict(state["speakers"]),
+                {int(k): v for k, v in state["turns"].items()},
+                state["made"],
+                from_json(state.get("made_for", {})),
+            )
             for state in found["states"]
         ] or [Names()]
     except (ValueError, KeyError, TypeError, AttributeError) as e:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxframe import frames
 from voxframe.corpus.metadata import Wanted, apart, is_named, join, resolve
-from voxframe.corpus.name_files import NameFiles
+from voxframe.corpus.name_files import Names
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import Store, View
 from voxframe.errors import CorpusError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 class Searches(ABC):
     """Search over the words of a corpus; `Corpus` is one of these."""
 
-    _names: NameFiles
     _store: Store
 
     @abstractmethod
@@ -36,6 +35,10 @@ class Searches(ABC):
     @abstractmethod
     def content(self, transcript_id: str, view: View) -> str | None:
         """Hash of all that the tables of an answer are made from; None where it is not here."""
+
+    @abstractmethod
+    def _names_now(self) -> dict[str, Names]:
+        """Names of every transcript that has some, by its identifier."""
 
     @abstractmethod
     def _absent(self, transcript_id: str, view: View) -> CorpusError:
@@ -165,7 +168,7 @@ class Searches(ABC):
         ids = self._here(ids)
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self.metadata(ids)
-        named = self._named if self._names.all() else labelled
+        named = self._named if self._names_now() else labelled
         return counts(self._index.view(), wanted, named=named, by=by, speaker=speaker, ids=ids, about=about)
 
     def _here(self, ids: str | Iterable[str] | None) -> list[str] | None:
@@ -182,7 +185,7 @@ class Searches(ABC):
         return {name: value for name, value in self.__dict__.items() if name != "_index"}  # a copy opens its own
 
     def _named(self, table: pa.Table) -> pa.Table:
-        return with_names(table, self._names.all())
+        return with_names(table, self._names_now())
 
     @cached_property
     def _index(self) -> Index:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.marks import Mark, marks
 from voxframe.corpus.name_files import NameFiles, Names
 from voxframe.corpus.store import View
 from voxframe.errors import OptionError
@@ -32,6 +34,10 @@ class SpeakerNames(ABC):
     @abstractmethod
     def arrow(self, name: str, transcript_id: str) -> pa.Table:
         """One table of one transcript as Arrow."""
+
+    @abstractmethod
+    def content(self, transcript_id: str, view: View) -> str | None:
+        """Hash of all that the tables of an answer are made from; None where it is not here."""
 
     @abstractmethod
     def put_again(self, transcript_id: str, view: View = "transcript") -> None:
@@ -86,9 +92,12 @@ class SpeakerNames(ABC):
             now = history[-1] if history else Names()
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
             corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
-            if (speakers, corrected) != (now.speakers, now.turns):
+            there = marks(self.arrow("utterances", transcript_id))
+            made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
+            made_for = {k: mark for k, mark in made_for.items() if k in corrected}
+            if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
                 made = datetime.now(UTC).isoformat(timespec="seconds")
-                self._names.keep(transcript_id, [*history, Names(speakers, corrected, made)])
+                self._names.keep(transcript_id, [*history, Names(speakers, corrected, made, made_for)])
         self._make_again(transcript_id)
         return self.speaker_names(transcript_id)
 
@@ -121,7 +130,7 @@ class SpeakerNames(ABC):
             One row a name: `transcript_id`, `speaker` (the label; null for a single turn), `speaker_name` str,
             `utterance_idx` Int64 (the turn, null for all of the label).
         """
-        given = self._names.all()
+        given = self._names_now()
         wanted = sorted(given) if ids is None else [ids] if isinstance(ids, str) else list(ids)
         rows: list[tuple[str, str | None, str, int | None]] = []
         for transcript_id in wanted:
@@ -141,13 +150,37 @@ class SpeakerNames(ABC):
             raise OptionError(
                 f"{transcript_id!r} has no speaker {unknown[0]!r}; it has {', '.join(labels) or 'no speakers'}"
             )
-        if missing := [position for position in turns if position not in positions]:
+        gone = self._names.all().get(transcript_id, Names()).turns.keys()  # may be taken away
+        if missing := [n for n, who in turns.items() if n not in positions and not (who is None and n in gone)]:
             there = f"0 to {len(positions) - 1}" if positions else "no turns"
             raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
         return (
             {label: _checked_name(name) for label, name in names.items()},
             {int(position): _checked_name(name) for position, name in turns.items()},
         )
+
+    def _names_now(self) -> dict[str, Names]:
+        """Names of every transcript that has some, by its identifier; of turns, of those that are what they were."""
+        given = self._names.all()
+        for transcript_id, names in given.items():
+            if names.turns and (content := self.content(transcript_id, "transcript")) is not None:
+                if self._known_names.get(transcript_id, ("",))[0] != content:  # which tells names apart, too
+                    self._known_names[transcript_id] = content, names.holding(self.arrow("utterances", transcript_id))
+                given[transcript_id] = self._known_names[transcript_id][1]
+        return given
+
+    @cached_property
+    def _known_names(self) -> dict[str, tuple[str, Names]]:
+        return {}
+
+    def _stale_names(self, transcript_id: str) -> list[tuple[int, str, Mark]]:
+        names = self._names.of(transcript_id)[0]
+        if not names.turns:
+            return []
+        same = names.holding(self.arrow("utterances", transcript_id)).turns
+        return [
+            (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in same
+        ]
 
     def _labels(self, transcript_id: str) -> list[str]:
         found: dict[str, None] = {}
