@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import voxframe
 from voxframe.corpus.about_values import jobs_frame
 from voxframe.corpus.ledger import Job, Ledger, new_job
 from voxframe.corpus.media import identify
+from voxframe.corpus.send import service_name
 from voxframe.options import check
 from voxframe.schema import JOBS
 
@@ -33,6 +35,21 @@ def test_same_content_and_options_are_the_same_job(audio: Path, tmp_path: Path) 
     one = job_of(audio, check(speaker_labels=True, punctuate=True, speakers_expected=2), "https://s.example")
     two = job_of(copy, check(speakers_expected=2, speaker_labels=True, language_code=None), "https://s.example")
     assert one.key == two.key
+
+
+@pytest.mark.parametrize(
+    "options", [{"word_boost": []}, {"custom_spelling": []}, {"audio_start_from": 0}, {"speech_threshold": 0}]
+)
+def test_an_option_that_asks_for_nothing_makes_no_other_job(audio: Path, options: dict) -> None:
+    """An empty list, the beginning, any share of speech: the transcript is the same, and paid for once."""
+    assert job_of(audio, check(**options), "s").key == job_of(audio, {}, "s").key
+
+
+def test_a_service_has_one_name() -> None:
+    """The usual port in its address makes no other service of it, where all would be paid for again."""
+    addresses = ("https://s.example", "https://S.Example:443/", "https://s.example:8443")
+    names = [service_name(voxframe.connect(address, api_key="key")) for address in addresses]
+    assert names == ["https://s.example", "https://s.example", "https://s.example:8443"]
 
 
 def test_other_content_options_or_service_is_another_job(audio: Path) -> None:

@@ -109,7 +109,7 @@ class _Adoption:
         answer = handle.json()
         if answer.get("language_detection"):
             answer.pop("language_code", None)  # that is what was detected, not what was asked for
-        asked = {k: v for k, v in normalise(answer).items() if k != "audio_url" and v != []}
+        asked = {k: v for k, v in normalise(answer).items() if k != "audio_url"}
         address = item.audio_url or handle.id
         made = None if item.created is None else item.created.astimezone(UTC).replace(tzinfo=None)
         known = {"transcript_id": handle.id, "address": address, "audio_duration_s": handle.audio_duration_s}

@@ -72,6 +72,8 @@ _VERSION = 2
 _TIMES = ("created", "sent", "updated")
 _ABOUT = "SELECT transcript_id, metadata FROM about"
 _ABOUT_JOBS = "SELECT transcript_id, metadata FROM jobs WHERE transcript_id IS NOT NULL"
+#: What asks for no more than leaving it out: from the beginning, with however little speech.
+_FROM_NOTHING = (("audio_start_from", 0), ("speech_threshold", 0))
 _INSERT = f"INSERT INTO jobs ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608  no value in it
 
 
@@ -88,7 +90,8 @@ def new_job(source: str, media: str, options: Mapping[str, Any], service: str, *
         service: Name of the service.
         **known: More attributes of the job.
     """
-    wanted = {k: v for k, v in options.items() if DEFAULTS.get(k) != v and not k.startswith("webhook_")}
+    wanted = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
+    wanted = {k: v for k, v in wanted.items() if (k, v) not in _FROM_NOTHING}
     spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
     key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
     shown = source.encode("utf-8", "backslashreplace").decode()  # a file name need not be text

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from voxframe.corpus.addresses import is_address, marked
+from voxframe.corpus.addresses import canonical, is_address, marked
 from voxframe.corpus.ledger import UNSENT, Job, Ledger, State, now
 from voxframe.corpus.media import identify, opened, signature
 from voxframe.corpus.pace import Pace, Stopped, passes
@@ -26,9 +26,8 @@ EMBEDDED = "embedded"
 
 def service_name(client: Client | None) -> str:
     """Name of a client's service in the ledger; None is the one that `voxframe.connect()` would use."""
-    if client is None:
-        return resolve().base_url or EMBEDDED
-    return EMBEDDED if is_embedded(client.base_url) else client.base_url
+    address = resolve().base_url if client is None else client.base_url
+    return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
 
 
 class Sender:
