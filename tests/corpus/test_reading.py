@@ -87,6 +87,18 @@ def test_sql_joins_the_tables(filled: voxframe.Corpus) -> None:
             filled.sql(query)
 
 
+def test_sql_says_what_there_is(filled: voxframe.Corpus) -> None:
+    """The tables can be listed, a mistyped one is answered with their names, and values are given by name, too."""
+    listed = filled.sql("SHOW TABLES;")["name"].to_list()
+    assert {"words", "sentences", "jobs", "metadata", "responses"} <= set(listed)
+    for name in listed:
+        assert len(filled.sql(f"select * from {name}")) >= 0
+    with pytest.raises(CorpusError, match=r"Tables are transcripts, words, .*show tables"):
+        filled.sql("select * from wrds")
+    found = filled.sql("select count(*) as n from words where speaker = $who", {"who": "A"})
+    assert found["n"].to_list() == [6]
+
+
 def _flip_a_byte(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[20] ^= 0xFF  # in the first page: the footer is at the end
@@ -147,3 +159,20 @@ def test_rebuild_from_a_plain_script(filled: voxframe.Corpus, tmp_path: Path) ->
     script.write_text(f"import voxframe\nprint('once', voxframe.Corpus({str(filled.path)!r}).rebuild())\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "once 40\n"
+
+
+def test_damage_inside_a_file_is_found_for_sql_and_rebuild(filled: voxframe.Corpus) -> None:
+    """A flipped bit is mended for a query at once, and for data sets by rebuild(verify=True)."""
+    path = filled.path / "tables" / "words" / "b.parquet"
+    query = "select max(transcript_id) as last from words"
+    before = filled.sql(query)
+    _flip_a_byte(path)
+    with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
+        pd.testing.assert_frame_equal(filled.sql(query), before)
+    _flip_a_byte(path)
+    with pytest.raises(OSError, match="CRC checksum"):
+        filled.scan("words").to_table()
+    assert filled.rebuild() == 0
+    with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
+        assert filled.rebuild(verify=True) == 1
+    assert filled.scan("words").to_table().num_rows == 9

@@ -185,17 +185,27 @@ class Corpus(Batches, Reads, Views, Asking, Metadata, SpeakerNames, Searches, Co
         with clear_errors(self.path):
             self._store.put_tables(transcript_id, tables, content)
 
-    def stale(self, view: View = "transcript") -> list[str]:
-        """Identifiers of the transcripts of which some table has to be made again before it can be read."""
+    def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
+        """Identifiers of the transcripts of which some table has to be made again before it can be read.
+
+        Args:
+            view: Which answer the tables are made from.
+            verify: Whether to read files to their end, not their footers alone.
+        """
         names = TRANSCRIPT_TABLES if view == "transcript" else (view,)
         leading = _LEADING if view == "transcript" else view
         ids = (i for i in self.ids() if view == "transcript" or self.has_export(i, view))
         found = []
         for transcript_id in ids:
             content = self.content(transcript_id, view) or ""
-            if any(self._store.state(transcript_id, name, content, leading) == "stale" for name in names):
+            if any(self._is_stale(transcript_id, name, content, leading, verify=verify) for name in names):
                 found.append(transcript_id)
         return found
+
+    def _is_stale(self, transcript_id: str, name: str, content: str, leading: str, *, verify: bool) -> bool:
+        if self._store.state(transcript_id, name, content, leading) == "stale":
+            return True
+        return verify and self._store.table(transcript_id, name, content, leading) is None
 
     def part(self, name: str, transcript_id: str) -> Part:
         """Where the rows of one transcript are."""

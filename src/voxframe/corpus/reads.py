@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import pandas as pd
@@ -99,9 +99,12 @@ class Reads:
         try:
             return reading.read(name, self.scan(name, ids), columns, where)
         except (pa.ArrowException, OSError):  # a page is damaged, which the footer does not show
-            for transcript_id in self.wanted(name, ids):
-                self._corpus.arrow(name, transcript_id)  # reports which, and makes it again
+            self._mend(name, ids)
             return reading.read(name, self.scan(name, ids), columns, where)
+
+    def _mend(self, name: str, ids: str | Iterable[str] | None) -> None:
+        for transcript_id in self.wanted(name, ids):
+            self._corpus.arrow(name, transcript_id)  # says which is damaged, and makes it again
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """One table over many transcripts as a data set of pyarrow, from which nothing was read yet.
@@ -113,6 +116,7 @@ class Reads:
         Returns:
             A data set with the dictionary's schema and, behind `speaker`, `speaker_name`; its
             `to_table(columns=..., filter=...)`, `to_batches()` and `scanner()` read no more than they are asked for.
+            A flipped bit is an error then, which `rebuild(verify=True)` mends.
 
         Raises:
             CorpusError: A transcript is not here, or there is no such table.
@@ -128,12 +132,13 @@ class Reads:
         """
         return reading.lazy_frame(self.scan(name, ids))
 
-    def sql(self, query: str, parameters: Sequence[object] | None = None) -> pd.DataFrame:
+    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Answer a query of DuckDB's SQL in which every table of the corpus can be named.
 
         Args:
-            query: The query. It reads `transcripts`, `words` and all the other tables, `jobs` and `metadata`.
-            parameters: Values for its question marks, never written into the text.
+            query: The query. It reads `transcripts`, `words` and all the other tables, `jobs`, `metadata` and
+                `responses`; `show tables` lists them.
+            parameters: Values for its question marks, or by name for its `$name`; never written into the text.
 
         Returns:
             A DataFrame with the columns of the query: text is str, integers Int64, floats float64.
@@ -147,10 +152,20 @@ class Reads:
             >>> corpus = voxframe.Corpus()
             >>> said = corpus.sql("select speaker, count(*) as words from words group by speaker order by words desc")
         """
-        from voxframe.corpus.sql import answer
+        from voxframe.corpus.sql import DamageError, answer
 
-        others = {"jobs": self._corpus.jobs, "metadata": self._corpus.about}
-        return answer(query, parameters, [*TRANSCRIPT_TABLES, *EXPORTS], self.scan, others)
+        tables = [*TRANSCRIPT_TABLES, *EXPORTS]
+        others = {
+            "jobs": self._corpus.jobs,
+            "metadata": self._corpus.about,
+            "responses": self._corpus.responses,
+        }
+        try:
+            return answer(query, parameters, tables, self.scan, others)
+        except DamageError as damage:
+            for name in damage.tables:
+                self._mend(name, None)
+            return answer(query, parameters, tables, self.scan, others)
 
     def snapshot(self, *, progress: bool = True) -> Snapshot:
         """Seal all that is here as a new version: sorted, compact, with a manifest. Readers of older ones go on.
@@ -195,12 +210,13 @@ class Reads:
 
         return versions(self._corpus.path)
 
-    def rebuild(self, *, workers: int | None = None, progress: bool = True) -> int:
+    def rebuild(self, *, verify: bool = False, workers: int | None = None, progress: bool = True) -> int:
         """Make again, from the raw payloads and with no request, every table whose file cannot be used.
 
         Reading does the same for what it reads; this does it for all, on all cores.
 
         Args:
+            verify: Whether to read every file to its end, which finds damage that its footer does not show.
             workers: Processes to use; None is one a core.
             progress: Whether to show how far it is.
 
@@ -212,7 +228,7 @@ class Reads:
         """
         from voxframe.corpus.rebuilding import rebuild
 
-        return rebuild(self._corpus, workers, progress=progress)
+        return rebuild(self._corpus, workers, verify=verify, progress=progress)
 
     def wanted(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         """Identifiers a read is about."""

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 _FEW = 32  # so many are made in this process sooner than another one starts
 
 
-def rebuild(corpus: Corpus, workers: int | None, *, progress: bool) -> int:
+def rebuild(corpus: Corpus, workers: int | None, *, verify: bool, progress: bool) -> int:
     """Make stale tables again; transcripts before their exports, which need the words.
 
     Args:
         corpus: The corpus.
         workers: Processes; None is one a core.
+        verify: Whether files are read to their end.
         progress: Whether to show how far it is.
 
     Returns:
@@ -43,7 +44,7 @@ def rebuild(corpus: Corpus, workers: int | None, *, progress: bool) -> int:
     """
     count, wrong = 0, list[str]()
     for view in get_args(View):
-        ids = corpus.stale(view)
+        ids = corpus.stale(view, verify=verify)
         with tqdm(total=len(ids), desc=f"tables of {view}", disable=not progress or len(ids) <= _FEW) as bar:
 
             def tell(error: str, bar: Any = bar) -> None:
