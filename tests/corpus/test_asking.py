@@ -13,7 +13,7 @@ from tests.local.conftest import KEY, Service
 import voxframe
 from voxframe import options
 from voxframe.corpus.portions import MOST_CHARACTERS, portions, within_limits
-from voxframe.errors import CorpusError, NotFoundError, OptionError
+from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError
 from voxframe.local.jobs import Jobs
 from voxframe.local.places import Places
 
@@ -246,3 +246,14 @@ def test_what_cannot_be_asked_is_said(corpus: voxframe.Corpus, tmp_path: Path) -
     empty.put("bad", b'{"id": "bad", "status": "error", "error": "no audio"}')
     with pytest.raises(OptionError, match="'bad' is not completed"):
         empty.summarize("bad")
+
+
+def test_a_transcript_that_the_service_does_not_have_says_what_to_do(client, tmp_path: Path) -> None:
+    """One that was added from a file is refused with the next step, and answered about once its speakers have names."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.put("elsewhere", json.dumps({"id": "elsewhere", "status": "completed", "words": talk(1)}).encode())
+    with pytest.raises(BadRequestError, match="not known here") as told:
+        corpus.ask("When does the bridge open?", client=client)
+    assert "name their speakers (Corpus.name_speakers)" in told.value.__notes__[0]
+    corpus.name_speakers("elsewhere", {"A": "Ada"})
+    assert "third of May" in corpus.ask("When does the bridge open?", client=client).text

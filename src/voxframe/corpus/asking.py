@@ -16,7 +16,7 @@ from voxframe.corpus import kept
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.portions import Portion, portions, texts_together
 from voxframe.corpus.send import EMBEDDED, service_name
-from voxframe.errors import CorpusError, OptionError, ServiceError
+from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
 from voxframe.service import llm_requests
 from voxframe.service.answer import Answer
@@ -229,8 +229,16 @@ class _Asker:
             "task": client.task,
             "action-items": client.action_items,
         }
-        with self._noted(key, portion.ids):
-            answer = replace(calls[self.task](**arguments, **source), transcript_ids=portion.ids)
+        try:
+            with self._noted(key, portion.ids):
+                answer = replace(calls[self.task](**arguments, **source), transcript_ids=portion.ids)
+        except (BadRequestError, NotFoundError) as refused:
+            if portion.text is None:
+                refused.add_note(
+                    "The service looks these transcripts up by their identifiers. It does not have those that were "
+                    "added from files; name their speakers (Corpus.name_speakers), and they are sent as text."
+                )
+            raise
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": portion.ids}
         kept.keep_answer(self._corpus.ledger, key, self._service, answer.request_id, portion.ids, note, answer.raw)
         return answer
