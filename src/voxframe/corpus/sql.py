@@ -73,7 +73,7 @@ def answer(
                 raise CorpusError("the query gives no rows; Corpus.sql answers queries, it changes nothing")
             found: pa.Table = relation.to_arrow_table()
         except duckdb.Error as e:
-            if "CRC checksum" in str(e):  # what pyarrow says of a page
+            if "IOError" in str(e):  # what pyarrow says of a page that it cannot read
                 raise DamageError(named & set(tables)) from None
             known = ""
             if isinstance(e, duckdb.CatalogException):
