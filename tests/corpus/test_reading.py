@@ -170,7 +170,7 @@ def test_damage_inside_a_file_is_found_for_sql_and_rebuild(filled: voxframe.Corp
     with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
         pd.testing.assert_frame_equal(filled.sql(query), before)
     _flip_a_byte(path)
-    with pytest.raises(OSError, match="only plain dictionary|CRC|deserialize"):
+    with pytest.raises(OSError, match=r"only plain dictionary|CRC|deserialize"):
         filled.scan("words").to_table()
     assert filled.rebuild() == 0
     with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
