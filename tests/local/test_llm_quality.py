@@ -209,6 +209,15 @@ def test_questions_about_the_recordings():
     assert right >= 18
 
 
+def test_a_number_that_is_asked_for_is_not_looked_for_by_its_how_many():
+    """The question is of trees, not of "many": a sentence with many of something does not answer it."""
+    said = (
+        "A: Forty people went out for weeks and counted, street by street, eighteen thousand trees in the city.\n"
+        "B: So many people like the old trees.\nA: We like them."
+    )
+    assert "eighteen thousand" in answer(from_text(said), "How many trees are there?")
+
+
 def test_options_about_unseen_conversations():
     """11 of 12."""
     right = [

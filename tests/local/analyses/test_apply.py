@@ -45,6 +45,23 @@ def test_only_what_is_asked_for_is_added(option, name):
     assert given == {"words": labelled.words("I love the big storm in Boston."), "confidence": 0.9}
 
 
+def test_the_name_of_what_was_redacted_is_no_word_that_was_said():
+    """Topics, moods and phrases of a text are the same whichever way a date or an injury is covered."""
+    text = "The library opened in March. My broken leg healed in June. The library lends books to every reader."
+    asked = {name: True for name in OPTIONS if name != "entity_detection"} | {"topics": ["dating"]}
+    named, hashed = (
+        apply({"words": labelled.words(text)}, asked | {"redact_pii_sub": how}) for how in ("entity_name", "hash")
+    )
+    assert "[DATE]" in named["text"]
+    for name in ("iab_categories_result", "custom_topics_results"):
+        assert named[name]["summary"] == hashed[name]["summary"]
+        assert not any("Dating" in label or "dating" in label for label in named[name]["summary"])
+    moods = [[line["sentiment"] for line in one["sentiment_analysis_results"]] for one in (named, hashed)]
+    assert moods[0] == moods[1]
+    phrases = [[found["text"] for found in one["auto_highlights_result"]["results"]] for one in (named, hashed)]
+    assert phrases[0] == phrases[1]
+
+
 def test_nothing_asked_for_changes_nothing():
     """Not even the text."""
     given = {"words": labelled.words("Hello there."), "text": "other"}

@@ -57,6 +57,20 @@ def test_an_entity_is_quoted_without_what_stands_around_it(text, expected):
     assert kinds(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My leg healed in June. The library lends books.", ["June"]),
+        ("We met Mary Smith. Foundation work began.", ["Mary Smith"]),
+        ("I went to St. Mary's Hospital. Press the bell.", ["St. Mary's Hospital"]),
+        ("J. P. Morgan Bank called.", ["J. P. Morgan Bank"]),
+    ],
+)
+def test_an_entity_does_not_go_on_in_the_next_sentence(text, expected):
+    """A full stop parts names, unless it is of an initial or a short form."""
+    assert [entity["text"] for entity in entities(labelled.words(text))] == expected
+
+
 def test_the_times_of_an_entity_are_those_of_its_words():
     """Start of the first word, end of the last."""
     said = labelled.words("she paid forty two dollars today")

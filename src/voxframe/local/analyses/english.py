@@ -49,17 +49,28 @@ STOPWORDS = frozenset(
 _UNKNOWN = 6.3  # rarity of a word that the model does not have, as of the rarest that it has
 _NEVER = -100.0  # less than any probability in the model
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+_REDACTED = re.compile(r"\[[A-Z]+(?:_[A-Z]+)*\]")  # what redaction puts in the place of an entity
 _stem = stemmer("english")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in lower case and without punctuation.
+    """The words that were said in a text, in lower case and without punctuation.
 
     Example:
-        >>> words_of("Well-known: it's 42!")
-        ['well-known', "it's", '42']
+        >>> words_of("Well-known: it's 42! Since [DATE].")
+        ['well-known', "it's", '42', 'since']
     """
-    return [word.replace("\u2019", "'") for word in _WORD.findall(text.lower())]
+    return [word.replace("\u2019", "'") for word in _WORD.findall(without_redacted(text).lower())]
+
+
+def without_redacted(text: str) -> str:
+    """A text without the names of what was redacted in it: a "[DATE]" is not about dates.
+
+    Example:
+        >>> without_redacted("Since [DATE_OF_BIRTH] ...")
+        'Since  ...'
+    """
+    return _REDACTED.sub("", text)
 
 
 @cache

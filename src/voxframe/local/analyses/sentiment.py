@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from voxframe.local.analyses.english import without_redacted
 from voxframe.local.analyses.passages import Sentence
 
 _POSITIVE, _NEGATIVE = 0.3, -0.05
@@ -46,7 +47,7 @@ def sentiment(sentences: Sequence[Sentence]) -> list[dict[str, Any]]:
 
 def judge(text: str) -> tuple[str, float]:
     """Sentiment of a text, and its confidence from 0.5 to 1."""
-    score: float = _analyser().polarity_scores(text)["compound"]
+    score: float = _analyser().polarity_scores(without_redacted(text))["compound"]
     if score >= _POSITIVE:
         return "POSITIVE", _share(score - _POSITIVE, 1 - _POSITIVE)
     if score <= _NEGATIVE:

@@ -48,6 +48,7 @@ _KINDS = (
     (r"\bwho(?:se|m)?\b", r"(?-i:(?<=\w )[A-Z][a-z]+|(?<=, )[A-Z][a-z]+)|\bpeople\b|\w+ers?\b"),
     (r"\bwhere\b", r"\b(?:in|at|on|from|near|behind|to)\b (?:the )?\w+"),
 )
+_HOW = re.compile(r"\bhow (?:many|much|old|long|often|far|big|large)\b", re.IGNORECASE)  # is of no subject
 _WANTS = [(re.compile(asked, re.IGNORECASE), re.compile(answer, re.IGNORECASE)) for asked, answer in _KINDS]
 
 
@@ -127,7 +128,7 @@ class Index:
 
     def evidence(self, question: str, context: str = "") -> Scores:
         """How well each sentence answers a question."""
-        own = self.matches(question)
+        own = self.matches(_HOW.sub(" ", question))
         if context:
             about = self.matches(context)
             own = own + _CONTEXT * np.where(own > 0, about, 0.0)

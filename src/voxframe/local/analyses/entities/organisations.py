@@ -35,7 +35,8 @@ _GENERIC = frozenset(
     high middle secondary boarding summer catholic village town children's secret
     """.split()
 )
-_CAP = r"[A-Z][\w&'\u2019.-]*"
+# A full stop ends a sentence, but for initials and the short forms that names have.
+_CAP = r"(?:(?:[A-Z]\.)+|(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Co|Corp|Inc|Bros)\.|[A-Z][\w&'\u2019-]*(?:\.[\w&'\u2019-]+)*)"
 _NAME = r"[a-z][a-z'-]*[a-z]"
 _WRITTEN = re.compile(
     rf"\b(?:{_CAP} (?:(?:of|for|and|&) (?=[A-Z]))?){{1,6}}(?i:{'|'.join(_ENDS)})\b\.?"
