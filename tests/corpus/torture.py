@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
 import requests
 
 import voxframe
@@ -40,7 +41,7 @@ class Figures:
         recordings: Recordings that were to be sent.
         completed: Those whose transcript is in the corpus, with the right text.
         uncertain: Those that `jobs()` calls uncertain.
-        lost: Those that are neither.
+        lost: Those that are neither, or have not the metadata they were submitted with.
         twice: Recordings of which the service made more than one job.
         faults: Faults of the service, by kind.
         kills: Processes that were killed.
@@ -92,9 +93,15 @@ def addresses(count: int, seed: int) -> list[str]:
 
 def work(corpus: voxframe.Corpus, client: voxframe.Client, sources: list[str]) -> None:
     """One life of a batch, up to whatever ends it."""
-    corpus.submit(sources, client=client, progress=False)
+    table = pd.DataFrame({"source": sources, "customer": list(map(_customer, sources))})
+    corpus.submit(table, client=client, progress=False)
     corpus.retry(client=client, progress=False)
     corpus.sync(client=client, progress=False)
+
+
+def _customer(source: str) -> str:
+    """What the metadata of a recording say: the folder or the list that it comes from."""
+    return source.rpartition("/")[0] if source.startswith("https:") else source
 
 
 def finish(corpus: voxframe.Corpus, base_url: str, sources: list[str], wanted: list[str], kills: int = 0) -> Figures:
@@ -110,11 +117,15 @@ def finish(corpus: voxframe.Corpus, base_url: str, sources: list[str], wanted: l
     jobs = corpus.ledger.jobs()
     state = {job.media.removeprefix("sha256:"): job for job in jobs}
     text = corpus.table("transcripts").set_index("transcript_id")["text"].to_dict()
+    customer = corpus.metadata().set_index("transcript_id")["customer"].to_dict()
     found = Figures(recordings=len(wanted), kills=kills, faults=Counter(facts["faults"]))
     for media in wanted:
         job = state.get(media)
         if job is not None and job.state == "completed" and text.get(job.transcript_id) == media:
             found.completed += 1
+            submitted = _customer(media) if media.startswith("https:") else str(Path(job.source).parent)
+            if customer.get(job.transcript_id) != submitted:
+                found.lost.append(f"{media}: its metadata are {customer.get(job.transcript_id)!r}")
         elif job is not None and job.state == "uncertain":
             found.uncertain += 1
         else:
@@ -167,7 +178,7 @@ class Reads:
 
 
 def beside_a_writer(folder: Path, *, kills: int, seed: int) -> Reads:
-    """Read everything over and over while another process replaces it and is killed (-9)."""
+    """Read everything over and over while another process replaces it, names speakers, and is killed (-9)."""
     chance = random.Random(seed)
     corpus = voxframe.Corpus(folder / "corpus")
     for n in range(_TRANSCRIPTS):
@@ -189,7 +200,7 @@ _TRANSCRIPTS = 6
 
 def _version(n: int, version: int) -> bytes:
     count = 40 + version % 17
-    words = [{"text": f"v{version}", "start": 9 * i, "end": 9 * i + 8} for i in range(count)]
+    words = [{"text": f"v{version}", "start": 9 * i, "end": 9 * i + 8, "speaker": "A"} for i in range(count)]
     return json.dumps({"id": f"w{n}", "status": "completed", "text": f"{count}", "words": words}).encode()
 
 
@@ -200,10 +211,13 @@ def _read(corpus: voxframe.Corpus, seen: Reads) -> None:
             tables = corpus.tables(f"w{n}")
             words = tables["words"]
             raw = json.loads(corpus.raw(f"w{n}"))
+            about = corpus.metadata(f"w{n}")
+            names = corpus.speaker_names(f"w{n}")
         except (CorpusError, PayloadError, OSError, ValueError) as error:
             seen.unreadable.append(repr(error))
             continue
         whole = words["text"].nunique() == 1 and len(words) == 40 + int(words["text"][0][1:]) % 17
+        whole &= words["speaker_name"].nunique() == 1 and len(names) <= 1 and len(about) == 1
         if not whole or len(raw["words"]) != int(raw["text"]):
             seen.unreadable.append(f"a mixture: {len(words)} words")
 
@@ -237,6 +251,9 @@ def main() -> None:
         version += 1
         for n in range(_TRANSCRIPTS):
             corpus.put(f"w{n}", _version(n, version))
+            if version % 3 == n % 3:
+                corpus.name_speakers(f"w{n}", {"A": f"Ada {version}"})
+                corpus.set_metadata(pd.DataFrame({"transcript_id": [f"w{n}"], "customer": [f"{version}"]}))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from voxframe.analysis.terms import Term, parse
 from voxframe.corpus.reading import Where, expression
-from voxframe.corpus.search_index import View
 from voxframe.corpus.search_match import find
 from voxframe.corpus.search_segment import Ints, Segment
+from voxframe.corpus.search_view import View
 from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME

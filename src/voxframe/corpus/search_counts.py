@@ -11,9 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe.corpus.search import Namer, Query, labelled, wanted_ranks
-from voxframe.corpus.search_index import View
 from voxframe.corpus.search_match import find
 from voxframe.corpus.search_segment import Ints, Segment
+from voxframe.corpus.search_view import View
 from voxframe.errors import OptionError
 
 _OF_WORDS = ("speaker", "speaker_name", "channel")
@@ -128,21 +128,22 @@ def _cells(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) ->
 
 def _voices(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) -> pd.DataFrame:
     """The same where transcripts make no difference: already summed, a row for each speaker and channel."""
-    encoded = [getattr(segment, f"span_{name}").dictionary_encode("encode") for name in finest]
-    sizes = [max(1, len(column.dictionary)) for column in encoded]  # of no words at all, none
-    size = int(np.prod(sizes))
-    code = np.ravel_multi_index([column.indices.to_numpy() for column in encoded], sizes)
-    kept = rank[segment.span_doc] >= 0
-    present = np.flatnonzero(np.bincount(code[kept], minlength=size))
-    lengths = np.diff(segment.span_word, append=segment.words)
-    cells: dict[Any, Any] = {"rank": np.zeros(len(present), np.int64)}
-    cells["words"] = np.bincount(code[kept], lengths[kept], size)[present].astype(np.int64)
-    for column, name, place in zip(encoded, finest, np.unravel_index(present, sizes), strict=True):
-        cells[name] = column.dictionary.take(pa.array(place)).to_pandas().astype(_TEXT)
+    voices = segment.voices(tuple(finest))
+    size, words, live = len(voices.words), voices.words, rank >= 0
+    if not live.all():
+        kept = live[segment.span_doc]
+        lengths = np.diff(segment.span_word, append=segment.words)[kept]
+        words = np.bincount(voices.of_span[kept], lengths, size).astype(np.int64)
+    present = np.flatnonzero(words)
+    cells: dict[Any, Any] = {"rank": np.zeros(len(present), np.int64), "words": words[present]}
+    places = np.unravel_index(present, [max(1, len(values)) for values in voices.values])
+    for name, values, place in zip(finest, voices.values, places, strict=True):
+        cells[name] = values.take(pa.array(place)).to_pandas().astype(_TEXT)
     for n, terms in enumerate(query.terms):
         first, _ = find(segment, terms, query.within)
-        span = np.searchsorted(segment.span_word, segment.token_word[first], "right") - 1
-        cells[n] = np.bincount(code[span[kept[span]]], minlength=size)[present]
+        if not live.all():
+            first = first[np.repeat(live, np.diff(np.searchsorted(first, segment.doc_token)))]
+        cells[n] = np.bincount(voices.of_token[first], minlength=size)[present]
     return pd.DataFrame(cells)
 
 

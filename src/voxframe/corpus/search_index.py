@@ -19,9 +19,8 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +30,7 @@ import pyarrow as pa
 from voxframe.corpus import search_catalogue
 from voxframe.corpus.search_catalogue import Catalogue, Document, Listing
 from voxframe.corpus.search_segment import FORMAT, Segment, build, merge, words_of, write
+from voxframe.corpus.search_view import View, view_of
 from voxframe.corpus.store import Store, stamp, write_atomic
 from voxframe.corpus.turns import turn
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
@@ -39,22 +39,6 @@ _IN_MEMORY = "memory "
 _RACY_NS = 2_000_000_000  # a folder changed so short a time ago may change once more and keep its time of change
 _MERGED = ".merged"  # behind the name of a segment that is not in the catalogue yet
 _LEFTOVER_AGE_S = 3600.0
-
-
-@dataclass(frozen=True)
-class View:
-    """The index at one moment.
-
-    Attributes:
-        segments: Its segments.
-        ranks: For each, of every document its place in the order of all transcripts; -1 where it was replaced or
-            removed since.
-        ids: Identifiers of all transcripts, sorted.
-    """
-
-    segments: tuple[Segment, ...]
-    ranks: tuple[npt.NDArray[np.int64], ...]
-    ids: pa.Array
 
 
 class Index:
@@ -151,7 +135,7 @@ class Index:
                 self._discard()
                 continue
             self._open, self._catalogue = opened, catalogue
-            return _view(catalogue, opened)
+            return view_of(catalogue, opened)
         raise CorpusError(f"the search index {self._folder} changes all the time; remove that folder and search again")
 
     def _segment(self, name: str, catalogue: Catalogue) -> Segment:
@@ -229,15 +213,15 @@ class Index:
         """New and replaced transcripts as file name, identifier, content and words, as many as a segment may hold."""
         chunk: list[tuple[str, str, str, pa.Table]] = []
         size = 0
-        for file, found in sorted(listing.items()):  # so that a segment holds transcripts that are listed together
+        for file in sorted(listing):  # so that a segment holds transcripts that are listed together
             known = catalogue.documents.get(file)
-            if known and known.stamp == found:
+            if known and known.stamp == listing[file]:
                 continue
             try:
                 transcript_id = self._store.id_of(file)
                 content = self._store.content(transcript_id, "transcript") or ""
                 if known and known.content == content:  # copied or touched
-                    known.stamp = found
+                    known.stamp = listing[file]
                     continue
                 words = self._words(transcript_id)
             except (CorpusError, PayloadError) as e:
@@ -289,7 +273,7 @@ class Index:
                 catalogue.replace(merged, path.stem, words)
                 self._finish(catalogue)
                 self._open = {name: self._segment(name, catalogue) for name in catalogue.segments}
-                self._catalogue, self._view = catalogue, _view(catalogue, self._open)
+                self._catalogue, self._view = catalogue, view_of(catalogue, self._open)
             return held
 
     def _parts(
@@ -346,14 +330,3 @@ def _stamp(path: Path) -> str:
 def _is_left(path: Path) -> bool:
     """Whether a merged segment will never be put into the catalogue: whoever made it has died since."""
     return path.suffix == _MERGED and time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S
-
-
-def _view(catalogue: Catalogue, opened: dict[str, Segment]) -> View:
-    documents = list(catalogue.documents.values())
-    names = [opened[d.segment].names[d.place] for d in documents]
-    ranks = {name: np.full(len(opened[name].ids), -1) for name in catalogue.segments}
-    order = sorted(range(len(names)), key=names.__getitem__)
-    for rank, n in enumerate(order):
-        ranks[documents[n].segment][documents[n].place] = rank
-    ids: Any = pa.array([names[n] for n in order], pa.string())
-    return View(tuple(opened[name] for name in ranks), tuple(ranks.values()), ids)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -39,6 +40,23 @@ FORMAT = f"voxframe search 3, schema {SCHEMA_VERSION}"
 Ints: TypeAlias = npt.NDArray[Any]
 
 _SPAN_CHANGES = ("doc", "channel", "speaker", "utterance_idx")
+
+
+@dataclass(frozen=True)
+class Voices:
+    """Who says each word of a segment, as small numbers.
+
+    Attributes:
+        values: For each column that tells it, its values, such as the labels of speakers.
+        of_span: Of each span its place in all combinations of them.
+        of_token: The same of each token.
+        words: How many words each combination has.
+    """
+
+    values: tuple[pa.Array, ...]
+    of_span: Ints
+    of_token: Ints
+    words: Ints
 
 
 class Segment:
@@ -75,9 +93,24 @@ class Segment:
             values = table[name].chunk(0).values
             setattr(self, name, values.to_numpy() if kinds[name] == "Ints" else values)
         self.words = len(self.word_form)
+        self._voices: dict[tuple[str, ...], Voices] = {}
         _, offsets, texts = self.keys.buffers()
         self._key_ends = memoryview(offsets or b"").cast("i")[self.keys.offset :]
         self._key_texts = memoryview(texts or b"")
+
+    def voices(self, names: tuple[str, ...]) -> Voices:
+        """Who says each word, by columns such as `speaker`; made once, since segments never change."""
+        if names not in self._voices:
+            encoded = [getattr(self, f"span_{name}").dictionary_encode("encode") for name in names]
+            values = tuple(column.dictionary for column in encoded)
+            sizes = [max(1, len(column)) for column in values]  # of no words at all, one
+            code = np.ravel_multi_index([column.indices.to_numpy() for column in encoded], sizes)
+            words = np.bincount(code, np.diff(self.span_word, append=self.words), int(np.prod(sizes)))
+            code = code.astype(np.min_scalar_type(len(words)))
+            first = np.searchsorted(self.token_word, np.append(self.span_word, self.words).astype(np.int32))
+            of_token = np.repeat(code, np.diff(first))
+            self._voices[names] = Voices(values, code, of_token, words.astype(np.int64))
+        return self._voices[names]
 
     @cached_property
     def names(self) -> list[str]:
