@@ -65,6 +65,24 @@ def test_a_data_set_reads_nothing_until_asked(filled: voxframe.Corpus) -> None:
     assert filled.scan("words", []).to_table().schema.equals(CORPUS_TABLES["words"].arrow)
 
 
+def test_conditions_on_what_is_not_there(filled: voxframe.Corpus) -> None:
+    """None stands for null, alone and among other conditions; a text is not taken for a list of its letters."""
+    assert len(filled.table("words", where=[("channel", "==", None)])) == 9
+    assert len(filled.table("words", where=[("channel", "!=", None)])) == 0
+    assert (
+        len(filled.table("words", where=[[("speaker", "==", "A"), ("channel", "=", None)], [("speaker", "==", None)]]))
+        == 6
+    )
+    filled.set_metadata(
+        pd.DataFrame({"transcript_id": ["a"], "customer": ["Acme"], "day": pd.to_datetime(["2026-01-01"])})
+    )
+    assert set(filled.table("words", where=[("customer", "==", None)])["transcript_id"]) == {"b", "c"}
+    assert set(filled.table("words", where=[("day", "!=", None)])["transcript_id"]) == {"a"}
+    for column in ("speaker", "customer"):
+        with pytest.raises(CorpusError, match=r"needs a list of values, such as \['Ada'\]"):
+            filled.table("words", where=[(column, "in", "Ada")])
+
+
 def test_polars_reads_it(filled: voxframe.Corpus) -> None:
     """Polars scans the same rows lazily."""
     assert filled.to_polars("utterances").collect()["text"].to_list() == ["Good morning.", "Hello!"] * 3

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run(given)
     except VoxframeError as e:
-        sys.stderr.write(f"voxframe {given.command}: {e}\n")
+        sys.stderr.write("\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])]) + "\n")
         return 2 if isinstance(e, _ASKED_WRONGLY) else 1
     except KeyboardInterrupt:
         sys.stderr.write(f"\nvoxframe {given.command}: stopped; run it again to go on\n")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from voxframe.corpus.about_values import metadata_from_json, metadata_to_json, typed
 from voxframe.corpus.disk import clear_errors
-from voxframe.corpus.reading import DTYPES, Where
+from voxframe.corpus.reading import DTYPES, Where, all_of
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS
 
@@ -269,7 +268,7 @@ def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:
 def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
     try:
         typed = [(name, operator, _moment(value, about[name].type)) for name, operator, value in conditions]
-        return set(about.filter(pq.filters_to_expression(typed))[_ID].to_pylist())
+        return set(about.filter(all_of(typed))[_ID].to_pylist())
     except (pa.ArrowException, TypeError, ValueError) as e:
         raise CorpusError(
             f"where={list(conditions)!r} cannot be answered ({str(e).splitlines()[0]}); Corpus.metadata() shows the "
@@ -279,7 +278,7 @@ def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
 
 def _moment(value: Any, kind: pa.DataType) -> Any:
     """What a column of dates is compared with: a date may be given as text, and without the column's time zone."""
-    if not pa.types.is_timestamp(kind):
+    if value is None or not pa.types.is_timestamp(kind):
         return value
     if isinstance(value, list | tuple | set):
         return [_moment(one, kind) for one in value]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import groupby
+from operator import and_, or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -148,10 +150,29 @@ def expression(name: str, where: Where | None) -> pc.Expression | None:
             check_column(name, triple[0])
     if not conditions:
         return None
+    clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]
     try:
-        return pq.filters_to_expression(conditions)
+        return reduce(or_, (all_of(clause) for clause in clauses))
     except (ValueError, TypeError) as e:
         raise CorpusError(f"where={where!r}: {e}; an operator is one of ==, !=, <, >, <=, >=, in, not in") from None
+
+
+def all_of(conditions: Sequence[tuple[str, str, Any]]) -> pc.Expression:
+    """Conditions that must all hold as an expression of pyarrow. What equals None is null.
+
+    Raises:
+        ValueError: One has no operator that there is, or looks for a value in a text instead of a list.
+    """
+    return reduce(and_, (_condition(*one) for one in conditions))
+
+
+def _condition(column: str, operator: str, value: Any) -> pc.Expression:
+    if value is None and operator in ("=", "==", "!="):
+        null = pc.field(column).is_null()
+        return ~null if operator == "!=" else null
+    if operator in ("in", "not in") and isinstance(value, str):
+        raise ValueError(f"({column!r}, {operator!r}, {value!r}) needs a list of values, such as [{value!r}]")
+    return pq.filters_to_expression([(column, operator, value)])
 
 
 def check_column(name: str, column: str) -> None:

@@ -64,7 +64,7 @@ class Reads:
             columns: Columns to read, in the order wanted, also of the metadata; None reads all of the table.
             where: Rows to read, as `pandas.read_parquet(filters=...)` takes it: (column, operator, value) triples that
                 must all hold, or lists of such lists; or an expression of pyarrow, which knows no metadata. Times are
-                in milliseconds.
+                in milliseconds; what equals None has no value.
             metadata: Columns about the recordings to add: names, or True for all.
 
         Returns:
