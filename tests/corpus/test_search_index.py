@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -213,6 +214,8 @@ def test_a_writer_that_dies_leaves_nothing(corpus: voxframe.Corpus, segments) ->
     assert subprocess.run([sys.executable, "-c", _DYING, str(corpus.path)], check=False).returncode == 9
     corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in a catalogue")
     corpus.path.joinpath("search", ".orphan.arrow.00.tmp").write_bytes(b"half")
+    corpus.path.joinpath("search", "orphan.arrow.merged").write_bytes(b"merged, an hour and more ago")
+    os.utime(corpus.path.joinpath("search", "orphan.arrow.merged"), (0, 0))
     assert where(corpus, "smoke") == ["a"]
     left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
     assert left == sorted(["catalogue.json", segments()[0].name])

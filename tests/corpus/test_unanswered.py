@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.corpus.conftest import payload
 
 import voxframe
 from voxframe import settings
@@ -70,7 +71,7 @@ def model() -> Iterator[Model]:
 def corpus(tmp_path: Path) -> voxframe.Corpus:
     """One transcript."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("t1", json.dumps({"id": "t1", "status": "completed", "text": "Hi.", "audio_duration": 1}).encode())
+    corpus.put("t1", json.dumps(payload("t1")).encode())
     return corpus
 
 
