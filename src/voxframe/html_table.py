@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+#: Attribute of an element in which MathJax, which a notebook page runs, takes "$5 and $6" for money and no formula:
+#: its second version knows the one name, its third the other.
+PLAIN = 'class="tex2jax_ignore mathjax_ignore"'
+
 
 def html_table(rows: Mapping[str, str], longest: int = 300) -> str:
     """Names and values as HTML in the page's own colours, so that it can be read in a light and a dark theme.
@@ -14,8 +18,8 @@ def html_table(rows: Mapping[str, str], longest: int = 300) -> str:
         longest: Most characters of a value.
 
     Example:
-        >>> html_table({"text": "<b>", "error": ""})
-        '<table><tr><th style="text-align:left">text</th><td style="text-align:left">&lt;b&gt;</td></tr></table>'
+        >>> html_table({"text": "<b>", "error": ""}).removeprefix(f"<table {PLAIN}>")
+        '<tr><th style="text-align:left">text</th><td style="text-align:left">&lt;b&gt;</td></tr></table>'
     """
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(name)}</th>'
@@ -23,4 +27,4 @@ def html_table(rows: Mapping[str, str], longest: int = 300) -> str:
         for name, value in rows.items()
         if value
     )
-    return f"<table>{cells}</table>"
+    return f"<table {PLAIN}>{cells}</table>"

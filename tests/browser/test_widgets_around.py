@@ -117,6 +117,28 @@ def test_a_saved_notebook_shows_pictures_where_no_kernel_runs(in_lab, page, serv
     assert page.evaluate("window.hurt === undefined")
 
 
+_MONEY = """
+from IPython.display import HTML, display
+from voxframe.service.answer import Answer
+from voxframe.service.transcript import Transcript
+paid = {"id": "m", "status": "completed", "text": "It was $5 and then $6."}
+paid["words"] = [{"text": text, "start": 0, "end": 9} for text in paid["text"].split()]
+handle = Transcript(client, "m", Answer(200, {}, json.dumps(paid).encode(), "GET", "/"))
+still = HTML(voxframe.TranscriptPlayer(paid).static_html())
+display(HTML("<p id=formula>It was $5 and then $6.</p>"), handle, still)"""
+
+
+def test_sums_of_money_are_no_formula(in_lab):
+    """JupyterLab typesets what stands between dollar signs; not in what a transcript or a saved widget shows."""
+    page = in_lab.page
+    page.evaluate(_SHOW, _MONEY)
+    cell = page.locator(".jp-Cell").nth(1)
+    expect(cell.locator("#formula mjx-container")).to_have_count(1)
+    expect(cell.get_by_text("It was $5 and then $6.")).to_have_count(2)
+    expect(cell.locator("mjx-container")).to_have_count(1)
+    page.evaluate(_SHOW, "display(timeline)")
+
+
 def test_no_key_is_in_a_notebook_saved_with_the_state_of_its_widgets(in_lab):
     """A key by argument and by environment, with which the player fetches transcripts, is in no state of it."""
     toggle = "window.jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-manager:saveWidgetState')"

@@ -226,7 +226,7 @@ def test_the_still_picture_is_text_and_short():
     tags = Tags()
     tags.feed(shown)
     assert {tag for tag, _ in tags.seen} == {"div", "p", "strong", "em", "img"}
-    assert all(set(attrs) <= {"style", "alt", "src"} for _, attrs in tags.seen)
+    assert all(set(attrs) <= {"style", "alt", "src", "class"} for _, attrs in tags.seen)
     assert "and 88 more turns" in shown
 
 

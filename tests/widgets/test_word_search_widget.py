@@ -165,7 +165,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag, attrs) -> None:
         self.seen.append(tag)
-        assert set(dict(attrs)) <= {"style"}
+        assert set(dict(attrs)) <= {"style", "class"}
 
 
 def test_the_still_picture_is_text(corpus):

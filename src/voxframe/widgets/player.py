@@ -17,6 +17,7 @@ import traitlets
 from voxframe.corpus import Corpus
 from voxframe.corpus.sources import Fetcher
 from voxframe.errors import VoxframeError
+from voxframe.html_table import PLAIN
 from voxframe.plots.style import clock
 from voxframe.widgets import columns, media
 from voxframe.widgets.base import ScriptedWidget, escaped
@@ -310,7 +311,7 @@ class TranscriptPlayer(ScriptedWidget):
         if (more := len(turns) - len(rows)) > 0:
             rows.append(f"<p><em>and {more:,} more turns: run the notebook to read and hear them.</em></p>")
         picture = lanes_picture(lanes, people, self._until)
-        return f"<div><p><strong>{escaped(self.title)}</strong></p>{picture}{''.join(rows)}</div>"
+        return f"<div {PLAIN}><p><strong>{escaped(self.title)}</strong></p>{picture}{''.join(rows)}</div>"
 
     def to_html(self, path: str | os.PathLike[str], audio: Literal["link", "embed", "none"] = "link") -> None:
         """Write a page that plays this transcript from the disk, with no kernel and no network.

@@ -16,6 +16,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.ledger import UNSENT
 from voxframe.corpus.plan import TO_SEND, Plan
 from voxframe.errors import OptionError, ServiceError, SettingsError
+from voxframe.html_table import PLAIN
 from voxframe.service import Client, connect
 from voxframe.settings import resolve
 from voxframe.widgets.background import Background, Ticking
@@ -166,9 +167,8 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
 
     def static_html(self) -> str:
         """The jobs as they are now."""
-        return (
-            f"<div><p><strong>Transcribe</strong> {escaped(str(self._corpus.path))}</p>{self.table.static_html()}</div>"
-        )
+        where = escaped(str(self._corpus.path))
+        return f"<div {PLAIN}><p><strong>Transcribe</strong> {where}</p>{self.table.static_html()}</div>"
 
     def plan(self) -> None:
         """Find out, in the background, what would be sent. Shown in the form; then it can be sent."""
@@ -324,7 +324,7 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
     @traitlets.observe("error")
     def _tell(self, change: Any) -> None:
         text = escaped(change["new"])
-        self._pane.value = f'<div role="alert" style="{_ALERT}">{text}</div>' if text else ""
+        self._pane.value = f'<div role="alert" {PLAIN} style="{_ALERT}">{text}</div>' if text else ""
 
 
 _SECRET = "webhook_auth_header_value"  # noqa: S105  a name

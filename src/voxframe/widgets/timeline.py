@@ -11,6 +11,7 @@ import pandas as pd
 import traitlets
 
 from voxframe.analysis.columns import require, voices
+from voxframe.html_table import PLAIN
 from voxframe.plots.style import MOST_LANES, clock
 from voxframe.widgets import columns
 from voxframe.widgets.base import ScriptedWidget, escaped
@@ -149,7 +150,7 @@ class Timeline(ScriptedWidget):
     def static_html(self) -> str:
         """A still picture with the names of the lanes."""
         picture = lanes_picture(self._lanes, self._labels, self._until)
-        return f"<div><p><strong>{escaped(self.title)}</strong></p>{picture}</div>"
+        return f"<div {PLAIN}><p><strong>{escaped(self.title)}</strong></p>{picture}</div>"
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a page that shows this timeline from the disk, with no kernel and no network.
