@@ -118,6 +118,8 @@ def test_what_was_not_asked_is_not_uncertain(corpus, model) -> None:
     with voxframe.Client(known, transport=transport) as nobody, pytest.raises(ServiceUnreachableError):
         corpus.summarize(client=nobody)
     assert len(corpus.unanswered()) == 1
+    corpus.forget("t1")
+    assert corpus.unanswered().empty
 
 
 _ASKING = """

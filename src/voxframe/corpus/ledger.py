@@ -174,8 +174,9 @@ class Ledger:
                 db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
                 about_it = (
                     "transcript_id = ? OR request_id IN (SELECT request_id FROM requests WHERE transcript_id = ?)"
+                    " OR ? IN (SELECT value FROM json_each(request, '$.transcript_ids'))"
                 )
-                db.execute(f"DELETE FROM answers WHERE {about_it}", [transcript_id, transcript_id])  # noqa: S608
+                db.execute(f"DELETE FROM answers WHERE {about_it}", [transcript_id] * 3)  # noqa: S608
                 db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
                 db.execute("DELETE FROM about WHERE transcript_id = ?", [transcript_id])
 

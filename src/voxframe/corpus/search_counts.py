@@ -56,15 +56,17 @@ def counts(
     by_speaker = speaker is not None or "speaker_name" in groups
     by_name = by_speaker and named is not labelled
     finest: Sequence[str] = [n for n in _VOICE if n in groups or (n == "speaker" and by_speaker)]
-    cells_of = _voices if finest and set(groups) <= set(_OF_WORDS) and not by_name else _cells
+    any_transcript = bool(finest) and set(groups) <= set(_OF_WORDS) and not by_name
+    cells_of = _voices if any_transcript else _cells
     finest = _FINEST if by_name else finest
     cells = pd.concat(
         [cells_of(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
         or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
         ignore_index=True,
     )
-    names = view.ids.to_pandas().astype(_TEXT)
-    cells = cells.assign(transcript_id=names.take(cells.pop("rank").astype("int64")).array)
+    if not any_transcript:
+        names = view.ids.to_pandas().astype(_TEXT)
+        cells = cells.assign(transcript_id=names.take(cells.pop("rank").astype("int64")).array)
     if by_name:
         who = pa.Table.from_pandas(cells[["transcript_id", *_FINEST]], schema=_WHO, preserve_index=False)
         cells["speaker_name"] = named(who)["speaker_name"].to_pandas(types_mapper={pa.string(): _TEXT}.get).array
@@ -73,7 +75,7 @@ def counts(
     if speaker is not None:
         wanted = [speaker] if isinstance(speaker, str) else list(speaker)
         cells = cells[cells["speaker"].isin(wanted) | cells["speaker_name"].isin(wanted)]
-    if about is not None:
+    if about is not None and not any_transcript:
         cells = cells.merge(about.drop_duplicates("transcript_id"), how="left", on="transcript_id")
     return _sum(cells, groups, query.texts)
 
@@ -135,7 +137,7 @@ def _voices(segment: Segment, rank: Ints, query: Query, finest: Sequence[str]) -
         lengths = np.diff(segment.span_word, append=segment.words)[kept]
         words = np.bincount(voices.of_span[kept], lengths, size).astype(np.int64)
     present = np.flatnonzero(words)
-    cells: dict[Any, Any] = {"rank": np.zeros(len(present), np.int64), "words": words[present]}
+    cells: dict[Any, Any] = {"words": words[present]}
     places = np.unravel_index(present, [max(1, len(values)) for values in voices.values])
     for name, values, place in zip(finest, voices.values, places, strict=True):
         cells[name] = values.take(pa.array(place)).to_pandas().astype(_TEXT)
