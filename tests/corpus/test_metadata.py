@@ -1,8 +1,10 @@
+import datetime as dt
 import json
 import shutil
 import sqlite3
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -99,6 +101,20 @@ def test_an_export_is_parted_by_it(filled: voxframe.Corpus, tmp_path: Path) -> N
     assert pd.read_csv(tmp_path / "words.csv")["customer"].to_list()[:3] == ["Acme"] * 3
     with pytest.raises(OptionError, match="no place for metadata"):
         filled.export(tmp_path / "captions", "srt", metadata=True)
+
+
+def test_days_are_folders(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """A day is named as people write it, in its time zone; a moment keeps its time."""
+    days = pd.to_datetime(["2026-01-02", "2026-07-02"]).tz_localize("Europe/Berlin")
+    about = {"transcript_id": ["t1", "t2"], "day": days, "at": pd.to_datetime(["2026-01-02 10:30", "2026-01-03 00:00"])}
+    filled.set_metadata(pd.DataFrame(about))
+    written = filled.export(tmp_path / "set", tables="words", partition_by=["day", "at"], ids=["t1", "t2"])
+    assert {name.rpartition("/")[0] for name in written} == {
+        "words/day=2026-01-02/at=2026-01-02%2010%3A30%3A00",
+        "words/day=2026-07-02/at=2026-01-03",
+    }
+    found = duckdb.sql(f"select distinct day from '{tmp_path}/set/words/**/*.parquet' order by day").fetchall()
+    assert found == [(dt.date(2026, 1, 2),), (dt.date(2026, 7, 2),)]
 
 
 def test_a_snapshot_keeps_it_as_it_was(filled: voxframe.Corpus) -> None:

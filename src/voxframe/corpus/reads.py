@@ -60,7 +60,8 @@ class Reads:
         Args:
             name: Name of the table; `voxframe.describe()` lists them.
             ids: Identifier or identifiers to read, in the order wanted. None reads all that are here (of sentences and
-                paragraphs: all whose export is here).
+                paragraphs: all whose export is here; `voxframe.load_sentences(corpus.ids(), client=client,
+                corpus=corpus)` fetches those of the others).
             columns: Columns to read, in the order wanted, also of the metadata; None reads all of the table.
             where: Rows to read, as `pandas.read_parquet(filters=...)` takes it: (column, operator, value) triples that
                 must all hold, or lists of such lists; or an expression of pyarrow, which knows no metadata. Times are

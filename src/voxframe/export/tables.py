@@ -8,6 +8,7 @@ from typing import IO, Any, Self
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from voxframe.errors import OptionError
@@ -82,6 +83,9 @@ class TableWriter:
             raise OptionError(
                 f"cannot partition by {missing[0]!r}; {self._name or 'the table'} has {', '.join(table.column_names)}"
             )
+        for name in self._partition_by:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _folder_name(table[name]))
         pq.write_to_dataset(
             table,
             f"{self._folder.root}/{self._name}" if self._name else self._folder.root,
@@ -155,3 +159,11 @@ def arrow(df: pd.DataFrame, name: str | None = None, schema: pa.Schema | None = 
 def _settled(kind: pa.DataType) -> pa.DataType:
     """A type that parts agree on: of a column with nothing in it, text."""
     return pa.string() if pa.types.is_null(kind) or pa.types.is_large_string(kind) else kind
+
+
+def _folder_name(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Moments as people write them in their time zone, days without a time; anything else as it is."""
+    if not pa.types.is_timestamp(column.type):
+        return column
+    local = pc.local_timestamp(column) if column.type.tz else column
+    return pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
