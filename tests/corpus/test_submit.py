@@ -125,6 +125,18 @@ def test_one_that_is_refused_does_not_stop_the_others(peer, client, corpus, fold
     assert states(corpus) == {"submitted": 5}
 
 
+def test_some_submissions_are_retried_by_their_keys(peer, client, corpus, folder: Path) -> None:
+    """Only those that are named; a key that is none is an error, not nothing to do."""
+    peer.refuse_submissions = 2
+    corpus.submit(folder, client=client)
+    failed = corpus.jobs().query("state == 'error'")["key"].to_list()
+    assert corpus.retry(failed=True, keys=failed[0], client=client).sent == 1
+    assert states(corpus) == {"submitted": 4, "error": 1}
+    with pytest.raises(OptionError, match="no submission with the key 'nope'"):
+        corpus.retry(failed=True, keys=[*failed, "nope"], client=client)
+    assert states(corpus) == {"submitted": 4, "error": 1}
+
+
 def test_too_many_requests_slow_it_down(peer, client, corpus, folder: Path) -> None:
     """429 is waited out; nothing fails, nothing is sent twice."""
     peer.limit_submissions = 3

@@ -95,10 +95,14 @@ def retry(
         progress: Whether to show progress.
 
     Raises:
+        OptionError: There is no such submission.
         ServiceError: The service cannot be used at the moment.
         KeyboardInterrupt: What was not sent is planned.
     """
     _check(concurrency)
+    wanted_keys = None if keys is None else {keys} if isinstance(keys, str) else set(keys)
+    if unknown := sorted(wanted_keys - {job.key for job in ledger.jobs()} if wanted_keys else ()):
+        raise OptionError(f"there is no submission with the key {unknown[0]!r}; Corpus.jobs() has a column of them")
     adopted = reconcile(ledger, client)
     states: tuple[State, ...] = UNSENT
     if failed:
@@ -106,7 +110,7 @@ def retry(
     if uncertain:
         states += ("uncertain",)
     service = service_name(client)
-    jobs = [job for job in ledger.jobs(service, states) if keys is None or job.key in keys]
+    jobs = [job for job in ledger.jobs(service, states) if wanted_keys is None or job.key in wanted_keys]
     wanted = [(job, job.source, json.loads(job.options)) for job in jobs]
     sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
     return replace(count(ledger.jobs(service)), sent=sent, adopted=adopted)
