@@ -235,3 +235,16 @@ def test_endings_are_known_in_capitals(corpus, tmp_path: Path) -> None:
     done = corpus.add(tmp_path)
     assert corpus.ids() == ["a", "b"]
     assert [reason for _, reason in done.left_out] == ["unpack it first"]
+
+
+def test_exports_may_come_before_their_transcripts(corpus, tmp_path: Path) -> None:
+    """The order of files says nothing; an export whose transcript does not come at all is named once."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("s.json", json.dumps(export("t", "sentences")))
+        archive.writestr("orphan.json", json.dumps(export("gone", "paragraphs")))
+        archive.writestr("t.json", json.dumps(payload("u")))
+    tmp_path.joinpath("b.json").write_text(json.dumps(payload("t")))
+    done = corpus.add(tmp_path)
+    assert (done.added, done.known, len(done.left_out)) == (3, 0, 1)
+    assert "export of transcript 'gone', which is not here" in done.left_out[0][1]
+    assert len(corpus.table("sentences", "t")) == 2

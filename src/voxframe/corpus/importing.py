@@ -6,7 +6,7 @@ import glob
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
@@ -60,6 +60,10 @@ class _Unusable(Exception):  # noqa: N818 - never leaves this file
     """Why something is not brought in."""
 
 
+class _TooEarly(_Unusable):
+    """An export whose transcript is not here."""
+
+
 class _Head(msgspec.Struct):
     """What tells one kind of payload from another."""
 
@@ -87,20 +91,42 @@ def add(corpus: Corpus, sources: Payloads, *, replace: bool, progress: bool | No
     paths = [path for one in several for path in _files(one)]
     found = Added()
     with Progress("adding", jobs=len(paths), show=progress) as bar:
+        early = {}
         for path in paths:
-            for name, payload in _payloads(path):
-                if isinstance(payload, _Unusable):
-                    found.left_out.append((name, str(payload)))
-                    continue
-                try:
-                    is_new = _take(corpus, payload, replace=replace)
-                except _Unusable as reason:
-                    found.left_out.append((name, str(reason)))
-                else:
-                    found.added += is_new
-                    found.known += not is_new
+            early[path] = _bring(corpus, path, found, replace=replace)
             bar.advance(1)
+        for path in filter(early.get, paths):
+            _bring(corpus, path, found, replace=replace, only=early[path])
     return found
+
+
+def _bring(
+    corpus: Corpus, path: Path, found: Added, *, replace: bool, only: Collection[str] | None = None
+) -> Collection[str]:
+    """Bring in what a file holds; names of exports in it that came before their transcript, to be tried again.
+
+    Args:
+        corpus: Where it is kept.
+        path: The file.
+        found: What came of it is added here.
+        replace: Whether a payload replaces a different one of the same identifier.
+        only: Names of the payloads that are tried again; None is the first time, with all.
+    """
+    early = set()
+    for name, payload in _payloads(path):
+        if only is not None and name not in only:
+            continue
+        try:
+            is_new = _take(corpus, payload, replace=replace)
+        except _Unusable as reason:
+            if isinstance(reason, _TooEarly) and only is None:
+                early.add(name)
+            else:
+                found.left_out.append((name, str(reason)))
+        else:
+            found.added += is_new
+            found.known += not is_new
+    return early
 
 
 def _files(source: object) -> list[Path]:
@@ -182,11 +208,13 @@ def _each(name: str, data: bytes) -> Iterator[tuple[str, bytes | _Unusable]]:
         yield f"{name}[{n}]", bytes(item)
 
 
-def _take(corpus: Corpus, data: bytes, *, replace: bool) -> bool:
+def _take(corpus: Corpus, data: bytes | _Unusable, *, replace: bool) -> bool:
     """Whether the payload was brought in; False where it was here."""
+    if isinstance(data, _Unusable):
+        raise data
     transcript_id, view = _look(data)
     if view != "transcript" and not corpus.has_export(transcript_id, "transcript"):
-        raise _Unusable(f"it is an export of transcript {transcript_id!r}, which is not here; add that one first")
+        raise _TooEarly(f"it is an export of transcript {transcript_id!r}, which is not here; add that one first")
     try:
         here: bytes | None = corpus.raw(transcript_id, view)
     except CorpusError:
