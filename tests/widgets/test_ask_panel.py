@@ -102,7 +102,8 @@ def test_what_is_missing_is_told(panel):
 def test_an_answer_is_purged_at_the_service_and_here(panel, corpus, service):
     """It is gone from the service, the corpus, the panel and its state, and would be asked anew."""
     panel.chosen = ["call"]
-    answer = asked(panel, "summary", "")
+    answer = asked(panel, "summary", "in haiku")
+    assert panel._earlier == []  # a format is kept with no answer
     text = answer["replies"][0]["answer"]
     assert len(corpus.responses()) == 1
     panel._asked(None, {"do": "purge", "request_id": answer["request_id"]}, [])
@@ -112,6 +113,20 @@ def test_an_answer_is_purged_at_the_service_and_here(panel, corpus, service):
     assert text not in json.dumps(panel.get_state(), default=str)
     with pytest.raises(NotFoundError):
         service.llm_response(answer["request_id"])
+
+
+def test_what_was_asked_before_can_be_asked_again(panel, corpus, service):
+    """Prompts of earlier sessions are offered, the newest first and each once, until their answers are purged."""
+    panel.chosen = ["interview"]
+    asked(panel, "question-answer", "Who pays?")
+    asked(panel, "task", "List the trees")
+    last = asked(panel, "question-answer", "How many trees?\nWho pays?")
+    again = AskPanel(corpus, service)
+    assert again._earlier[0] in ("How many trees?", "Who pays?")
+    assert sorted(again._earlier) == ["How many trees?", "List the trees", "Who pays?"]
+    panel.purge(last["request_id"])
+    panel.wait(30)
+    assert panel._earlier == ["List the trees", "Who pays?"]
 
 
 def test_the_code_asks_the_same(panel, service):

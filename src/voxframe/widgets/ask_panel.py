@@ -31,6 +31,8 @@ from voxframe.widgets.telling import telling
 
 #: What can be asked for, by the name the service has for it.
 TASKS = ("question-answer", "summary", "task", "action-items")
+#: Prompts that are offered again.
+_MOST_EARLIER = 50
 #: Transcripts that are listed.
 _MOST_LISTED = 500
 
@@ -78,6 +80,7 @@ class AskPanel(Moments):
     busy = traitlets.Unicode("").tag(sync=True)
     _listed: Any = traitlets.List().tag(sync=True)
     _answers: Any = traitlets.List().tag(sync=True)
+    _earlier: Any = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _limit = traitlets.Dict().tag(sync=True)
 
     def __init__(
@@ -99,6 +102,7 @@ class AskPanel(Moments):
         listed = [{"id": i, "name": self._recordings.name(i)} for i in ids[:_MOST_LISTED]]
         self._background = Background(self._show_busy, self._show_error)
         super().__init__(title=title, _listed=listed, chosen=ids if len(ids) <= 1 or transcripts is not None else [])
+        self._read_earlier()
         self.on_msg(self._asked)
 
     def __repr__(self) -> str:
@@ -234,6 +238,7 @@ class AskPanel(Moments):
             "replies": replies,
         }
         self._answers = [answer, *(old for old in self._answers if old["request_id"] != key)]
+        self._read_earlier()
 
     def _purge(self, request_id: str) -> None:
         client = self._service()
@@ -247,6 +252,12 @@ class AskPanel(Moments):
             self._show_limit(client)
         self._given.pop(request_id, None)
         self._answers = [answer for answer in self._answers if answer["request_id"] != request_id]
+        self._read_earlier()
+
+    def _read_earlier(self) -> None:
+        """What was asked before, here and in earlier sessions, the newest first; what was purged is not among it."""
+        kept = self._corpus.responses().sort_values("created", kind="stable")["prompt"].dropna()
+        self._earlier = list(dict.fromkeys(reversed(kept.to_list())))[:_MOST_EARLIER]
 
     def _service(self) -> Client:
         self._client = self._client or connect()

@@ -49,7 +49,7 @@ function renderAskPanel({ model, el, signal }) {
 
   /** Asks, with what the form says: what was typed last may reach the kernel later than a message. */
   const send = () => model.send({ do: "ask", form: Object.fromEntries(["task", "prompt", "context", "chosen"].map((name) => [name, model.get(name)])) });
-  const prompts = () => [...new Set(model.get("_answers").map((answer) => answer.prompt).filter(Boolean))];
+  const prompts = () => [...new Set([...model.get("_answers").map((answer) => answer.prompt), ...model.get("_earlier")].filter(Boolean))];
   let recalled = -1;
   function recall(text) {
     if (!text) return;
@@ -128,6 +128,8 @@ function renderAskPanel({ model, el, signal }) {
       }),
     );
     note.hidden = !given.length;
+  });
+  const showEarlier = guard(() => {
     earlier.replaceChildren(h("option", { value: "" }, "Earlier prompts"), ...prompts().map((text) => h("option", { value: text }, text.length > 60 ? `${text.slice(0, 59)}…` : text)));
     earlier.hidden = !prompts().length;
     recalled = -1;
@@ -160,10 +162,12 @@ function renderAskPanel({ model, el, signal }) {
   model.on("change:chosen", showTicked);
   model.on("change:_listed", showListed);
   model.on("change:_answers", showAnswers);
+  for (const name of ["_answers", "_earlier"]) model.on(`change:${name}`, showEarlier);
   embedPlayer(model, place, signal, guard);
   showForm();
   showListed();
   showAnswers();
+  showEarlier();
   showState();
 }
 
