@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -194,3 +195,23 @@ def test_damage_inside_a_file_is_found_for_sql_and_rebuild(filled: voxframe.Corp
     with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
         assert filled.rebuild(verify=True) == 1
     assert filled.scan("words").to_table().num_rows == 9
+
+
+def test_what_is_no_identifier_is_said(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Jobs that were not sent have none; a table stands for the transcripts in it, each once."""
+    sealed = filled.snapshot(progress=False)
+    for ids in (pd.Series(["a", np.nan]), ["a", None], 7):
+        for read in (
+            lambda ids: filled.table("words", ids),
+            lambda ids: sealed.table("words", ids),
+            lambda ids: filled.search("good", ids=ids),
+            lambda ids: filled.export(tmp_path / "out", "vtt", ids=ids),
+            filled.metadata,
+        ):
+            with pytest.raises(CorpusError, match="is no identifier of a transcript; leave it out"):
+                read(ids)
+    with pytest.raises(CorpusError, match="no transcript 'nope'"):
+        sealed.table("words", ["a", "nope"])
+    some = filled.table("words", ["b", "a"])
+    pd.testing.assert_frame_equal(filled.table("words", some), some)
+    pd.testing.assert_frame_equal(sealed.table("words", some), filled.table("words", ["a", "b"]))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from voxframe.corpus.metadata import Wanted
 from voxframe.corpus.metadata import chosen as columns
+from voxframe.corpus.reading import identifiers
 from voxframe.errors import OptionError
 from voxframe.export.files import folder, is_remote
 from voxframe.export.personal import mask
@@ -94,7 +95,7 @@ class Exports(ABC):
         """
         check_format(format, partition_by)
         self._check_outside(target)
-        wanted = self.ids() if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        wanted = self.ids() if ids is None else identifiers(ids)
         single = FORMATS[format] != "" and os.fspath(target).lower().endswith(FORMATS[format].lower())
         if format not in TABLE_FORMATS:
             if tables is not None:

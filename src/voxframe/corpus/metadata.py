@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from voxframe.corpus.about_values import metadata_from_json, metadata_to_json, typed
 from voxframe.corpus.disk import clear_errors
-from voxframe.corpus.reading import DTYPES, Where, all_of
+from voxframe.corpus.reading import DTYPES, Where, all_of, identifiers
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS
 
@@ -84,7 +84,7 @@ class Metadata:
 
     def about(self, ids: str | Iterable[str] | None = None) -> pa.Table:
         """As `metadata`, as Arrow."""
-        wanted = self._corpus.ids() if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        wanted = self._corpus.ids() if ids is None else identifiers(ids)
         with clear_errors(self._corpus.path):
             rows: dict[str, dict[str, Any]] = {}
             for transcript_id, text in self._corpus.ledger.metadata():

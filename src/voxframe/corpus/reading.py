@@ -31,6 +31,9 @@ Where: TypeAlias = "pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Se
 Part: TypeAlias = "Path | pa.Table | None"
 
 
+#: Transcripts: an identifier, several, or a table with a column `transcript_id`.
+Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
+
 #: The dtype of text in voxframe's tables.
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
@@ -47,6 +50,24 @@ DTYPES: dict[pa.DataType, Any] = {
 _FORMAT = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
+
+
+def identifiers(ids: Ids) -> list[str]:
+    """Identifiers as a list, each once, in their order.
+
+    Raises:
+        CorpusError: One is no identifier.
+    """
+    if isinstance(ids, pd.DataFrame) and "transcript_id" in ids.columns:
+        ids = ids["transcript_id"]
+    several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
+    wanted: list[Any] = list(dict.fromkeys(several))
+    if odd := [one for one in wanted if not isinstance(one, str)]:
+        raise CorpusError(
+            f"{odd[0]!r} is no identifier of a transcript; leave it out (a job that is not sent has none: "
+            "jobs()['transcript_id'].dropna())"
+        )
+    return wanted
 
 
 def dataset(name: str, parts: Iterable[Part]) -> ds.Dataset:

@@ -73,7 +73,8 @@ class Reads:
             `speaker_name`, which `name_speakers` sets. Metadata stands behind the table's own columns.
 
         Raises:
-            CorpusError: A transcript is not here, there is no such table or column, or a condition does not fit.
+            CorpusError: A transcript is not here or no identifier, there is no such table or column, or a condition
+                does not fit.
 
         Example:
             >>> import voxframe
@@ -237,7 +238,7 @@ class Reads:
             known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
             raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
         if ids is not None:
-            return [ids] if isinstance(ids, str) else list(dict.fromkeys(ids))
+            return reading.identifiers(ids)
         view = next((view for view in EXPORTS if view == name), None)
         return [i for i in self._corpus.ids() if view is None or self._corpus.has_export(i, view)]
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from voxframe import frames
 from voxframe.corpus.metadata import Wanted, apart, is_named, join, resolve
 from voxframe.corpus.name_files import Names
+from voxframe.corpus.reading import identifiers
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import Store, View
 from voxframe.errors import CorpusError
@@ -175,7 +176,7 @@ class Searches(ABC):
         """Identifiers of transcripts; what was mistyped is not taken for what says nothing."""
         if ids is None:
             return None
-        wanted = [ids] if isinstance(ids, str) else list(ids)
+        wanted = identifiers(ids)
         for transcript_id in wanted:
             if self.content(transcript_id, "transcript") is None:
                 raise self._absent(transcript_id, "transcript")

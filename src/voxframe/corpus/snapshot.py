@@ -79,12 +79,14 @@ class Snapshot:
         """One table, sorted by transcript; `columns`, `where` and `metadata` as for `Corpus.table`.
 
         Raises:
-            CorpusError: There is no such table or column, or a condition does not fit.
+            CorpusError: There is no such transcript, table or column, or a condition does not fit.
         """
         data = self.scan(name)
-        wanted = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        wanted = None if ids is None else reading.identifiers(ids)
         if name == _METADATA:
             raise CorpusError("metadata is what Snapshot.metadata() gives, and metadata=... joins to every table")
+        if absent := sorted(set(wanted or ()) - set(self.ids() if wanted else ())):
+            raise CorpusError(f"there is no transcript {absent[0]!r} in {self!r}; ids() lists what is there")
         if not is_named(name, columns, where, metadata):
             return self._rows(name, data, wanted, columns, where)
         about = self._about()

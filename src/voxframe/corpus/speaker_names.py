@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.marks import Mark, marks
 from voxframe.corpus.name_files import NameFiles, Names
+from voxframe.corpus.reading import identifiers
 from voxframe.corpus.store import View
 from voxframe.errors import OptionError
 from voxframe.schema import SPEAKER_NAME
@@ -131,7 +132,7 @@ class SpeakerNames(ABC):
             `utterance_idx` Int64 (the turn, null for all of the label).
         """
         given = self._names_now()
-        wanted = sorted(given) if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        wanted = sorted(given) if ids is None else identifiers(ids)
         rows: list[tuple[str, str | None, str, int | None]] = []
         for transcript_id in wanted:
             names = given.get(transcript_id, Names())
