@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -240,10 +241,12 @@ def test_an_identifier_that_is_no_text_is_refused_before_anything_is_kept(tmp_pa
     assert corpus.table("words").empty
 
 
-def test_a_damaged_ledger_is_told_with_the_way_on(corpus: voxframe.Corpus) -> None:
+@pytest.mark.parametrize("left", [b"junk" * 300, b""])
+def test_a_damaged_ledger_is_told_with_the_way_on(corpus: voxframe.Corpus, left: bytes) -> None:
     """A ledger that is no database any more is an error that names it and what to do; transcripts can still be read."""
     corpus.put("t1", _raw("t1"))
-    corpus.path.joinpath("ledger.sqlite").write_bytes(b"junk" * 300)
+    corpus.path.joinpath("ledger.sqlite").write_bytes(left)
+    os.utime(corpus.path / "ledger.sqlite", (1, 1))
     with pytest.raises(CorpusError, match=r"is damaged .* Move .*ledger\.sqlite away"):
         corpus.known("https://a.example/x.mp3")
     assert len(corpus.table("words")) == 2

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -69,6 +70,7 @@ class Job:
 _NAMES = tuple(f.name for f in fields(Job))
 #: Raised when the tables change; those of an earlier version get what they lack when the ledger is next opened.
 _VERSION = 2
+_NEW_S = 30.0  # an empty file that is younger may be a ledger that another process is making
 _TIMES = ("created", "sent", "updated")
 _ABOUT = "SELECT transcript_id, metadata FROM about"
 _ABOUT_JOBS = "SELECT transcript_id, metadata FROM jobs WHERE transcript_id IS NOT NULL"
@@ -285,6 +287,7 @@ class Ledger:
     @contextlib.contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
         """The open file, for reading."""
+        _refuse_emptied(self.path)
         writable = not self.path.exists() or os.access(self.path.parent, os.W_OK)
         db = sqlite3.connect(self.path if writable else _read_only(self.path), timeout=30, uri=not writable)
         try:
@@ -293,6 +296,18 @@ class Ledger:
             yield db
         finally:
             db.close()
+
+
+def _refuse_emptied(path: Path) -> None:
+    """SQLite takes a file that lost all its bytes for a new database: all would be sent again, and paid for.
+
+    Raises:
+        sqlite3.DatabaseError: The file is empty, and not one that another process is just making.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        found = path.stat()
+        if found.st_size == 0 and time.time() - found.st_mtime > _NEW_S:
+            raise sqlite3.DatabaseError("the file is empty")
 
 
 def _read_only(path: Path) -> str:
