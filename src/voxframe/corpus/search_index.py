@@ -145,6 +145,7 @@ class Index:
         path = self._folder / name
         if catalogue.files.get(name) != _stamp(path) and name[:8] != f"{zlib.crc32(path.read_bytes()):08x}":
             raise pa.ArrowInvalid(f"{name} is not as it was written")
+        catalogue.files[name] = _stamp(path)  # of a copied index it is another one
         return Segment.open(path)
 
     def _read(self) -> Catalogue | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ class View:
     segments: tuple[Segment, ...]
     ranks: tuple[npt.NDArray[np.int64], ...]
     ids: pa.Array
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The same identifiers, to ask whether one is among them."""
+        return frozenset(self.ids.to_pylist())
 
 
 def view_of(catalogue: Catalogue, opened: dict[str, Segment]) -> View:

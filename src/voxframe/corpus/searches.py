@@ -177,8 +177,9 @@ class Searches(ABC):
         if ids is None:
             return None
         wanted = identifiers(ids)
+        known = self._index.view().known
         for transcript_id in wanted:
-            if self.content(transcript_id, "transcript") is None:
+            if transcript_id not in known and self.content(transcript_id, "transcript") is None:
                 raise self._absent(transcript_id, "transcript")
         return wanted
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,12 +19,22 @@ from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.marks import Mark, marks
 from voxframe.corpus.name_files import NameFiles, Names
 from voxframe.corpus.reading import identifiers
-from voxframe.corpus.store import View
+from voxframe.corpus.store import Store, View
 from voxframe.errors import OptionError
 from voxframe.schema import SPEAKER_NAME
 
 _LONGEST = 200  # characters of a name
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+_RACY_NS = 2_000_000_000  # a folder changed so short a time ago may change once more and keep its time of change
+
+
+class _Known(NamedTuple):
+    """Names of a transcript that were looked at, when, with which payload, and those that hold."""
+
+    names: Names
+    settled: int
+    content: str
+    holding: Names
 
 
 class SpeakerNames(ABC):
@@ -31,6 +42,7 @@ class SpeakerNames(ABC):
 
     path: Path
     _names: NameFiles
+    _store: Store
 
     @abstractmethod
     def arrow(self, name: str, transcript_id: str) -> pa.Table:
@@ -162,16 +174,34 @@ class SpeakerNames(ABC):
 
     def _names_now(self) -> dict[str, Names]:
         """Names of every transcript that has some, by its identifier; of turns, of those that are what they were."""
-        given = self._names.all()
-        for transcript_id, names in given.items():
-            if names.turns and (content := self.content(transcript_id, "transcript")) is not None:
-                if self._known_names.get(transcript_id, ("",))[0] != content:  # which tells names apart, too
-                    self._known_names[transcript_id] = content, names.holding(self.arrow("utterances", transcript_id))
-                given[transcript_id] = self._known_names[transcript_id][1]
-        return given
+        changed = self._store.changed_ns()
+        settled = changed if time.time_ns() - changed > _RACY_NS else -1
+        return {
+            transcript_id: self._holding(transcript_id, names, settled) if names.turns else names
+            for transcript_id, names in self._names.all().items()
+        }
+
+    def _holding(self, transcript_id: str, names: Names, settled: int) -> Names:
+        """Names without those of turns that are other ones by now.
+
+        Args:
+            transcript_id: Identifier of the transcript.
+            names: All its names.
+            settled: When a payload was last replaced; -1 where that may be happening.
+        """
+        known = self._known_names.get(transcript_id)
+        if known is not None and known.names is names and known.settled == settled != -1:
+            return known.holding
+        content = self.content(transcript_id, "transcript")
+        if content is None:
+            return names
+        same = known is not None and known.content == content  # which tells names apart, too
+        holding = known.holding if known and same else names.holding(self.arrow("utterances", transcript_id))
+        self._known_names[transcript_id] = _Known(names, settled, content, holding)
+        return holding
 
     @cached_property
-    def _known_names(self) -> dict[str, tuple[str, Names]]:
+    def _known_names(self) -> dict[str, _Known]:
         return {}
 
     def _stale_names(self, transcript_id: str) -> list[tuple[int, str, Mark]]:
