@@ -1,5 +1,8 @@
 import http.client
 import json
+import socket
+import struct
+import time
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -47,6 +50,18 @@ def test_a_browser_gets_the_part_it_asks_for(recording):
     assert (status, headers["Content-Range"], body) == (416, f"bytes */{len(SOUND)}", b"")
     status, headers, body = ask(address, "HEAD")
     assert (status, headers["Content-Length"], body) == (200, str(len(SOUND)), b"")
+
+
+def test_a_browser_that_leaves_is_no_news(recording, capfd):
+    """A connection that is reset, before a request or within one, writes nothing into the notebook."""
+    (address,) = media.addresses(recording)
+    for begun in (b"", b"GET / HT"):
+        with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as left:
+            left.sendall(begun)
+            left.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        time.sleep(0.1)
+    assert ask(address)[0] == 200
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=0-1,4-5", "bytes=-", "words=1-2", "bytes=x", "bytes=٣-"])

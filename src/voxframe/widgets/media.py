@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import logging
 import mimetypes
 import os
 import re
@@ -22,6 +23,7 @@ from urllib.parse import quote
 
 from voxframe.errors import AudioError, AudioNotFoundError, OptionError
 
+_log = logging.getLogger("voxframe.widgets")
 _CHUNK_BYTES = 1 << 16
 #: Types that Python's table has not, or has differently on each system.
 _TYPES = {".flac": "audio/flac", ".opus": "audio/ogg", ".oga": "audio/ogg", ".m4a": "audio/mp4", ".wav": "audio/wav"}
@@ -142,6 +144,10 @@ class _MediaServer(ThreadingHTTPServer):
         """The file of a request's path."""
         asked = request.split("/")[1].encode("utf-8", "replace") if "/" in request else b""
         return next((file for token, file in self.files.items() if secrets.compare_digest(token.encode(), asked)), None)
+
+    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002  the base's
+        """Log it, where the base prints it into the notebook: most often a browser went away."""
+        _log.debug("a request of %s was not answered", client_address, exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
