@@ -5,7 +5,8 @@ Every widget has
 - `.result`, a DataFrame of what it shows, and `.code`, the lines that show the same again;
 - a pane below that says in words what went wrong (`.error`), never nothing;
 - a static picture in `text/html` beside the live view, for notebooks that are only read: exports and pages where no
-  kernel runs show it. JupyterLab itself prefers the live view and, with the kernel gone, says "model not found";
+  kernel runs show it, as it was when the cell ran. JupyterLab itself prefers the live view and, with the kernel gone,
+  says "model not found", unless "Save Widget State Automatically" was on in its settings;
 - state in traits, so that it is the same in every view and after the cell's output is drawn again.
 
 A form made of ipywidgets derives from `Described` and an ipywidgets box. A widget with JavaScript of its own derives
