@@ -11,6 +11,7 @@ instead, so that a glob finds a file with the right columns even where no transc
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -42,6 +43,7 @@ FINAL = frozenset({"completed", "error"})
 #: How a table of a transcript is found on disk.
 State: TypeAlias = Literal["filled", "empty", "stale"]
 
+_OURS = (b"voxframe.content", b"voxframe.schema_version", b"voxframe.tables")
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
 
@@ -202,9 +204,8 @@ class Store:
         """
         path = self.table_path(transcript_id, name)
         if path.exists():
-            return "stale" if _fresh_metadata(path, content) is None else "filled"
-        metadata = _fresh_metadata(self.table_path(transcript_id, leading), content)
-        filled = None if metadata is None else metadata.get(b"voxframe.tables", b"").decode().split()
+            return "stale" if _filled(path, content) is None else "filled"
+        filled = _filled(self.table_path(transcript_id, leading), content)
         return "stale" if filled is None or name in filled or name == leading else "empty"
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
@@ -308,15 +309,24 @@ def _note(path: Path) -> dict[str, str] | None:
         return None
 
 
-def _fresh_metadata(path: Path, content: str) -> Mapping[bytes, bytes] | None:
+def _filled(path: Path, content: str) -> list[str] | None:
+    """The tables with rows that a leading one names, by its footer; None where the file is absent or stale."""
     try:
-        metadata: Mapping[bytes, bytes] = pq.read_schema(path).metadata
+        stat = path.stat()
+        metadata = _footer(str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino)
     except FileNotFoundError:
         return None
     except (pa.ArrowException, OSError) as e:
         _report_damage(path, e)
         return None
-    return metadata if _is_fresh(metadata, content) else None
+    return metadata.get(b"voxframe.tables", b"").decode().split() if _is_fresh(metadata, content) else None
+
+
+@functools.lru_cache(maxsize=65_536)
+def _footer(path: str, *stamp: int) -> Mapping[bytes, bytes]:  # noqa: ARG001  the stamp tells an older file from this
+    """What `put_tables` wrote into a file. Asked for once a table, it takes a hundred times as long as a stat."""
+    metadata = pq.read_schema(path).metadata or {}
+    return {key: value for key, value in metadata.items() if key in _OURS}
 
 
 def _report_damage(path: Path, error: Exception) -> None:
