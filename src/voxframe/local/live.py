@@ -87,7 +87,8 @@ class Listener:
         elif kind == TERMINATE:
             self._hear(self._utterances.feed(self._incoming.rest()))
             self._hear(self._utterances.finish())
-            self._finals.finish(max(self._played, time.monotonic()) + _LAST_WAIT_S)
+            # What is late already waits no longer.
+            self._finals.finish((float(data) if data else self._played) + _LAST_WAIT_S)
 
     def _hear(self, stretches: Iterator[Stretch | None], *, asked_for: bool = False) -> None:
         for stretch in stretches:

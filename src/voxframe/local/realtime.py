@@ -206,7 +206,8 @@ class _Session:
             kind, data = (records.AUDIO, data) if data is not None else record_of(message.get("text") or "")
             if kind == records.AUDIO:
                 self._note(self._asked.seconds(data))
-            self._terminating = kind == records.TERMINATE
+            if kind == records.TERMINATE:
+                self._terminating, data = True, repr(max(self._played, time.monotonic())).encode()
             self._waiting.put_nowait((self._played, records.pack(kind, data)))
 
     async def _next(self) -> Any:

@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-#: Kinds of record: audio; end the utterance under way; silence (ms, as digits) that ends one; end the session.
+#: Kinds of record: audio; end the utterance under way; silence (ms, as digits) that ends one; end the session (when its
+#: audio would all have been spoken, as digits, in seconds of `time.monotonic`, which processes share).
 AUDIO, END_UTTERANCE, SILENCE, TERMINATE = b"A", b"E", b"S", b"T"
 _HEADER = struct.Struct("<cI")
 
