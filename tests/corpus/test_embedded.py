@@ -29,16 +29,16 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with four recordings of three seconds."""
+    """A folder with three recordings of two seconds."""
     av = pytest.importorskip("av")
     folder = tmp_path_factory.mktemp("calls")
     with av.open(str(_DATA / "interview.flac")) as source:
         sound = np.concatenate([frame.to_ndarray().ravel() for frame in source.decode(audio=0)])
         rate = source.streams.audio[0].rate
-    for n in range(4):
+    for n in range(3):
         with wave.open(str(folder / f"{n}.wav"), "wb") as file:
             file.setparams((1, 2, rate, 0, "NONE", None))
-            file.writeframes(sound[n * 3 * rate : (n + 1) * 3 * rate].astype("<i2").tobytes())
+            file.writeframes(sound[n * 2 * rate : (n + 1) * 2 * rate].astype("<i2").tobytes())
     return folder
 
 
@@ -56,7 +56,7 @@ time.sleep(10)
 
 
 def test_a_batch_is_stopped_and_gone_on_with(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
-    """Ctrl-C in one process, two others go on at once: four jobs at the service, none twice, and each counted once."""
+    """Ctrl-C in one process, two others go on at once: three jobs at the service, none twice, and each counted once."""
     batch = [sys.executable, "-c", _STOPPED, str(tmp_path / "c"), str(calls)]
     stopped = subprocess.run(batch, check=False, capture_output=True, text=True, timeout=60)
     assert "KeyboardInterrupt" in stopped.stderr
@@ -67,14 +67,14 @@ def test_a_batch_is_stopped_and_gone_on_with(client: voxframe.Client, calls: Pat
     command = [sys.executable, "-c", go_on, str(corpus.path), str(calls)]
     others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     sent = [int(other.communicate(timeout=60)[0]) for other in others]
-    assert sum(sent) == 4 - before
-    assert corpus.sync(client=client, wait=True).fetched == 4
+    assert sum(sent) == 3 - before
+    assert corpus.sync(client=client, wait=True).fetched == 3
     assert sorted(item.id for item in client.transcripts()) == corpus.ids()
     assert set(corpus.jobs()["attempts"]) == {1}
     renamed = tmp_path / "another name.wav"
     renamed.write_bytes((calls / "2.wav").read_bytes())
     assert corpus.plan(renamed, client=client, speaker_labels=True).known == 1
-    assert corpus.plan(calls, client=client).changed == 4
+    assert corpus.plan(calls, client=client).changed == 3
 
 
 def test_redacted_audio_is_real_whole_and_forgotten(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_redacted_audio_is_real_whole_and_forgotten(client: voxframe.Client, cal
     path = corpus.redacted_audio(wanted)
     whole = path.read_bytes()
     with av.open(str(path)) as copy:
-        assert copy.duration / av.time_base == pytest.approx(3.0, abs=0.2)
+        assert copy.duration / av.time_base == pytest.approx(2.0, abs=0.2)
     with voxframe.connect("http://127.0.0.1:9", api_key="none") as nobody:
         assert voxframe.Corpus(corpus.path).redacted_audio(wanted, client=nobody) == path
     path.write_bytes(b"damage" + whole[6:])
