@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.open_notebook import KEEP_SOUNDS, dark_theme, pixel, rgb, wait_in_page
+from tests.browser.open_notebook import KEEP_SOUNDS, WAIT_MS, dark_theme, pixel, rgb, wait_in_page
 from tests.browser.player_notebook import CANARY
 from tests.hostile import HOSTILE
 from voxframe.plots.style import COLORS, themed
@@ -139,8 +139,11 @@ def test_sums_of_money_are_no_formula(in_lab):
     page.evaluate(_SHOW, "display(timeline)")
 
 
-def test_no_key_is_in_a_notebook_saved_with_the_state_of_its_widgets(in_lab):
-    """A key by argument and by environment, with which the player fetches transcripts, is in no state of it."""
+def test_a_notebook_saved_with_the_state_of_its_widgets_shows_them_and_holds_no_key(in_lab, lab):
+    """A key by argument and by environment, with which the player fetches transcripts, is in no state of it.
+
+    Opened again and not run, the notebook has its widgets, a name that was given among them.
+    """
     toggle = "window.jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-manager:saveWidgetState')"
     save = "window.jupyterapp.commands.execute('docmanager:save')"
     assert in_lab.kernel("os.environ['VOXFRAME_API_KEY']") == "".join(CANARY)
@@ -152,6 +155,13 @@ def test_no_key_is_in_a_notebook_saved_with_the_state_of_its_widgets(in_lab):
     states = nbformat.reads(saved, as_version=4)["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"]
     assert "Interview" in [state["state"].get("title") for state in states["state"].values()]
     assert "".join(CANARY) not in saved
+    (lab.folder / "widgets" / "again.ipynb").write_text(saved)
+    again = in_lab.context.new_page()
+    again.goto(f"{lab.base}/lab/tree/widgets/again.ipynb?token={lab.token}&reset")
+    player = again.locator(".vf-player[aria-label='Interview']").first
+    expect(player.locator(".vf-row").first).to_contain_text("Good morning and welcome", timeout=WAIT_MS)
+    expect(player.locator(".vf-name").first).to_have_text("Ada")
+    again.close()
 
 
 @pytest.mark.parametrize("audio", ["link", "embed"])
