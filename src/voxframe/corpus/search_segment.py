@@ -161,9 +161,10 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
     words = pa.concat_tables(tables or [WORDS.empty.select(names)]).combine_chunks()
     doc = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     channel = _codes(words["channel"])
-    order = np.lexsort((channel, doc))
-    words = words.take(order)
-    columns = {"doc": doc, "channel": channel[order], "speaker": _codes(words["speaker"])}
+    if channel.any():  # else they stand in order already
+        order = np.lexsort((channel, doc))
+        words, channel = words.take(order), channel[order]
+    columns = {"doc": doc, "channel": channel, "speaker": _codes(words["speaker"])}
     columns["utterance_idx"] = _codes(words["utterance_idx"])
     columns["word_idx"] = words["word_idx"].to_numpy()
     first = np.flatnonzero(_changes(columns, _SPAN_CHANGES) | (np.diff(columns["word_idx"], prepend=-2) != 1))
