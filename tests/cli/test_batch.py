@@ -150,4 +150,5 @@ def test_a_slip_is_no_success(peer, calls: Path, capsys) -> None:  # noqa: F811
             main([*command, "--rows", "-1"])
         assert left.value.code == 2
     run(capsys, "sync", "--corpus", "c")
+    assert run(capsys, "jobs", "--corpus", "c", "--rows", "0")[1].startswith("... 1 more rows")
     assert run(capsys, "tables", "c", "--table", "topics") == (0, "no rows\n")

@@ -72,8 +72,9 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
         return
     if form == "text":
         shown = df.head(_TEXT_ROWS if rows is None else rows)
-        cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
-        print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
+        if len(shown):
+            cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
+            print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
         if len(shown) < len(df):
             print(f"... {len(df) - len(shown)} more rows; --rows N shows more, --format csv all")
         return
