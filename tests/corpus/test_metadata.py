@@ -2,6 +2,7 @@ import datetime as dt
 import json
 import shutil
 import sqlite3
+import warnings
 from pathlib import Path
 
 import duckdb
@@ -11,7 +12,7 @@ import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 ABOUT = pd.DataFrame(
     {
@@ -226,6 +227,19 @@ def test_a_column_with_a_name_that_is_taken_is_asked_for_as_it_is_shown(filled: 
     filled.set_metadata(pd.DataFrame({"transcript_id": ["t2"], "channel": ["phone"]}))
     matches = filled.search("good", where=[("metadata_channel", "==", "phone")], metadata="channel")
     assert matches[["transcript_id", "metadata_channel"]].to_numpy().tolist() == [["t2", "phone"]]
+
+
+def test_one_recording_twice_with_different_metadata_is_said(client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A job has one row of metadata, the first; that the other is not kept is no secret."""
+    for name in ("a.wav", "b.wav"):
+        (tmp_path / name).write_bytes(b"sound")
+    recordings = pd.DataFrame({"path": [tmp_path / "a.wav", tmp_path / "b.wav"], "customer": ["Acme", "Böhm"]})
+    with pytest.warns(CorpusWarning, match=r"b.wav' is the same recording as .*a.wav', whose metadata is kept"):
+        assert corpus.submit(recordings, client=client).sent == 1
+    assert corpus.jobs()["customer"].to_list() == ["Acme"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CorpusWarning)
+        corpus.submit(recordings.assign(customer="Acme"), client=client)
 
 
 def test_submitting_again_takes_no_column_away(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:

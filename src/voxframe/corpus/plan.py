@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from voxframe.corpus.ledger import LOST, UNSENT, Job, Ledger, merged, new_job
 from voxframe.corpus.media import ManyFiles, Media, identify
 from voxframe.corpus.recordings import Recording
 from voxframe.corpus.send import EMBEDDED
+from voxframe.errors import CorpusWarning
 from voxframe.service.progress import Progress
 
 #: new: not sent before. changed: sent before, with other options. unsent: begun before and not sent. known: at the
@@ -164,6 +166,9 @@ def make_plan(
     Raises:
         AudioError: A recording cannot be read.
         OptionError: An address or a value of the metadata is wrong.
+
+    Warns:
+        CorpusWarning: A recording is there twice, with different metadata.
     """
     notes = [metadata_to_json(recording.metadata) for recording in recordings]
     found = _identify(ledger, [recording.source for recording in recordings], measure, progress)
@@ -180,8 +185,14 @@ def make_plan(
             job = replace(old, source=job.source, audio_duration_s=duration_s)
         if note != "{}":  # columns that are not given stay, such as those of `set_metadata`
             job = replace(job, metadata=merged(job.metadata, note))
-        if job.key not in steps:
-            steps[job.key] = Step(job, _verdict(old, changed=media.identity in sent), recording.source)
+        step = steps.setdefault(job.key, Step(job, _verdict(old, changed=media.identity in sent), recording.source))
+        if step.job.metadata != job.metadata:
+            warnings.warn(
+                f"{recording.source!r} is the same recording as {step.source!r}, whose metadata is kept; that of the "
+                "other is not. Corpus.set_metadata changes it",
+                CorpusWarning,
+                stacklevel=4,
+            )
     return Plan(list(steps.values()), len(recordings) - len(steps), service)
 
 
