@@ -49,6 +49,8 @@ def test_lines_without_entities_stay_without():
         ('"Call Doctor Baker," he said.', [("person_name", "Doctor Baker")]),
         ("It was Susan's idea.", [("person_name", "Susan")]),
         ("It is 4111 1111 1111 1112 then.", [("number_sequence", "4111 1111 1111 1112")]),
+        ("Her username is blue_fox and she likes it.", [("username", "blue_fox")]),
+        ("his username is blue underscore fox and so on", [("username", "blue underscore fox")]),
         ("you may be frank and will mark it", []),
     ],
 )

@@ -40,7 +40,8 @@ _RULES = [
     *rules(
         "username",
         96,
-        rf"\b{_USER}{_IS} (?P<it>@?[\w.-]*[\w-](?: [a-z0-9]+)?)(?= and\b|[,.;?!]|$| \w+ \w+)",
+        rf"\b{_USER}{_IS} (?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
     ),
     *rules(
         "email_address",
