@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 
+import pandas as pd
 import pytest
 
 import voxframe
@@ -223,13 +224,16 @@ def test_a_writer_that_dies_leaves_nothing(corpus: voxframe.Corpus, segments) ->
 
 @pytest.mark.parametrize("others", [0, 1, 5])
 def test_what_is_forgotten_leaves_the_index(corpus: voxframe.Corpus, segments, others: int) -> None:
-    """A deleted transcript's words are in no file any more, and the others are found as before."""
+    """A deleted transcript's words and metadata are in no file any more, and the others are found as before."""
     for n in range(others):
         say(corpus, f"t{n}", "smoke and fire")
     say(corpus, "secret", "smoke and mirrors")
+    corpus.set_metadata(pd.DataFrame({"transcript_id": ["secret"], "customer": ["mirrors and co."]}))
     assert len(where(corpus, "smoke")) == others + 1
     corpus.forget("secret")
-    assert not any(b"mirrors" in path.read_bytes() or b"secret" in path.read_bytes() for path in segments())
+    files = [path.read_bytes() for path in corpus.path.rglob("*") if path.is_file()]
+    assert len(files) > len(segments())
+    assert not any(b"mirrors" in whole or b"secret" in whole for whole in files)
     assert where(corpus, "smoke") == [f"t{n}" for n in range(others)]
     assert where(voxframe.Corpus(corpus.path), "mirrors") == []
 

@@ -324,6 +324,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     """Settings of a connection, and the tables where they are missing or from an earlier version."""
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = FULL")  # what was sent must be known after a power cut, too
+    db.execute("PRAGMA secure_delete = ON")  # what is forgotten is gone, not only out of sight
     if db.execute("PRAGMA user_version").fetchone()[0] >= _VERSION:
         return
     with db:
