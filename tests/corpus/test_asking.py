@@ -248,12 +248,24 @@ def test_what_cannot_be_asked_is_said(corpus: voxframe.Corpus, tmp_path: Path) -
         empty.summarize("bad")
 
 
-def test_a_transcript_that_the_service_does_not_have_says_what_to_do(client, tmp_path: Path) -> None:
-    """One that was added from a file is refused with the next step, and answered about once its speakers have names."""
+def test_a_transcript_that_the_service_does_not_have_is_sent_as_text(corpus, client, tmp_path: Path) -> None:
+    """One added from a file is answered about like others, beside one that the service has; and once only."""
+    mixed = voxframe.Corpus(tmp_path / "corpus")
+    mixed.adopt(client)
+    others = mixed.ids()
+    mixed.put("elsewhere", json.dumps({"id": "elsewhere", "status": "completed", "words": talk(77)}).encode())
+    alone = mixed.ask("Which caller is it?", "elsewhere", client=client)
+    assert "77" in alone.text
+    assert asked(mixed.ask("Which caller is it?", "elsewhere", client=client)) == asked(alone)
+    both = mixed.ask("Which caller is it?", ["elsewhere", others[0]], client=client)
+    assert [response.transcript_ids for response in both.responses[:2]] == [(others[0],), ("elsewhere",)]
+
+
+def test_what_the_service_has_no_more_is_an_error(client, tmp_path: Path) -> None:
+    """A transcript that it made and has lost is not sent instead: what was deleted there stays so."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("elsewhere", json.dumps({"id": "elsewhere", "status": "completed", "words": talk(1)}).encode())
-    with pytest.raises(BadRequestError, match="not known here") as told:
-        corpus.ask("When does the bridge open?", client=client)
-    assert "name their speakers (Corpus.name_speakers)" in told.value.__notes__[0]
-    corpus.name_speakers("elsewhere", {"A": "Ada"})
-    assert "third of May" in corpus.ask("When does the bridge open?", client=client).text
+    corpus.adopt(client)
+    gone = corpus.ids()[0]
+    client.delete(gone)
+    with pytest.raises(BadRequestError, match=r"not known here|deleted"):
+        corpus.ask("When does the bridge open?", gone, client=client)

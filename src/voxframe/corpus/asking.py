@@ -14,7 +14,7 @@ import pandas as pd
 from voxframe import frames
 from voxframe.corpus import kept
 from voxframe.corpus.disk import clear_errors
-from voxframe.corpus.portions import Portion, portions, texts_together
+from voxframe.corpus.portions import Portion, as_texts, portions, texts_together
 from voxframe.corpus.send import EMBEDDED, service_name
 from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
@@ -66,7 +66,7 @@ class Asking:
     one more. Every answer is kept: the same question about the same transcripts is not asked, nor paid for, twice, nor
     is it where the answer was lost, before somebody says so: a service has no list of answers to find it in.
     Transcripts whose speakers were given names, or whose turns were corrected, are sent as text with these, others by
-    their identifiers.
+    their identifiers; those that the service does not have, such as added files, as text, too.
     """
 
     def summarize(
@@ -186,7 +186,7 @@ class Asking:
             asker = _Asker(self._corpus, task, {**own, **_given(options)}, client, refresh=refresh)
             with Progress(f"asking for {task}", jobs=len(wanted), show=progress) as bar:
                 for portion in wanted:
-                    asker.ask(portion)
+                    asker.ask_about(portion)
                     bar.advance(1)
                 return _together(asker, whole)
 
@@ -205,6 +205,20 @@ class _Asker:
         self.answers: list[LlmResponse] = []
         self._corpus, self._arguments, self._client, self._refresh = corpus, arguments, client, refresh
         self._service = service_name(client or corpus._client)
+
+    def ask_about(self, portion: Portion) -> None:
+        """Ask about a portion; where the service refuses it, with what it did not transcribe as text."""
+        try:
+            self.ask(portion)
+        except (BadRequestError, NotFoundError):
+            made = {job.transcript_id for job in self._corpus.ledger.jobs(self._service)}
+            others = [one for one in portion.ids if one not in made]
+            if portion.text is not None or not others:
+                raise
+            if own := tuple(one for one in portion.ids if one in made):
+                self.ask(Portion(own))
+            for text in as_texts(self._corpus, others):
+                self.ask(text)
 
     def ask(self, portion: Portion) -> LlmResponse:
         """The answer about a portion, from the corpus where it was asked before."""
@@ -229,16 +243,8 @@ class _Asker:
             "task": client.task,
             "action-items": client.action_items,
         }
-        try:
-            with self._noted(key, portion.ids):
-                answer = replace(calls[self.task](**arguments, **source), transcript_ids=portion.ids)
-        except (BadRequestError, NotFoundError) as refused:
-            if portion.text is None:
-                refused.add_note(
-                    "The service looks these transcripts up by their identifiers. It does not have those that were "
-                    "added from files; name their speakers (Corpus.name_speakers), and they are sent as text."
-                )
-            raise
+        with self._noted(key, portion.ids):
+            answer = replace(calls[self.task](**arguments, **source), transcript_ids=portion.ids)
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": portion.ids}
         kept.keep_answer(self._corpus.ledger, key, self._service, answer.request_id, portion.ids, note, answer.raw)
         return answer

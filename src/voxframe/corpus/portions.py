@@ -60,7 +60,7 @@ def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
     lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
     hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
     by_id = [Portion(tuple(group)) for group in within_limits({i: h for i, h in hours.items() if i not in named})]
-    return by_id + list(_texts(corpus, [i for i in hours if i in named]))
+    return by_id + list(as_texts(corpus, [i for i in hours if i in named]))
 
 
 def texts_together(texts: Iterable[str]) -> list[str]:
@@ -106,7 +106,7 @@ def within_limits(hours: dict[str, float]) -> Iterator[list[str]]:
         yield group
 
 
-def _texts(corpus: Corpus, ids: Sequence[str]) -> Iterator[Portion]:
+def as_texts(corpus: Corpus, ids: Sequence[str]) -> Iterator[Portion]:
     """Texts of transcripts with the names of their speakers, as many together as a request takes."""
     held: list[str] = []
     text = ""
