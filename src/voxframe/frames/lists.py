@@ -177,13 +177,14 @@ def _pick(items: pa.StructArray, way: Way) -> pa.Array:
 
 def _integers(columns: Sequence[pa.Array]) -> pa.ChunkedArray:
     numbers = pa.chunked_array(columns, FLOAT)
-    bounds = pc.min_max(numbers).as_py()
-    if bounds["min"] is not None and not -_EXACT < bounds["min"] <= bounds["max"] < _EXACT:
-        raise Refused
     try:
-        return numbers.cast(INT)
+        whole = numbers.cast(INT)
     except pa.ArrowInvalid:  # a fraction would be cut
         raise Refused from None
+    bounds = pc.min_max(whole).as_py()
+    if bounds["min"] is not None and not -_EXACT < bounds["min"] <= bounds["max"] < _EXACT:
+        raise Refused
+    return whole
 
 
 def _refuse_infinite(columns: Sequence[pa.Array]) -> None:

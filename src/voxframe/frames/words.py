@@ -44,15 +44,16 @@ def word_tables(
     counts = repeated(raw, rows, lists)
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
+        owners = pa.array(np.repeat(np.arange(len(counts)), counts))
         own: Columns = {}
     else:
         own, counts = copies(lists, clean=clean)
         starts = runs(words, own, counts, FIELDS)
+        owners = _owners(starts, counts, rows)
         kept = pa.array(np.repeat(starts < 0, counts))
         own = {key: values.filter(kept) for key, values in own.items()}
     tables = {}
     if "words" in names:
-        owners = _owners(starts, counts, rows)
         tables["words"] = from_columns("words", transcript_id, {**words, "utterance_idx": owners})
     if "utterances" in names:
         tables["utterances"] = from_rows("utterances", transcript_id, _turns(turns, starts, counts))
