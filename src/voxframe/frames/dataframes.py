@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.v
 from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, TIMESTAMP
 
 Values: TypeAlias = "pa.Array | pa.ChunkedArray"
+Places: TypeAlias = npt.NDArray[np.intp]
 #: Columns of one kind to as many arrays for pandas.
 Way: TypeAlias = Callable[[Sequence[Values]], Iterable[Any]]
 
@@ -41,11 +43,8 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
         return all_to_pandas({name: table})[name]
     ways = {place: way for (way, _), places in _ways(name) for place in places}
     places = [TABLES[name].names.index(column) for column in table.column_names]
-    return _frame(
-        [next(iter(ways[place]([column]))) for place, column in zip(places, table.columns, strict=True)],
-        pd.Index(table.column_names),
-        table.num_rows,
-    )
+    arrays = [next(iter(ways[place]([column]))) for place, column in zip(places, table.columns, strict=True)]
+    return pd.DataFrame(dict(zip(table.column_names, arrays, strict=True)), index=pd.RangeIndex(table.num_rows))
 
 
 def all_to_pandas(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
@@ -67,7 +66,7 @@ def all_to_pandas(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
         for (into, place, _), array in zip(members, way([column for _, _, column in members]), strict=True):
             into[place] = array
     return {
-        name: _frame(arrays[name], _labels(name), table.num_rows) if table.num_rows else _empty_frame(name).copy()
+        name: _frame(name, arrays[name], table.num_rows) if table.num_rows else _empty_frame(name).copy()
         for name, table in tables.items()
     }
 
@@ -106,17 +105,33 @@ def _labels(name: str) -> pd.Index:
 def _empty_frame(name: str) -> pd.DataFrame:
     columns = TABLES[name].empty.columns
     ways = {place: way for (way, _), places in _ways(name) for place in places}
-    return _frame([next(iter(ways[place]([column]))) for place, column in enumerate(columns)], _labels(name), 0)
+    return _frame(name, [next(iter(ways[place]([column]))) for place, column in enumerate(columns)], 0)
 
 
-def _frame(arrays: list[Any], labels: pd.Index, rows: int) -> pd.DataFrame:
-    # The public constructor examines again what is known here, and takes three times as long: a tenth of all the time
-    # from bytes to DataFrames. Should pandas take its short cut away, the long way gives the same.
-    short = getattr(pd.DataFrame, "_from_arrays", None)
-    if short is None:
-        return pd.DataFrame(dict(zip(labels, arrays, strict=True)))
-    frame: pd.DataFrame = short(arrays, labels.view(), pd.RangeIndex(rows), verify_integrity=False)
+def _frame(name: str, arrays: list[Any], rows: int) -> pd.DataFrame:
+    # The usual constructor examines again what is known here, and takes four times as long: a tenth of all the time
+    # from bytes to DataFrames. pandas has this one since 3.0.
+    from_blocks = getattr(getattr(pd.api, "internals", None), "create_dataframe_from_blocks", None)
+    if from_blocks is None:
+        return pd.DataFrame(dict(zip(_labels(name), arrays, strict=True)))
+    alone, together = _blocks(name)
+    blocks = [(arrays[place[0]], place) for place in alone]
+    blocks += [(np.array([arrays[place] for place in places]), places) for places in together]
+    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(rows), _labels(name).view())
     return frame
+
+
+@lru_cache(maxsize=len(TABLES))
+def _blocks(name: str) -> tuple[list[Places], list[Places]]:
+    """Places of the columns that pandas keeps each for itself, and of those that are rows of one array of NumPy."""
+    alone: list[Places] = []
+    together: list[Places] = []
+    for (way, _), places in _ways(name):
+        if way in (_numbers, _times):
+            together.append(np.array(places))
+        else:
+            alone += [np.array([place]) for place in places]
+    return alone, together
 
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:
@@ -125,11 +140,11 @@ def _strings(columns: Sequence[Values]) -> Iterable[Any]:
 
 
 def _numbers(columns: Sequence[Values]) -> Iterable[Any]:
-    return _copies(_together(columns).to_numpy(), columns)
+    return _apart(_together(columns).to_numpy(), columns)  # what they are put into copies them
 
 
 def _times(columns: Sequence[Values]) -> Iterable[Any]:
-    return [np.array(column.to_numpy(zero_copy_only=False), "datetime64[us]") for column in columns]
+    return [column.to_numpy(zero_copy_only=False).astype("datetime64[us]") for column in columns]
 
 
 def _nullable_integers(columns: Sequence[Values]) -> Iterable[Any]:
