@@ -67,14 +67,14 @@ configured (`llm`), at most 30 requests a minute (`ratelimit`); tokens that open
 
 Streaming (`realtime`, `live`): sample_rate 8,000 to 48,000, encoding pcm_s16le and pcm_mulaw, word_boost,
 disable_partial_transcripts, enable_extra_session_information, token; all messages and close codes but 4004 and 4010: no
-session can be come back to. Measured on two cores, with priority over all other work (`python -m tests.benchmarks
-streaming`): the first partial of an utterance comes 0.24 to 0.39 s into its speech; its final, by a second pass in a
-process of its own, 1.1 to 1.3 s after it, of which 0.7 s are the silence that ends it; partials of the next utterance
-do not wait for it; the session ends 0.5 s behind its audio. Four sessions that speak at the same moments: 0.7 s
-(median) and 1.6 s (most), 2.1 and 4.4 s, 1.1 to 1.3 s. A session takes a third of a core while somebody speaks, so two
-a core are taken and more refused with 4102. A final whose second pass is not done 5 s after the utterance, 1.2 s after
-the session is to end, is of the first pass, which gets 31 % of 200 words wrong where the second gets 18 %; what is not
-even heard by the first after 15 s ends the session with 1013.
+session can be come back to. Measured on two idle cores (`python -m tests.benchmarks streaming`): the first partial of an
+utterance comes 0.24 to 0.36 s into its speech; its final, by a second pass in a process of its own, 1.1 to 1.5 s after
+it, of which 0.7 s are the silence that ends it; partials of the next utterance do not wait for it; the session ends
+0.8 s behind its audio. Four sessions that speak at the same moments: 0.27 s (median) and 0.7 s (most), 2.5 and 5.5 s,
+1.3 s. A session takes a third of a core while somebody speaks, so two a core are taken and more refused with 4102. A
+final whose second pass is not done 5 s after the utterance, 1.2 s after the session is to end, is of the first pass,
+which gets 31 % of 200 words wrong where the second gets 18 %; what is not even heard by the first after 15 s ends the
+session with 1013.
 
 Errors are objects with `error`: 400, 401, 404, 405, 413, 429, 500; and 403 for pages of other origins. Limits: JSON of
 5 MB, uploads of 2.2 GB, lists of 200, phrases of 5 words to search for, 1,000 boosted terms of 100
