@@ -67,8 +67,8 @@ configured (`llm`), at most 30 requests a minute (`ratelimit`); tokens that open
 
 Streaming (`realtime`, `live`): sample_rate 8,000 to 48,000, encoding pcm_s16le and pcm_mulaw, word_boost,
 disable_partial_transcripts, enable_extra_session_information, token; all messages and close codes but 4004 and 4010: no
-session can be come back to. Measured on two idle cores (`python -m tests.benchmarks streaming`): the first partial of an
-utterance comes 0.24 to 0.36 s into its speech; its final, by a second pass in a process of its own, 1.1 to 1.5 s after
+session can be come back to. Measured on two idle cores (`python -m tests.benchmarks streaming`): the first partial of
+an utterance comes 0.24 to 0.36 s into its speech; its final, by a second pass in its own process, 1.1 to 1.5 s after
 it, of which 0.7 s are the silence that ends it; partials of the next utterance do not wait for it; the session ends
 0.8 s behind its audio. Four sessions that speak at the same moments: 0.27 s (median) and 0.7 s (most), 2.5 and 5.5 s,
 1.3 s. A session takes a third of a core while somebody speaks, so two a core are taken and more refused with 4102. A
