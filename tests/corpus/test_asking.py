@@ -202,6 +202,46 @@ def test_redacted_audio_is_downloaded_once(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_what_came_of_a_redacted_recording_goes_with_its_transcript(tmp_path: Path) -> None:
+    """A download that broke off leaves a beginning, to go on from; forgetting the transcript deletes it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_recording = self.path.endswith(".mp3")
+            again = is_recording and "Range" in self.headers
+            url = f"http://127.0.0.1:{server.server_port}/copy.mp3"
+            body = json.dumps({"redacted_audio_url": url, "status": "redacted_audio_ready"}).encode()
+            self.send_response(404 if again else 200)
+            self.send_header("ETag", '"one"')
+            self.send_header("Content-Length", "0" if again else "4000" if is_recording else str(len(body)))
+            self.end_headers()
+            self.wfile.write(b"" if again else b"half" if is_recording else body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.put("t1", b'{"id": "t1", "status": "completed", "words": []}')
+    try:
+        with (
+            voxframe.connect(f"http://127.0.0.1:{server.server_port}", api_key="key") as client,
+            pytest.raises(NotFoundError),
+        ):
+            corpus.redacted_audio("t1", client=client)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    def begun() -> list[bytes]:
+        return [path.read_bytes() for path in (corpus.path / "redacted").rglob("*.part")]
+
+    assert begun() == [b"half"]
+    corpus.forget("t1")
+    assert begun() == []
+
+
 def test_one_that_is_silent_does_not_keep_the_others_from_an_answer(corpus: voxframe.Corpus, client) -> None:
     """What has no text would make a service refuse all; it is left out, and said where there is no other."""
     corpus.put("silent", b'{"id": "silent", "status": "completed", "text": "", "words": []}')

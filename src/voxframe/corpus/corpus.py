@@ -23,7 +23,7 @@ from voxframe.corpus.reads import Reads
 from voxframe.corpus.searches import Searches
 from voxframe.corpus.speaker_names import SpeakerNames, with_names
 from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
-from voxframe.corpus.views import Views, redacted_files
+from voxframe.corpus.views import Views, forget_redacted
 from voxframe.errors import CorpusError
 from voxframe.file_names import file_name
 from voxframe.html_table import html_table
@@ -118,8 +118,7 @@ class Corpus(Batches, Reads, Views, Asking, Metadata, SpeakerNames, Searches, Co
         with clear_errors(self.path):
             self._names.keep(transcript_id, [])
             self._forget_corrections(transcript_id)
-            for path in redacted_files(self.path, transcript_id):
-                path.unlink(missing_ok=True)
+            forget_redacted(self.path, transcript_id)
             self._store.remove(transcript_id)
             self._index.purge(file_name(transcript_id))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -109,10 +110,13 @@ class Views:
                     return found[0]
                 warnings.warn(f"{found[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
             copy = self._corpus._service(client).redacted_audio(transcript_id)
-            folder.mkdir(parents=True, exist_ok=True)
-            fetched = copy.save(folder)
+            beginning = _beginning(self._corpus.path, transcript_id)
+            beginning.mkdir(parents=True, exist_ok=True)
+            fetched = copy.save(beginning)
             kept.keep_view(self._corpus.ledger, key, transcript_id, whole, _hash(fetched))
-            return fetched.replace(folder / f"{file_name(transcript_id)}{fetched.suffix}")
+            path = fetched.replace(folder / f"{file_name(transcript_id)}{fetched.suffix}")
+            shutil.rmtree(beginning, ignore_errors=True)
+            return path
 
     def _view(
         self,
@@ -151,6 +155,19 @@ class Views:
 def _hash(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest().encode()
+
+
+def forget_redacted(root: Path, transcript_id: str) -> None:
+    """Delete the redacted recording of a transcript, and what came of one before it broke off."""
+    for path in redacted_files(root, transcript_id):
+        path.unlink(missing_ok=True)
+    if _beginning(root, transcript_id).is_dir():
+        shutil.rmtree(_beginning(root, transcript_id))
+
+
+def _beginning(root: Path, transcript_id: str) -> Path:
+    """Where a recording is while it is downloaded."""
+    return root / "redacted" / f".{file_name(transcript_id)}"
 
 
 def redacted_files(root: Path, transcript_id: str) -> list[Path]:
