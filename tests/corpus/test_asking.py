@@ -309,3 +309,12 @@ def test_what_the_service_has_no_more_is_an_error(client, tmp_path: Path) -> Non
     client.delete(gone)
     with pytest.raises(BadRequestError, match=r"not known here|deleted"):
         corpus.ask("When does the bridge open?", gone, client=client)
+
+
+def test_words_without_text_are_nothing_to_ask_about(client, tmp_path: Path) -> None:
+    """A transcript whose words are blank or null has nothing to send as text either; that is said."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    words = [{"text": text, "start": n, "end": n + 1} for n, text in enumerate((None, "  "))]
+    corpus.put("blank", orjson.dumps({"id": "blank", "status": "completed", "words": words}))
+    with pytest.raises(OptionError, match="nothing is said"):
+        corpus.ask("Who speaks?", "blank", client=client)

@@ -67,7 +67,7 @@ def test_a_data_set_reads_nothing_until_asked(filled: voxframe.Corpus) -> None:
 
 
 def test_conditions_on_what_is_not_there(filled: voxframe.Corpus) -> None:
-    """None stands for null, alone and among other conditions; a text is not taken for a list of its letters."""
+    """None, and what pandas shows for it, is null; a text is not taken for a list of its letters."""
     assert len(filled.table("words", where=[("channel", "==", None)])) == 9
     assert len(filled.table("words", where=[("channel", "!=", None)])) == 0
     assert (
@@ -79,6 +79,11 @@ def test_conditions_on_what_is_not_there(filled: voxframe.Corpus) -> None:
     )
     assert set(filled.table("words", where=[("customer", "==", None)])["transcript_id"]) == {"b", "c"}
     assert set(filled.table("words", where=[("day", "!=", None)])["transcript_id"]) == {"a"}
+    for missing in (float("nan"), pd.NA, pd.NaT):
+        assert len(filled.table("words", where=[("channel", "==", missing)])) == 9
+        assert set(filled.table("words", where=[("customer", "==", missing)])["transcript_id"]) == {"b", "c"}
+        assert set(filled.table("words", where=[("day", "!=", missing)])["transcript_id"]) == {"a"}
+        assert len(filled.table("words", where=[("customer", "in", ["Acme", missing])])) == 9
     for column in ("speaker", "customer"):
         with pytest.raises(CorpusError, match=r"needs a list of values, such as \['Ada'\]"):
             filled.table("words", where=[(column, "in", "Ada")])

@@ -279,6 +279,8 @@ class _Asker:
 def _together(asker: _Asker, ids: tuple[str, ...]) -> Answers:
     """One answer from those about all portions."""
     parts = list(asker.answers)
+    if not parts:  # words without text
+        raise OptionError("nothing is said in the transcripts that were asked for")
     if asker.task == "action-items" and len(parts) > 1:
         text = "\n".join(part.text for part in parts)
         return Answers(text, (Reply(text),), ids, tuple(parts))

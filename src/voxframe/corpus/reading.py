@@ -179,7 +179,7 @@ def expression(name: str, where: Where | None) -> pc.Expression | None:
 
 
 def all_of(conditions: Sequence[tuple[str, str, Any]]) -> pc.Expression:
-    """Conditions that must all hold as an expression of pyarrow. What equals None is null.
+    """Conditions that must all hold as an expression of pyarrow. What equals None, NaN, NA or NaT is null.
 
     Raises:
         ValueError: One has no operator that there is, or looks for a value in a text instead of a list.
@@ -188,12 +188,18 @@ def all_of(conditions: Sequence[tuple[str, str, Any]]) -> pc.Expression:
 
 
 def _condition(column: str, operator: str, value: Any) -> pc.Expression:
+    value = [_plain(one) for one in value] if isinstance(value, list | tuple | set) else _plain(value)
     if value is None and operator in ("=", "==", "!="):
         null = pc.field(column).is_null()
         return ~null if operator == "!=" else null
     if operator in ("in", "not in") and isinstance(value, str):
         raise ValueError(f"({column!r}, {operator!r}, {value!r}) needs a list of values, such as [{value!r}]")
     return pq.filters_to_expression([(column, operator, value)])
+
+
+def _plain(value: Any) -> Any:
+    """None for what pandas shows in the place of a null."""
+    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
 def check_column(name: str, column: str) -> None:
