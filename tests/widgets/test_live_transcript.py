@@ -60,6 +60,9 @@ def test_a_final_leaves_the_partial_of_the_next_utterance(live):
     assert (live._partial, [one["text"] for one in live._finals]) == ("what is said", ["What was said."])
     live._settled(message(final | {"audio_start": 2000, "audio_end": 2900}))
     assert live._partial == ""
+    live._heard(message(after))
+    live._settled(message(final | {"audio_end": None}))  # a service that does not say where it ends has one at a time
+    assert live._partial == ""
 
 
 @pytest.mark.speech

@@ -210,6 +210,14 @@ def test_presets_keep_options_and_nothing_of_webhooks(form):
         form.save_preset(" ")
     form._background.guarded(form._remove_preset)
     assert "no preset 'meetings'; there is none yet" in form.error
+    form.fields["auto_chapters"].value = True
+    form._presets.path.write_text('{"old": {"speech_model": "gone", "from_the_future": 1}}')
+    form._list_presets()
+    form._choice.value = "old"
+    assert "'from_the_future'" in form.error
+    assert "speech_model" in form.error
+    assert form.options["auto_chapters"]  # nothing is changed by half
+    form._remove_preset()
     form._presets.path.write_text("{")
     form._background.guarded(form._list_presets)
     assert "mend or remove that file" in form.error

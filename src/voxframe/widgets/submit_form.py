@@ -17,6 +17,7 @@ from voxframe.corpus.ledger import UNSENT
 from voxframe.corpus.plan import TO_SEND, Plan
 from voxframe.errors import OptionError, ServiceError, SettingsError
 from voxframe.html_table import PLAIN
+from voxframe.options import check
 from voxframe.service import Client, connect
 from voxframe.settings import resolve
 from voxframe.widgets.background import Background, Ticking
@@ -206,11 +207,16 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         """Set the options to those of a preset.
 
         Raises:
-            OptionError: There is none of that name.
+            OptionError: There is none of that name, or it cannot be sent: another version wrote it, or a person.
             CorpusError: Presets cannot be read.
         """
-        self._options.fill(self._presets.of(name))
+        found = self._presets.of(name)
         self._name.value = name
+        try:
+            check(**found)
+        except OptionError as e:
+            raise OptionError(f"the preset {name!r} cannot be used: {e}\nDelete it, or save it again") from None
+        self._options.fill(found)
 
     def close(self) -> None:
         """Close the form; what is at the service goes on there."""
