@@ -228,7 +228,8 @@ class LiveTranscript(ScriptedWidget):
         self._partial, self._partial_ms = partial.text, partial.start_ms or 0
 
     def _settled(self, final: Final) -> None:
-        if final.end_ms is None or self._partial_ms < final.end_ms:  # else it is of the next utterance, of which more is known already
+        # Else the partial is of the next utterance, of which more is known already.
+        if final.end_ms is None or self._partial_ms < final.end_ms:
             self._partial = ""
         if final.text:
             self._finals = [*self._finals, {"text": final.text, "start_ms": final.start_ms}]
