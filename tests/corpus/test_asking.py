@@ -299,6 +299,9 @@ def test_a_transcript_that_the_service_does_not_have_is_sent_as_text(corpus, cli
     assert asked(mixed.ask("Which caller is it?", "elsewhere", client=client)) == asked(alone)
     both = mixed.ask("Which caller is it?", ["elsewhere", others[0]], client=client)
     assert [response.transcript_ids for response in both.responses[:2]] == [(others[0],), ("elsewhere",)]
+    with voxframe.connect(client.base_url, api_key="refused") as locked:
+        for about, answered in (("elsewhere", alone), (["elsewhere", others[0]], both)):
+            assert asked(mixed.ask("Which caller is it?", about, client=locked)) == asked(answered)
 
 
 def test_what_the_service_has_no_more_is_an_error(client, tmp_path: Path) -> None:

@@ -208,28 +208,44 @@ class _Asker:
 
     def ask_about(self, portion: Portion) -> None:
         """Ask about a portion; where the service refuses it, with what it did not transcribe as text."""
-        try:
-            self.ask(portion)
-        except (BadRequestError, NotFoundError):
-            made = {job.transcript_id for job in self._corpus.ledger.jobs(self._service)}
-            others = [one for one in portion.ids if one not in made]
-            if portion.text is not None or not others:
-                raise
-            if own := tuple(one for one in portion.ids if one in made):
-                self.ask(Portion(own))
-            for text in as_texts(self._corpus, others):
-                self.ask(text)
+        parts = None if self._kept(portion) else self._apart(portion)
+        if parts is None or not all(map(self._kept, parts)):  # else it was refused before, and all is here
+            try:
+                self.ask(portion)
+            except (BadRequestError, NotFoundError):
+                if parts is None:
+                    raise
+            else:
+                return
+        for part in parts:
+            self.ask(part)
 
     def ask(self, portion: Portion) -> LlmResponse:
         """The answer about a portion, from the corpus where it was asked before."""
-        about = {"input_text": portion.text} if portion.text is not None else {"transcript_ids": list(portion.ids)}
-        request = {"service": self._service, "task": self.task, **self._arguments, **about}
-        key = kept.key_of(request)
+        key = self._key(portion)
         with self._corpus.ledger.turn(key):
-            known = None if self._refresh is True else kept.find(self._corpus.ledger, key)
+            known = self._kept(portion)
             answer = _restored(known) if known else self._new(key, portion)
         self.answers.append(answer)
         return answer
+
+    def _key(self, portion: Portion) -> str:
+        about = {"input_text": portion.text} if portion.text is not None else {"transcript_ids": list(portion.ids)}
+        return kept.key_of({"service": self._service, "task": self.task, **self._arguments, **about})
+
+    def _kept(self, portion: Portion) -> kept.Kept | None:
+        return None if self._refresh is True else kept.find(self._corpus.ledger, self._key(portion))
+
+    def _apart(self, portion: Portion) -> list[Portion] | None:
+        """What the service transcribed by identifiers, the rest as texts; None where there is nothing to part."""
+        if portion.text is not None:
+            return None
+        made = {job.transcript_id for job in self._corpus.ledger.jobs(self._service)}
+        others = [one for one in portion.ids if one not in made]
+        if not others:
+            return None
+        own = tuple(one for one in portion.ids if one in made)
+        return [*([Portion(own)] if own else []), *as_texts(self._corpus, others)]
 
     def _new(self, key: str, portion: Portion) -> LlmResponse:
         client = self._corpus._service(self._client)
