@@ -20,10 +20,10 @@ os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
 
 import orjson
 import pandas as pd
-import pyarrow as pa
 
 import voxframe
 from tests.benchmarks import imports
+from tests.benchmarks.one_core import one_core
 from tests.benchmarks.payloads import payload
 from tests.benchmarks.peers import Frames, peers
 
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=25, help="measurements of each way (default 25)")
     parser.add_argument("--seed", type=int, default=1, help="of the payload (default 1)")
     asked = parser.parse_args(arguments)
-    _one_core()
+    one_core()
     raw = payload(asked.words, seed=asked.seed)
     others = peers(raw)
     ours = voxframe.tables(raw)
@@ -69,12 +69,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name:28}{ratio:7.2f}{limit if name in LIMITS else '':>7}{'  above' if ratio > limit else ''}")
     print()
     return imports.main([]) or int(over)
-
-
-def _one_core() -> None:
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    pa.set_cpu_count(1)
 
 
 def _ratio(way: Callable[[bytes], Any], raw: bytes, rounds: int) -> float:

@@ -25,6 +25,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from tests.benchmarks.one_core import one_core
 from voxframe.corpus.name_files import Names
 from voxframe.corpus.searches import Searches
 from voxframe.corpus.store import Store
@@ -102,9 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--peer-queries", type=int, default=40, help="of them asked of the peers too (default 40)")
     parser.add_argument("--seed", type=int, default=1, help="of the corpus (default 1)")
     asked = parser.parse_args(arguments)
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    pa.set_cpu_count(1)
+    one_core()
     rng = np.random.default_rng(asked.seed)
     tokens, forms = _vocabulary(rng)
     said = _zipf(rng, (asked.transcripts + 200) * asked.words).reshape(-1, asked.words)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from tests.benchmarks.one_core import one_core
 from tests.benchmarks.search import Corpus, _show, _timed, _vocabulary, _zipf
 from voxframe.widgets import WordSearch
 
@@ -30,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--words", type=int, default=9000, help="words of each (default 9000)")
     parser.add_argument("--queries", type=int, default=40, help="words typed (default 40)")
     asked = parser.parse_args(arguments)
+    one_core()
     rng = np.random.default_rng(1)
     tokens, forms = _vocabulary(rng)
     said = _zipf(rng, asked.transcripts * asked.words).reshape(-1, asked.words)

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from tests.local.conftest import web  # noqa: F401  a fixture here, too
 
 import voxframe
 

@@ -1,14 +1,13 @@
 """A corpus asks the embedded service's language model, which answers by quoting."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import orjson
 import pytest
-from tests.local.conftest import KEY, Service
+from tests.local.conftest import KEY, Service, Web
 
 import voxframe
 from voxframe import options
@@ -166,79 +165,55 @@ def test_captions_and_word_search_are_asked_for_once(corpus: voxframe.Corpus, cl
         assert other.word_search(wanted, "bridge, the", client=nobody) == matches
 
 
-def test_redacted_audio_is_downloaded_once(tmp_path: Path) -> None:
-    """The file is below the corpus, found there again, and gone with its transcript."""
-    requests: list[str] = []
+@pytest.fixture
+def redacting(web: Web) -> Iterator[voxframe.Client]:
+    """A client of a service that has a redacted copy of t1, at `/copy.mp3`."""
+    ready = {"redacted_audio_url": f"{web.origin}/copy.mp3", "status": "redacted_audio_ready"}
+    web.page("/v2/transcript/t1/redacted-audio", orjson.dumps(ready))
+    with voxframe.connect(web.origin, api_key="key") as client:
+        yield client
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            requests.append(self.path)
-            url = f"http://127.0.0.1:{server.server_port}/copy.mp3"
-            body = json.dumps({"redacted_audio_url": url, "status": "redacted_audio_ready"}).encode()
-            body = b"beep" if self.path.endswith(".mp3") else body
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+@pytest.fixture
+def empty(tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with the transcript t1, which has no words."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.put("t1", b'{"id": "t1", "status": "completed", "words": []}')
-    try:
-        with voxframe.connect(f"http://127.0.0.1:{server.server_port}", api_key="key") as client:
-            path = corpus.redacted_audio("t1", client=client)
-            assert path.read_bytes() == b"beep"
-            asked_for = len(requests)
-            assert voxframe.Corpus(corpus.path).redacted_audio("t1", client=client) == path
-            assert len(requests) == asked_for
-    finally:
-        server.shutdown()
-        server.server_close()
-    corpus.forget("t1")
+    return corpus
+
+
+def test_redacted_audio_is_downloaded_once(web: Web, redacting, empty: voxframe.Corpus) -> None:
+    """The file is below the corpus, found there again, and gone with its transcript."""
+    web.page("/copy.mp3", b"beep")
+    path = empty.redacted_audio("t1", client=redacting)
+    assert path.read_bytes() == b"beep"
+    asked_for = len(web.asked)
+    assert voxframe.Corpus(empty.path).redacted_audio("t1", client=redacting) == path
+    assert len(web.asked) == asked_for
+    empty.forget("t1")
     assert not path.exists()
 
 
-def test_what_came_of_a_redacted_recording_goes_with_its_transcript(tmp_path: Path) -> None:
+def test_what_came_of_a_redacted_recording_goes_with_its_transcript(web: Web, redacting, empty) -> None:
     """A download that broke off leaves a beginning, to go on from; forgetting the transcript deletes it."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            is_recording = self.path.endswith(".mp3")
-            again = is_recording and "Range" in self.headers
-            url = f"http://127.0.0.1:{server.server_port}/copy.mp3"
-            body = json.dumps({"redacted_audio_url": url, "status": "redacted_audio_ready"}).encode()
-            self.send_response(404 if again else 200)
-            self.send_header("ETag", '"one"')
-            self.send_header("Content-Length", "0" if again else "400000" if is_recording else str(len(body)))
-            self.end_headers()
-            self.wfile.write(b"" if again else b"half" * 50_000 if is_recording else body)
+    def break_off(handler: BaseHTTPRequestHandler) -> None:
+        web.page("/copy.mp3", status=404)
+        handler.send_response(200)
+        handler.send_header("ETag", '"one"')
+        handler.send_header("Content-Length", "400000")
+        handler.end_headers()
+        handler.wfile.write(b"half" * 50_000)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("t1", b'{"id": "t1", "status": "completed", "words": []}')
-    try:
-        with (
-            voxframe.connect(f"http://127.0.0.1:{server.server_port}", api_key="key") as client,
-            pytest.raises(NotFoundError),
-        ):
-            corpus.redacted_audio("t1", client=client)
-    finally:
-        server.shutdown()
-        server.server_close()
+    web.pages["/copy.mp3"] = break_off
+    with pytest.raises(NotFoundError):
+        empty.redacted_audio("t1", client=redacting)
 
     def begun() -> list[bytes]:
-        return [path.read_bytes()[:4] for path in (corpus.path / "redacted").rglob("*.part")]
+        return [path.read_bytes()[:4] for path in (empty.path / "redacted").rglob("*.part")]
 
     assert begun() == [b"half"]
-    corpus.forget("t1")
+    empty.forget("t1")
     assert begun() == []
 
 

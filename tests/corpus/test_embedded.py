@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from tests.embedded import embedded
 
 import voxframe
 from voxframe.errors import CorpusWarning
@@ -19,12 +20,8 @@ _DATA = Path(__file__).parents[2] / "data"
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
     """A client of an embedded service with data of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VOXFRAME_DATA_DIR", str(tmp_path_factory.mktemp("service")))
-        for name in ("VOXFRAME_BASE_URL", "VOXFRAME_API_KEY"):
-            patch.delenv(name, raising=False)
-        with voxframe.connect() as client:
-            yield client
+    with embedded(tmp_path_factory.mktemp("service")) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.embedded import embedded
 
 import voxframe
 
@@ -11,12 +12,8 @@ import voxframe
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
     """A client of an embedded service with data of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VOXFRAME_DATA_DIR", str(tmp_path_factory.mktemp("service")))
-        for name in ("VOXFRAME_BASE_URL", "VOXFRAME_API_KEY"):
-            patch.delenv(name, raising=False)
-        with voxframe.connect() as client:
-            yield client
+    with embedded(tmp_path_factory.mktemp("service")) as client:
+        yield client
 
 
 @pytest.fixture

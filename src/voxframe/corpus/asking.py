@@ -208,8 +208,8 @@ class _Asker:
 
     def ask_about(self, portion: Portion) -> None:
         """Ask about a portion; where the service refuses it, with what it did not transcribe as text."""
-        parts = None if self._kept(portion) else self._apart(portion)
-        if parts is None or not all(map(self._kept, parts)):  # else it was refused before, and all is here
+        parts = None if self._is_kept(portion) else self._apart(portion)
+        if parts is None or not all(map(self._is_kept, parts)):  # else it was refused before, and all is here
             try:
                 self.ask(portion)
             except (BadRequestError, NotFoundError):
@@ -224,7 +224,7 @@ class _Asker:
         """The answer about a portion, from the corpus where it was asked before."""
         key = self._key(portion)
         with self._corpus.ledger.turn(key):
-            known = self._kept(portion)
+            known = self._known(key)
             answer = _restored(known) if known else self._new(key, portion)
         self.answers.append(answer)
         return answer
@@ -233,8 +233,11 @@ class _Asker:
         about = {"input_text": portion.text} if portion.text is not None else {"transcript_ids": list(portion.ids)}
         return kept.key_of({"service": self._service, "task": self.task, **self._arguments, **about})
 
-    def _kept(self, portion: Portion) -> kept.Kept | None:
-        return None if self._refresh is True else kept.find(self._corpus.ledger, self._key(portion))
+    def _known(self, key: str) -> kept.Kept | None:
+        return None if self._refresh is True else kept.find(self._corpus.ledger, key)
+
+    def _is_kept(self, portion: Portion) -> bool:
+        return self._known(self._key(portion)) is not None
 
     def _apart(self, portion: Portion) -> list[Portion] | None:
         """What the service transcribed by identifiers, the rest as texts; None where there is nothing to part."""

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from voxframe.corpus.reading import identifiers
 from voxframe.errors import OptionError
 from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
 
@@ -41,10 +40,10 @@ def portions(corpus: Corpus, transcripts: Any) -> list[Portion]:
         transcripts: An identifier, several, or a table with a column `transcript_id`; None is every completed one.
 
     Raises:
-        CorpusError: One is not here.
+        CorpusError: One is not here, or no identifier.
         OptionError: There is none, one is not completed, or nothing is said in any.
     """
-    ids = _ids(transcripts)
+    ids = None if transcripts is None else identifiers(transcripts)
     known = corpus.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
     if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
         raise OptionError(f"transcript {undone[0]!r} is not completed; only completed ones have text. Leave it out")
@@ -72,20 +71,6 @@ def texts_together(texts: Iterable[str]) -> list[str]:
         else:
             found.append(text)
     return found
-
-
-def _ids(transcripts: Any) -> list[str] | None:
-    if transcripts is None:
-        return None
-    given = [transcripts] if isinstance(transcripts, str) else transcripts
-    if isinstance(given, pd.DataFrame):
-        if "transcript_id" not in given.columns:
-            raise OptionError("a table of transcripts has a column transcript_id; this one has not")
-        given = given["transcript_id"]
-    ids = list(dict.fromkeys(getattr(one, "id", one) for one in given))
-    if odd := [one for one in ids if not isinstance(one, str)]:
-        raise OptionError(f"{odd[0]!r} is no transcript; give its identifier")
-    return ids
 
 
 def within_limits(hours: dict[str, float]) -> Iterator[list[str]]:

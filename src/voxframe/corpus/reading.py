@@ -31,7 +31,7 @@ Where: TypeAlias = "pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Se
 Part: TypeAlias = "Path | pa.Table | None"
 
 
-#: Transcripts: an identifier, several, or a table with a column `transcript_id`.
+#: Transcripts: an identifier or a handle, several, or a table with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
 #: The dtype of text in voxframe's tables.
@@ -58,10 +58,12 @@ def identifiers(ids: Ids) -> list[str]:
     Raises:
         CorpusError: One is no identifier.
     """
-    if isinstance(ids, pd.DataFrame) and "transcript_id" in ids.columns:
+    if isinstance(ids, pd.DataFrame):
+        if "transcript_id" not in ids.columns:
+            raise CorpusError("a table of transcripts has a column transcript_id; this one has not")
         ids = ids["transcript_id"]
     several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
-    wanted: list[Any] = list(dict.fromkeys(several))
+    wanted: list[Any] = list(dict.fromkeys(getattr(one, "id", one) for one in several))
     if odd := [one for one in wanted if not isinstance(one, str)]:
         raise CorpusError(
             f"{odd[0]!r} is no identifier of a transcript; leave it out (a job that is not sent has none: "

@@ -41,9 +41,7 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     """
     if set(table.column_names).issuperset(TABLES[name].names):
         return all_to_pandas({name: table})[name]
-    ways = {place: way for (way, _), places in _ways(name) for place in places}
-    places = [TABLES[name].names.index(column) for column in table.column_names]
-    arrays = [next(iter(ways[place]([column]))) for place, column in zip(places, table.columns, strict=True)]
+    arrays = _one_by_one(name, table)
     return pd.DataFrame(dict(zip(table.column_names, arrays, strict=True)), index=pd.RangeIndex(table.num_rows))
 
 
@@ -103,9 +101,13 @@ def _labels(name: str) -> pd.Index:
 
 @lru_cache(maxsize=len(TABLES))
 def _empty_frame(name: str) -> pd.DataFrame:
-    columns = TABLES[name].empty.columns
-    ways = {place: way for (way, _), places in _ways(name) for place in places}
-    return _frame(name, [next(iter(ways[place]([column]))) for place, column in enumerate(columns)], 0)
+    return _frame(name, _one_by_one(name, TABLES[name].empty), 0)
+
+
+def _one_by_one(name: str, table: pa.Table) -> list[Any]:
+    """Arrays for pandas of some columns of a table."""
+    ways = {TABLES[name].names[place]: way for (way, _), places in _ways(name) for place in places}
+    return [next(iter(ways[c]([values]))) for c, values in zip(table.column_names, table.columns, strict=True)]
 
 
 def _frame(name: str, arrays: list[Any], rows: int) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.frames.lists import RawList
+from voxframe.frames.lists import Columns, RawList
 from voxframe.frames.shape import WORD_LIST
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-Columns: TypeAlias = "Mapping[str, pa.Array | pa.ChunkedArray]"
 
 #: Everything a word has.
 FIELDS = tuple(column.name for column in WORD_LIST["[]"].values())

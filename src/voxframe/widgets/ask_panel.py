@@ -16,7 +16,6 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.asking import Answers
 from voxframe.corpus.send import service_name
 from voxframe.errors import NotFoundError, OptionError
-from voxframe.html_table import PLAIN
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.plots.style import clock
 from voxframe.service import Client, connect
@@ -142,7 +141,7 @@ class AskPanel(Moments):
         lines += [f"answers = corpus.{called}({given}, client=client{options})"]
         return "\n".join([*lines, "result = voxframe.load_responses(answers.responses)", "print(answers.text)"])
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """Questions and answers, the last first, with the passages they quote and the tokens they took."""
         parts = [f"<p><strong>{escaped(self.title)}</strong></p>"]
         for answer in self._answers:
@@ -152,7 +151,7 @@ class AskPanel(Moments):
                 parts += map(_still, reply["citations"])
             used = (answer["usage"][name] for name in ("input_tokens", "output_tokens"))
             parts.append(f"<p><small>{' + '.join('?' if n is None else f'{n:,}' for n in used)} tokens</small></p>")
-        return f"<div {PLAIN}>{''.join(parts) if self._answers else parts[0] + '<p>Nothing was asked yet.</p>'}</div>"
+        return "".join(parts) if self._answers else parts[0] + "<p>Nothing was asked yet.</p>"
 
     def ask(self) -> None:
         """Ask, in the background, what the form says about the transcripts that are ticked."""

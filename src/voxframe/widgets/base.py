@@ -23,6 +23,7 @@ import anywidget
 import pandas as pd
 import traitlets
 
+from voxframe.html_table import PLAIN
 from voxframe.widgets.theme import voice_css
 
 
@@ -46,7 +47,10 @@ class Described:
         raise NotImplementedError
 
     def static_html(self) -> str:
-        """The widget as HTML without scripts, everything in it escaped."""
+        """The widget as HTML without scripts, everything in it escaped, and nothing of it taken for a formula."""
+        return f"<div {PLAIN}>{self._still_html()}</div>"
+
+    def _still_html(self) -> str:
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -37,7 +37,7 @@ class FileDrop(ScriptedWidget):
         self.paths: list[Path] = []
         self.on_msg(self._said)
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """The names of the files."""
         return f"<p>{', '.join(escaped(name) for name in self.names) or 'No files.'}</p>"
 

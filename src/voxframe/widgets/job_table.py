@@ -59,7 +59,7 @@ class JobTable(ScriptedWidget):
         self._counts = {"all": len(jobs), "over": sum(counts[state] for state in OVER)} | counts
         self._rows = [_row(job, shares.get(job.transcript_id or "")) for job in order[:MOST_ROWS]]
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """The table as it is now."""
         cell = 'style="text-align:left;padding:1px 8px"'
         head = "".join(f"<th {cell}>{name}</th>" for name in ("Recording", "State", "Length"))

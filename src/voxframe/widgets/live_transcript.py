@@ -13,7 +13,6 @@ import traitlets
 
 from voxframe import answers
 from voxframe.errors import AudioError, OptionError
-from voxframe.html_table import PLAIN
 from voxframe.plots.style import clock
 from voxframe.service import Client, connect
 from voxframe.service.stream import Stream
@@ -152,12 +151,10 @@ class LiveTranscript(ScriptedWidget):
         lines += [f"session = client.stream({source}{options})", "session.wait()"]
         return "\n".join([*lines, "result = voxframe.load_stream(session.finals)"])
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """The finals so far."""
         rows = "".join(f"<p><small>{_clock(final)}</small> {escaped(final['text'])}</p>" for final in self._finals)
-        return (
-            f"<div {PLAIN}><p><strong>{escaped(self.title)}</strong></p>{rows or '<p>Nothing was said yet.</p>'}</div>"
-        )
+        return f"<p><strong>{escaped(self.title)}</strong></p>{rows or '<p>Nothing was said yet.</p>'}"
 
     def start(self) -> None:
         """Stream the recording that `file` names, in the background. The microphone begins with its button.

@@ -17,7 +17,6 @@ import traitlets
 from voxframe.corpus import Corpus
 from voxframe.corpus.sources import Fetcher
 from voxframe.errors import VoxframeError
-from voxframe.html_table import PLAIN
 from voxframe.plots.style import clock
 from voxframe.widgets import columns, media
 from voxframe.widgets.base import ScriptedWidget, escaped
@@ -295,7 +294,7 @@ class TranscriptPlayer(ScriptedWidget):
                 lines.append(f"player.{trait} = {value!r}")
         return "\n".join([*lines, "player"])
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """A still picture of the lanes and the first turns."""
         turns = self.result
         spans = turns[turns["start_ms"].notna()].astype({"start_ms": float, "end_ms": float}).sort_values("start_ms")
@@ -311,7 +310,7 @@ class TranscriptPlayer(ScriptedWidget):
         if (more := len(turns) - len(rows)) > 0:
             rows.append(f"<p><em>and {more:,} more turns: run the notebook to read and hear them.</em></p>")
         picture = lanes_picture(lanes, people, self._until)
-        return f"<div {PLAIN}><p><strong>{escaped(self.title)}</strong></p>{picture}{''.join(rows)}</div>"
+        return f"<p><strong>{escaped(self.title)}</strong></p>{picture}{''.join(rows)}"
 
     def to_html(self, path: str | os.PathLike[str], audio: Literal["link", "embed", "none"] = "link") -> None:
         """Write a page that plays this transcript from the disk, with no kernel and no network.

@@ -36,7 +36,7 @@ class SecretField(ScriptedWidget):
         """What was typed; None for nothing."""
         return self._secret
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """Its name alone."""
         return f"<p>{escaped(self.title)}</p>"
 

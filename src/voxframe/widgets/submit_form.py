@@ -166,10 +166,10 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
             [*lines, "corpus.submit(sources, client=client, **options)", "corpus.sync(wait=True)", "corpus.jobs()"]
         )
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """The jobs as they are now."""
         where = escaped(str(self._corpus.path))
-        return f"<div {PLAIN}><p><strong>Transcribe</strong> {where}</p>{self.table.static_html()}</div>"
+        return f"<p><strong>Transcribe</strong> {where}</p>{self.table._still_html()}"
 
     def plan(self) -> None:
         """Find out, in the background, what would be sent. Shown in the form; then it can be sent."""

@@ -11,7 +11,6 @@ import pandas as pd
 import traitlets
 
 from voxframe.analysis.columns import require, voices
-from voxframe.html_table import PLAIN
 from voxframe.plots.style import MOST_LANES, clock
 from voxframe.widgets import columns
 from voxframe.widgets.base import ScriptedWidget, escaped
@@ -147,10 +146,10 @@ class Timeline(ScriptedWidget):
             lines.append(f'selection = df[(df["start_ms"] < {high}) & (df["end_ms"] > {low})]')
         return "\n".join([*lines, "timeline"])
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """A still picture with the names of the lanes."""
         picture = lanes_picture(self._lanes, self._labels, self._until)
-        return f"<div {PLAIN}><p><strong>{escaped(self.title)}</strong></p>{picture}</div>"
+        return f"<p><strong>{escaped(self.title)}</strong></p>{picture}"
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a page that shows this timeline from the disk, with no kernel and no network.

@@ -12,7 +12,6 @@ import traitlets
 
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
-from voxframe.html_table import PLAIN
 from voxframe.plots.style import clock
 from voxframe.widgets import columns
 from voxframe.widgets.base import escaped
@@ -134,11 +133,11 @@ class WordSearch(Moments):
                 lines.append(f"search.{trait} = {value!r}")
         return "\n".join([*lines, "result = search.result", "search"])
 
-    def static_html(self) -> str:
+    def _still_html(self) -> str:
         """The number of matches and the first of them, as a table."""
         head = f"<p><strong>{escaped(self.title)}</strong> {escaped(self.query)}</p>"
         if not self._found.get("query"):
-            return f"<div {PLAIN}>{head}<p>Run the notebook to search.</p></div>"
+            return f"{head}<p>Run the notebook to search.</p>"
         cell, rows = 'style="padding:1px 6px;text-align:', self._shown.head(_SAVED_ROWS)
         table = "".join(
             f'<tr><td {cell}left">{escaped(self._recordings.name(str(row.transcript_id)))} {_clock(row.start_ms)}</td>'
@@ -148,7 +147,7 @@ class WordSearch(Moments):
         )
         more = self._found["of_shown"] - len(rows)
         note = f"<p><em>and {more:,} more: run the notebook to see and hear them.</em></p>" if more > 0 else ""
-        return f"<div {PLAIN}>{head}<p>{escaped(_summary(self._found))}</p><table>{table}</table>{note}</div>"
+        return f"{head}<p>{escaped(_summary(self._found))}</p><table>{table}</table>{note}"
 
     @traitlets.observe("query", "within", "by", "only", "limit")
     def _search(self, change: Any = None) -> None:
