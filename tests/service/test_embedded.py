@@ -94,6 +94,15 @@ def test_stop_ends_the_process(running):
     running.stop()
 
 
+def test_nothing_is_left_open_at_the_end(tmp_path):
+    """A process that used the service ends without a warning of Python about files that nobody closed."""
+    code = f"import voxframe; voxframe.connect(data_dir={str(tmp_path)!r})"
+    ended = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "ResourceWarning" not in ended.stderr
+
+
 def test_key_for_a_hosted_service_is_not_used(found, monkeypatch):
     """The key in the environment belongs to another service: the embedded one neither takes nor hands it on."""
     monkeypatch.setenv("VOXFRAME_API_KEY", "hosted-key")

@@ -82,6 +82,7 @@ class Embedded:
         if self._starter != os.getpid():
             return  # a fork of the process that started it; it is not ours to end
         assert self._child.stdin is not None
+        assert self._child.stdout is not None
         with suppress(OSError):
             self._child.stdin.close()
         try:
@@ -89,6 +90,7 @@ class Embedded:
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
+        self._child.stdout.close()
 
 
 _running: dict[Path, Embedded] = {}
