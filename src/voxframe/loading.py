@@ -12,7 +12,7 @@ from voxframe import frames
 from voxframe.corpus import Corpus
 from voxframe.corpus.fetch import cached_export, cached_tables
 from voxframe.corpus.reading import to_frames
-from voxframe.corpus.sources import Fetcher, Remote, Sources, each, resolve
+from voxframe.corpus.sources import Fetcher, Remote, Sources, each, is_one, resolve
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import PayloadError
@@ -28,39 +28,46 @@ _OTHERS = {
 }
 #: Keys of which a transcript has at least one.
 _OWN = frozenset({"status", "words", "text", "utterances", "audio_url"})
+_ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
+_STATUS = TABLES["transcripts"].names.index("status")
 
 
 def load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
     """One table made from transcripts."""
-    found = [_transcript(resolve(s, client), (name,), corpus, refresh)[name] for s in each(source)]
-    return _one(found, name)
+    return load_some((name,), source, client, corpus, refresh)[name]
 
 
 def load_some(
-    names: Collection[str], source: Sources, client: Fetcher | None, corpus: Corpus | None
+    names: Collection[str], source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool = False
 ) -> dict[str, pd.DataFrame]:
     """Some tables made from transcripts, by name; exports are not among them, and not asked for."""
-    found = [_transcript(resolve(s, client), names, corpus, False) for s in each(source)]
-    return to_frames({name: _together([tables[name] for tables in found], name) for name in names})
+    if (raw := _at_hand(source, client)) is not None:
+        return frames.all_to_pandas(_payload(raw, names))
+    return _one_each([_transcript(resolve(s, client), names, corpus, refresh) for s in each(source)], names)
 
 
 def load_export(
     view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
 ) -> pd.DataFrame:
     """The table of an export."""
-    found = [_export(resolve(s, client), view, corpus, refresh) for s in each(source)]
-    return _one(found, view)
+    return _one_each([{view: _export(resolve(s, client), view, corpus, refresh)} for s in each(source)], (view,))[view]
 
 
 def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> dict[str, pd.DataFrame]:
     """All tables of transcripts, and of their exports where those can be had."""
-    found = [_everything(resolve(s, client), corpus, refresh) for s in each(source)]
-    names = (*TRANSCRIPT_TABLES, *EXPORTS)
+    if (raw := _at_hand(source, client)) is not None:
+        return frames.all_to_pandas(_whole_payload(raw))
+    return _one_each([_everything(resolve(s, client), corpus, refresh) for s in each(source)], _ALL)
+
+
+def _at_hand(source: Sources, client: Fetcher | None) -> bytes | None:
+    """The payload of a source that is one payload."""
+    found = resolve(source, client) if is_one(source) else None
+    return found if isinstance(found, bytes) else None
+
+
+def _one_each(found: Sequence[Mapping[str, pa.Table]], names: Collection[str]) -> dict[str, pd.DataFrame]:
     return to_frames({name: _together([tables[name] for tables in found], name) for name in names})
-
-
-def _one(found: Sequence[pa.Table], name: str) -> pd.DataFrame:
-    return to_frames({name: _together(found, name)})[name]
 
 
 def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
@@ -71,17 +78,11 @@ def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
 
 
 def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> dict[str, pa.Table]:
-    nothing: dict[str, pa.Table] = {name: TABLES[name].empty for name in (*TRANSCRIPT_TABLES, *EXPORTS)}
     if isinstance(found, bytes):
-        tables = frames.transcript_tables(found)
-        kind = _other(found, tables)
-        for view in EXPORTS:
-            if kind == view:
-                return nothing | {view: _export(found, view, corpus, False)}
-        return nothing | _checked(tables, kind)
+        return {name: frames.as_table(name, arrays) for name, arrays in _whole_payload(found).items()}
     corpus = Corpus() if corpus is None else corpus
-    nothing = {name: CORPUS_TABLES[name].empty for name in nothing}
-    tables = nothing | cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
+    tables = {name: CORPUS_TABLES[name].empty for name in _ALL}
+    tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
     for view in EXPORTS:
         if found.client is not None or corpus.has_export(found.transcript_id, view):
             tables[view] = cached_export(corpus, found, view, refresh=refresh)
@@ -93,18 +94,34 @@ def _transcript(
 ) -> dict[str, pa.Table]:
     if not isinstance(found, bytes):
         return cached_tables(Corpus() if corpus is None else corpus, found, names, refresh=refresh)
-    tables = frames.transcript_tables(found, only=names)
-    return _checked(tables, _other(found, tables))
+    return {name: frames.as_table(name, arrays) for name, arrays in _payload(found, names).items()}
 
 
-def _checked(tables: dict[str, pa.Table], kind: str | None) -> dict[str, pa.Table]:
+def _whole_payload(raw: bytes) -> dict[str, frames.Arrays]:
+    """Columns of all tables; the payload may be an export too."""
+    nothing = {name: frames.no_rows(name) for name in _ALL}
+    arrays = frames.transcript_arrays(raw)
+    kind = _other(raw, arrays)
+    for view in EXPORTS:
+        if kind == view:
+            return nothing | {view: frames.from_table(view, _export(raw, view, None, False))}
+    return nothing | _checked(arrays, kind)
+
+
+def _payload(raw: bytes, names: Collection[str]) -> dict[str, frames.Arrays]:
+    """Columns of some tables of a transcript."""
+    arrays = frames.transcript_arrays(raw, only=names)
+    return _checked(arrays, _other(raw, arrays))
+
+
+def _checked(arrays: dict[str, frames.Arrays], kind: str | None) -> dict[str, frames.Arrays]:
     if kind is not None:
         raise PayloadError(f"this payload is no transcript but {_OTHERS[kind]}")
-    return tables
+    return arrays
 
 
-def _says_nothing(name: str, table: pa.Table) -> bool:
-    return table.num_rows == 0 or (name == "transcripts" and table["status"].null_count > 0)
+def _says_nothing(name: str, arrays: frames.Arrays) -> bool:
+    return not len(arrays[0]) or (name == "transcripts" and arrays[_STATUS].null_count > 0)
 
 
 def _export(found: bytes | Remote, view: View, corpus: Corpus | None, refresh: bool) -> pa.Table:
@@ -119,9 +136,9 @@ def _export(found: bytes | Remote, view: View, corpus: Corpus | None, refresh: b
     return table
 
 
-def _other(raw: bytes, tables: Mapping[str, pa.Table]) -> str | None:
+def _other(raw: bytes, tables: Mapping[str, frames.Arrays]) -> str | None:
     """Key of what a payload is where its tables say nothing; None for a transcript, or what nobody can tell."""
-    if not all(_says_nothing(name, table) for name, table in tables.items()):
+    if not all(_says_nothing(name, arrays) for name, arrays in tables.items()):
         return None
     keys = _keys(raw, {})
     return None if _OWN & keys.keys() else next((key for key in _OTHERS if key in keys), None)

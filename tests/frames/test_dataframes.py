@@ -19,7 +19,7 @@ RAW = payload(300, seed=2)
 
 def as_pandas() -> dict[str, pd.DataFrame]:
     """DataFrames of a payload with every analysis."""
-    return frames.all_to_pandas(frames.transcript_tables(RAW))
+    return frames.all_to_pandas(frames.transcript_arrays(RAW))
 
 
 def sample(table: Table, rows: int) -> pa.Table:
@@ -73,7 +73,8 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
     """Every cell can be set; neither the other columns, nor the tables, nor other frames of the payload notice."""
     tables = frames.transcript_tables(RAW)
     before = {name: table.to_pylist() for name, table in tables.items()}
-    first, second = frames.all_to_pandas(tables), frames.all_to_pandas(tables)
+    arrays = {name: frames.from_table(name, table) for name, table in tables.items()}
+    first, second = frames.all_to_pandas(arrays), frames.all_to_pandas(arrays)
     new = {"str": "zz", "int64": 5, "Int64": 5, "float64": 5.0, "boolean": True}
     for df in first.values():
         for column in df.columns if len(df) else ():
@@ -83,7 +84,7 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
                 assert df.loc[0, column] == new[str(df[column].dtype)]
             pd.testing.assert_frame_equal(df.drop(columns=column), others)
     assert {name: table.to_pylist() for name, table in tables.items()} == before
-    for name, df in frames.all_to_pandas(tables).items():
+    for name, df in frames.all_to_pandas(arrays).items():
         pd.testing.assert_frame_equal(df, second[name])
 
 
@@ -123,7 +124,7 @@ def test_values_are_those_of_json_and_pandas() -> None:
     """Every column that the plain way makes from the same bytes has the same values."""
     for seed in range(3):
         raw = payload(200, seed=seed)
-        ours = frames.all_to_pandas(frames.transcript_tables(raw))
+        ours = frames.all_to_pandas(frames.transcript_arrays(raw))
         for name, theirs in with_json(raw).items():
             for column in theirs.columns:
                 assert ours[name][column].tolist() == theirs[column].tolist(), (name, column)

@@ -42,6 +42,28 @@ def test_turns_that_repeat_the_words_are_slices_of_them(style: dict[str, Any]) -
     assert found["utterance_words"] == []
 
 
+@pytest.mark.parametrize("style", STYLES, ids=["compact", "spaced", "indented", "sorted"])
+def test_many_turns_of_any_length_are_slices_of_the_words(style: dict[str, Any]) -> None:
+    """Two hundred turns, some with no words, null or no list at all: each has its own count and place."""
+    lengths = [n % 7 if n % 10 else None for n in range(200)]
+    words, turns, expected = [], [], []
+    for n, length in enumerate(lengths):
+        mine = [{"text": f"w{len(words) + i}", "start": 10 * (len(words) + i), "end": 5} for i in range(length or 0)]
+        expected.append((len(words) if mine else None, length))
+        turns.append(turn(mine if length is not None else None))
+        if n == 50:
+            del turns[-1]["words"]
+        words += mine
+    found = tables_of(words, turns, **style)
+    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == expected
+    assert [w["text"] for w in found["words"]] == [w["text"] for w in words]
+    assert [w["word_idx"] for w in found["words"]] == list(range(len(words)))
+    assert [w["utterance_idx"] for w in found["words"]] == [
+        n for n, length in enumerate(lengths) for _ in range(length or 0)
+    ]
+    assert found["utterance_words"] == []
+
+
 @pytest.mark.parametrize("field", ["text", "start", "end", "confidence", "speaker", "channel"])
 def test_a_turn_that_differs_in_any_field_keeps_its_words(field: str) -> None:
     """One other value in one word: the words of that turn are in utterance_words, and nothing points at `words`."""

@@ -128,7 +128,7 @@ def read(name: str, data: ds.Dataset, columns: Sequence[str] | None, where: Wher
 
 def to_frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     """Tables of a corpus by name as DataFrames: the dictionary's columns and dtypes, and `speaker_name`."""
-    found = frames.all_to_pandas(tables)
+    found = frames.all_to_pandas({name: frames.from_table(name, table) for name, table in tables.items()})
     for name, table in tables.items():
         _add_names(found[name], table)
     return found

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import orjson
 import zstandard
@@ -66,18 +66,23 @@ class Remote:
     handle: Handle | None = None
 
 
+def is_one(source: Sources) -> TypeGuard[Source]:
+    """Whether it is one source, not several."""
+    return isinstance(source, str | os.PathLike | bytes | bytearray | memoryview | Mapping | Handle)
+
+
 def each(source: Sources) -> Iterator[Source]:
     """The sources in `source`: itself where it is one, its items where it is an iterable of them.
 
     Raises:
         PayloadError: It is neither.
     """
-    if isinstance(source, str | os.PathLike | bytes | bytearray | memoryview | Mapping | Handle):
+    if is_one(source):
         yield source
     elif hasattr(source, "columns"):
         raise PayloadError("a DataFrame is no source; pass one of its columns, such as df['transcript_id']")
     elif isinstance(source, Iterable):
-        yield from source
+        yield from cast("Iterable[Source]", source)
     else:
         raise _not_a_source(source)
 

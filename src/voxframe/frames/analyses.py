@@ -17,7 +17,10 @@ from voxframe.schema import STRING, TRANSCRIPTS
 Rows: TypeAlias = list[tuple[Any, ...]]
 
 _WAYS = [((column.path or "").split("."), column.json) for column in TRANSCRIPTS.columns[1:]]
+_PLAIN = attrgetter(*(way[0] for way, _ in _WAYS))
+_OTHER = [(i, way, is_json) for i, (way, is_json) in enumerate(_WAYS) if is_json or len(way) > 1]
 _LEVELS = [f"level_{n}" for n in range(1, 5)]
+_LEVELS_TYPE = pa.struct([pa.field(level, STRING) for level in _LEVELS])
 _LOW_MEDIUM_HIGH = attrgetter("low", "medium", "high")
 
 
@@ -29,7 +32,10 @@ def follow(doc: Any, way: Sequence[str]) -> Any:
 
 
 def _transcripts(doc: Any) -> Rows:
-    return [tuple(_json_text(follow(doc, way)) if is_json else follow(doc, way) for way, is_json in _WAYS)]
+    row = [*_PLAIN(doc)]
+    for i, way, is_json in _OTHER:
+        row[i] = _json_text(follow(doc, way)) if is_json else follow(doc, way)
+    return [tuple(row)]
 
 
 def _json_text(raw: msgspec.Raw | None) -> str | None:
@@ -62,8 +68,7 @@ def _levels(label: str) -> tuple[str | None, ...]:
 def levels(labels: pa.Array) -> dict[str, pa.Array]:
     """Columns `level_1` to `level_4` of hierarchical labels."""
     encoded = labels.dictionary_encode()
-    parts = zip(*map(_levels, encoded.dictionary.to_pylist()), strict=True) if len(encoded.dictionary) else [()] * 4
-    kinds = pa.StructArray.from_arrays([pa.array(part, STRING) for part in parts], _LEVELS)
+    kinds = pa.array([*map(_levels, encoded.dictionary.to_pylist())], _LEVELS_TYPE)
     return dict(zip(_LEVELS, kinds.take(encoded.indices).flatten(), strict=True))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from voxframe.frames.arrays import from_rows
+from voxframe.frames.arrays import as_table, from_rows
 from voxframe.frames.runs import runs
 from voxframe.frames.shape import shape
 from voxframe.frames.tables import read
@@ -64,7 +64,7 @@ def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str 
             )
             for i, (item, start, count) in enumerate(zip(items, starts.tolist(), counts.tolist(), strict=True))
         ]
-        return from_rows(name, doc.id if transcript_id is None else transcript_id, rows)
+        return as_table(name, from_rows(name, doc.id if transcript_id is None else transcript_id, rows))
 
     return read(raw, frozenset({name}), make)
 
@@ -94,4 +94,5 @@ def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
         for match in doc.get("matches") or ()
         for i, (index, time) in enumerate(zip_longest(match.get("indexes") or (), match.get("timestamps") or ()))
     ]
-    return from_rows("word_matches", doc.get("id") if transcript_id is None else transcript_id, rows)
+    key = doc.get("id") if transcript_id is None else transcript_id
+    return as_table("word_matches", from_rows("word_matches", key, rows))

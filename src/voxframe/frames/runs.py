@@ -27,35 +27,25 @@ def spread(counts: Ints) -> tuple[Ints, Ints]:
     return of, np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
 
 
-def repeated(whole: RawList, rows: int, parts: Sequence[RawList]) -> Ints | None:
-    """How many words each part has, where the parts, one after another, are byte for byte the whole; else None.
+def repeated(whole: RawList, parts: Sequence[RawList]) -> bool:
+    """Whether parts, one after another, are byte for byte the whole, and there is something in them.
 
     It costs a small part of decoding the copies, and bytes that are equal are equal in every field.
-
-    Args:
-        whole: A raw list that was read without complaint.
-        rows: How many words were read from it.
-        parts: Raw lists that may repeat it.
     """
-    texts = [b"[]" if part is None else bytes(part) for part in parts]
-    filled = [i for i, text in enumerate(texts) if text not in _EMPTY]
+    views = [memoryview(part) for part in parts if part is not None]
+    filled = [view for view in views if view not in _EMPTY]
     if whole is None or not filled:
-        return None
+        return False
     text = bytes(whole)
-    braces = np.frombuffer(text, np.uint8) == ord("{")
-    counts = np.zeros(len(parts), np.int64)
     at = 0  # the bracket or comma before the next part
-    for i in filled:
-        part = texts[i]
+    for part in filled:
         if part[0] != ord("[") or (at and text[at] != ord(",")):
-            return None
+            return False
         begin = at + (2 if at and text.startswith(b" ", at + 1) else 1)
         if not text.startswith(part[1:-1], begin):
-            return None
+            return False
         at = begin + len(part) - 2
-        counts[i] = np.count_nonzero(braces[begin:at])
-    # Every word is an object, so with as many braces as words each brace is the beginning of a word.
-    return counts if at == len(text) - 1 and counts.sum() == rows else None
+    return at == len(text) - 1
 
 
 def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:

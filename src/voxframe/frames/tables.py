@@ -9,11 +9,11 @@ import msgspec
 import pyarrow as pa
 
 from voxframe.frames.analyses import ROWS, follow, levels
-from voxframe.frames.arrays import from_columns, from_rows
+from voxframe.frames.arrays import Arrays, as_table, from_columns, from_rows
 from voxframe.frames.lists import Refused, columns, read_lists
 from voxframe.frames.shape import chosen, decoder, raw_lists, shape
 from voxframe.frames.tolerant import put_right
-from voxframe.frames.words import word_tables
+from voxframe.frames.words import read_words, word_tables
 from voxframe.schema import TRANSCRIPT_TABLES
 
 T = TypeVar("T")
@@ -52,17 +52,30 @@ def transcript_tables(
         >>> tables["chapters"].num_rows
         0
     """
+    return {name: as_table(name, arrays) for name, arrays in transcript_arrays(raw, only, transcript_id).items()}
+
+
+def transcript_arrays(
+    raw: bytes, only: Collection[str] | None = None, transcript_id: str | None = None
+) -> dict[str, Arrays]:
+    """The same as columns, for who wants no Arrow tables."""
     names = chosen(only, TRANSCRIPT_TABLES)
     # Words say which turn they belong to and turns where their words are: either needs both.
-    needed = names | _WORDY if names & _WORDY else names
+    wordy = names & _WORDY
+    needed = names | _WORDY if wordy else names
+    others = names - _WORDY
 
-    def make(doc: Any, clean: bool) -> dict[str, pa.Table]:
-        lists = read_lists([[follow(doc, way) for way in raw_lists(needed)]], needed, clean=clean)
+    def make(doc: Any, clean: bool) -> dict[str, Arrays]:
+        lists = read_lists([[follow(doc, way) for way in raw_lists(others)]], others, clean=clean) if others else {}
+        turns, counts = (), None
+        if wordy:
+            turns = doc.utterances or ()
+            lists["words",], counts = read_words(doc.words, turns, clean=clean)
         key = doc.id if transcript_id is None else transcript_id
         tables = {name: from_rows(name, key, ROWS[name](doc)) for name in needed & ROWS.keys()}
         made = columns(needed - ROWS.keys() - _TURNS, lists)
         if words := made.pop("words", None):
-            tables |= word_tables(names, key, doc.words, words, doc.utterances or (), clean=clean)
+            tables |= word_tables(names, key, words, turns, counts, clean=clean)
         for name, found in made.items():
             tables[name] = from_columns(name, key, found | levels(found["label"]) if name == "topics" else found)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}

@@ -8,48 +8,66 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from voxframe.frames.arrays import from_columns, from_rows
+from voxframe.frames.arrays import Arrays, from_columns, from_rows, no_rows
 from voxframe.frames.lists import Columns, RawList, columns, read_lists
 from voxframe.frames.runs import FIELDS, Ints, repeated, runs, spread
-from voxframe.schema import TABLES
+
+_ONLY_WORDS = frozenset({"words"})
 
 
-def word_tables(
-    names: frozenset[str],
-    transcript_id: str | None,
-    raw: RawList,
-    words: Columns,
-    turns: Sequence[Any],
-    *,
-    clean: bool,
-) -> dict[str, pa.Table]:
-    """Those of the tables `words`, `utterances` and `utterance_words` that are named.
+def read_words(whole: RawList, turns: Sequence[Any], *, clean: bool) -> tuple[pa.ListArray, Ints | None]:
+    """The words of a transcript, not checked yet, and how many each turn has where all turns repeat them.
 
     Turns repeat their words on the wire. Where these are byte for byte the words of the transcript, nothing is read
-    twice; else each turn is looked for among the words, and kept in `utterance_words` where it differs in any field.
+    twice: the words are read turn by turn, which tells how many each has.
 
     Args:
-        names: Tables that are wanted.
-        transcript_id: Identifier for every row.
-        raw: The words of the transcript, raw.
-        words: The same as columns.
+        whole: The words of the transcript, raw.
         turns: The decoded utterances, each with its words raw.
         clean: Whether all this comes from the tolerant way.
 
     Raises:
         Refused: A value needs the tolerant way.
     """
-    lists = [turn.words for turn in turns]
-    rows = len(words["word_idx"])
-    counts = repeated(raw, rows, lists)
+    parts = [turn.words for turn in turns]
+    repeats = repeated(whole, parts)
+    lists = read_lists([[part] for part in parts] if repeats else [[whole]], _ONLY_WORDS, clean=clean)["words",]
+    return lists, _counts(lists) if repeats else None
+
+
+def word_tables(
+    names: frozenset[str],
+    transcript_id: str | None,
+    words: Columns,
+    turns: Sequence[Any],
+    counts: Ints | None,
+    *,
+    clean: bool,
+) -> dict[str, Arrays]:
+    """Columns of those of the tables `words`, `utterances` and `utterance_words` that are named.
+
+    Where the turns do not repeat the words as they are, each is looked for among the words, and kept in
+    `utterance_words` where it differs in any field.
+
+    Args:
+        names: Tables that are wanted.
+        transcript_id: Identifier for every row.
+        words: The words of the transcript.
+        turns: The decoded utterances, each with its words raw.
+        counts: How many words each turn has, as `read_words` said.
+        clean: Whether all this comes from the tolerant way.
+
+    Raises:
+        Refused: A value needs the tolerant way.
+    """
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
         owners = pa.array(np.repeat(np.arange(len(counts)), counts))
         own: Columns = {}
     else:
-        own, counts = copies(lists, clean=clean)
+        own, counts = copies([turn.words for turn in turns], clean=clean)
         starts = runs(words, own, counts, FIELDS)
-        owners = _owners(starts, counts, rows)
+        owners = _owners(starts, counts, len(words["word_idx"]))
         kept = pa.array(np.repeat(starts < 0, counts))
         own = {key: values.filter(kept) for key, values in own.items()}
     tables = {}
@@ -62,9 +80,9 @@ def word_tables(
     return tables
 
 
-def _utterance_words(transcript_id: str | None, own: Columns, counts: Ints) -> pa.Table:
+def _utterance_words(transcript_id: str | None, own: Columns, counts: Ints) -> Arrays:
     if not own:
-        return TABLES["utterance_words"].empty
+        return no_rows("utterance_words")
     turn, position = (pa.array(values) for values in spread(counts))
     return from_columns("utterance_words", transcript_id, {**own, "utterance_idx": turn, "word_idx": position})
 
@@ -75,8 +93,13 @@ def copies(lists: Sequence[RawList], *, clean: bool) -> tuple[Columns, Ints]:
     Raises:
         Refused: A value needs the tolerant way.
     """
-    found = read_lists([[words] for words in lists], frozenset({"words"}), clean=clean)
-    return columns(["words"], found)["words"], found["words",].value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    found = read_lists([[words] for words in lists], _ONLY_WORDS, clean=clean)
+    return columns(_ONLY_WORDS, found)["words"], _counts(found["words",])
+
+
+def _counts(lists: pa.ListArray) -> Ints:
+    counts: Ints = np.diff(lists.offsets.to_numpy()).astype(np.int64)  # the offsets of a list that is null are equal
+    return counts
 
 
 def count_or_null(words: RawList, count: int) -> int | None:
