@@ -8,6 +8,7 @@
     ├── MissingExtraError(ImportError)     an optional part is not installed
     ├── PayloadError(ValueError)           service data that cannot be read at all
     ├── CorpusError                        a corpus directory cannot be used
+    │   └── LostAnswerError                a language model was asked, and its answer was lost
     ├── ExportError(OSError)               an export that cannot be written
     ├── TranscriptError                    a transcript whose status is "error" (raise_for_status)
     └── ServiceError                       the service, or the way to it
@@ -104,6 +105,10 @@ class CorpusWarning(UserWarning):
 
 class CorpusError(VoxframeError):
     """A corpus directory cannot be used."""
+
+
+class LostAnswerError(CorpusError):
+    """A language model was asked, perhaps paid, and its answer was lost; it is asked again only when told to."""
 
 
 class ExportError(VoxframeError, OSError):

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.open_notebook import WAIT_MS, Notebook, controls, dark_theme, write_notebook
+from tests.language_model import language_model
 from voxframe.widgets.job_options import GROUPS
 
 DATA = Path(__file__).parents[2] / "data"
@@ -219,6 +220,25 @@ def test_an_answer_leads_to_the_moment(notebook):
     expect(panel.locator(".vf-card")).to_have_count(2, timeout=WAIT_MS)
     panel.get_by_role("button", name="Delete this answer").first.click()
     expect(panel.locator(".vf-card")).to_have_count(1, timeout=WAIT_MS)
+
+
+def test_a_lost_answer_is_asked_for_again_by_a_button(notebook):
+    """It is offered once the answer was lost, with what it may cost; a click asks, and the answer is there."""
+    panel = notebook.widget("vf-ask")
+    again = panel.get_by_role("button", name="Ask again, even if it is paid for twice")
+    with language_model() as model:
+        notebook.kernel(f"setattr(panel, '_client', voxframe.connect({model.url!r}, api_key='key'))")
+        panel.get_by_role("textbox").first.fill("What is lost?")
+        model.mode = "loses"
+        panel.get_by_role("button", name="Ask", exact=True).click()
+        expect(panel.get_by_role("alert")).to_be_visible(timeout=WAIT_MS)
+        expect(again).to_be_hidden()
+        model.mode = "answers"
+        panel.get_by_role("button", name="Ask", exact=True).click()
+        again.click()
+        expect(panel.locator(".vf-answer").first).to_have_text("A talk.", timeout=WAIT_MS)
+        expect(again).to_be_hidden()
+        notebook.kernel("setattr(panel, '_client', client)")
 
 
 def test_the_microphone_is_heard(notebook):

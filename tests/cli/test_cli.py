@@ -68,6 +68,18 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     assert f"usage: voxframe {command}" in said
 
 
+@pytest.mark.parametrize("given", ["summarize nosuch", "tables --nosuch a", "search x --nosuch=1"])
+def test_an_argument_that_is_not_known_is_named(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line, with the help of the command that it was given to; exit status 2."""
+    with pytest.raises(SystemExit) as ended:
+        main(given.split())
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert len(told.splitlines()) == 1
+    assert "nosuch" in told
+    assert f"`voxframe {given.partition(' ')[0]} --help`" in told
+
+
 def test_a_shell_completes_commands_options_and_values(tmp_path: Path) -> None:
     """What `completion bash` prints is taken by bash, and completes a command, an option, a choice and a file."""
     script = tmp_path / "completion"

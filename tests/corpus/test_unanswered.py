@@ -1,70 +1,31 @@
 """A question to a language model whose answer is lost: it may be paid for, so it is not asked again unbidden."""
 
 import json
+import signal
 import subprocess
 import sys
-import threading
+import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.corpus.conftest import payload
+from tests.language_model import Model, language_model
 
 import voxframe
 from voxframe import settings
 from voxframe.cli import main
-from voxframe.errors import BadRequestError, CorpusError, OptionError, ServiceError, ServiceUnreachableError
+from voxframe.errors import BadRequestError, LostAnswerError, OptionError, ServiceError, ServiceUnreachableError
 from voxframe.service.http import Transport
-
-
-class Model(ThreadingHTTPServer):
-    """A service that answers, refuses, loses the answer or is still at it, and counts how often it was asked."""
-
-    mode = "answers"
-    asked = 0
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.begun = threading.Event()
-        self.url = f"http://127.0.0.1:{self.server_port}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Model
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.asked += 1
-        if self.server.mode == "loses":
-            self.connection.close()
-            return
-        if self.server.mode == "works":
-            self.server.begun.set()
-            self.rfile.read(1)  # until the other side is gone
-            return
-        refused = self.server.mode == "refuses"
-        answer = (
-            {"error": "no"} if refused else {"request_id": f"r{self.server.asked}", "response": "A talk.", "usage": {}}
-        )
-        body = json.dumps(answer).encode()
-        self.send_response(400 if refused else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+from voxframe.widgets import AskPanel
 
 
 @pytest.fixture
 def model() -> Iterator[Model]:
     """The service."""
-    server = Model()
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with language_model() as server:
+        yield server
 
 
 @pytest.fixture
@@ -83,7 +44,7 @@ def test_a_lost_answer_is_reported_and_asked_for_again_only_when_told(corpus, mo
             corpus.task("Say it.", client=client)
         asked = model.asked
         model.mode = "answers"
-        with pytest.raises(CorpusError, match=r"may have been paid for.*refresh='uncertain'"):
+        with pytest.raises(LostAnswerError, match=r"may have been paid for.*refresh='uncertain'"):
             corpus.task("Say it.", client=client)
         assert model.asked == asked
         found = voxframe.Corpus(corpus.path).unanswered()
@@ -137,8 +98,47 @@ def test_a_process_killed_while_it_waits_for_an_answer(corpus, model) -> None:
         process.kill()
     model.mode = "answers"
     with voxframe.connect(model.url, api_key="key") as client:
-        with pytest.raises(CorpusError, match="answer was lost"):
+        with pytest.raises(LostAnswerError, match="answer was lost"):
             corpus.summarize(client=client)
         assert corpus.summarize(client=client, refresh="uncertain").text == "A talk."
     assert model.asked == 2
     assert corpus.unanswered().empty
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C goes to all processes of a console")
+def test_ctrl_c_while_the_rate_limit_is_waited_for_loses_nothing(corpus, model) -> None:
+    """The service has refused, and nothing is under way: the question is asked again without a word."""
+    model.mode = "limits"
+    command = [sys.executable, "-c", _ASKING, str(corpus.path), model.url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert model.begun.wait(30)
+        time.sleep(1)  # the answer is read, and the minute begins
+        process.send_signal(signal.SIGINT)
+        assert b"StoppedWaiting: stopped between two requests" in process.communicate(timeout=30)[1]
+    assert corpus.unanswered().empty
+    model.mode = "answers"
+    with voxframe.connect(model.url, api_key="key") as client:
+        assert corpus.summarize(client=client).text == "A talk."
+    assert model.asked == 2
+
+
+def test_the_panel_asks_again_only_when_told(corpus, model) -> None:
+    """A lost answer is told of, and offered to be asked for again; that done, the offer is gone."""
+    with voxframe.connect(model.url, api_key="key") as client, closing(AskPanel(corpus, client)) as panel:
+        panel.task, panel.prompt = "task", "Say it."
+        model.mode = "loses"
+        panel.ask()
+        panel.wait(60)
+        assert panel.error
+        assert not panel._lost
+        model.mode, asked = "answers", model.asked
+        panel.ask()
+        panel.wait(60)
+        assert "may have been paid for" in panel.error
+        assert panel._lost
+        assert model.asked == asked
+        panel._asked(None, {"do": "ask", "again": True}, [])
+        panel.wait(60)
+        assert (panel.error, panel._lost) == ("", False)
+        assert panel.result["response"].to_list() == ["A talk."]
+        assert model.asked == asked + 1

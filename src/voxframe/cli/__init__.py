@@ -53,7 +53,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         from voxframe.local.start import main as serve
 
         return serve(arguments[1:])
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown:  # argparse would name the help of the whole program
+        name = f"voxframe {given.command}"
+        parser.exit(2, f"{name}: there is no argument {unknown[0]}; `{name} --help` says what it takes\n")
     run: Callable[[argparse.Namespace], int] = given.run
     try:
         return run(given)

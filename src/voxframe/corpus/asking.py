@@ -16,10 +16,11 @@ from voxframe.corpus import kept
 from voxframe.corpus.disk import clear_errors
 from voxframe.corpus.portions import Portion, as_texts, portions, texts_together
 from voxframe.corpus.send import EMBEDDED, service_name
-from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError, ServiceError
+from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
 from voxframe.service import llm_requests
 from voxframe.service.answer import Answer
+from voxframe.service.http import StoppedWaiting
 from voxframe.service.llm_requests import LlmOptions, Question
 from voxframe.service.llm_results import LlmResponse, Reply, Usage, response
 from voxframe.service.progress import Progress
@@ -92,8 +93,8 @@ class Asking:
 
         Raises:
             OptionError: An argument is wrong, or there is nothing to summarize; nothing was sent.
-            CorpusError: A transcript is not here, the corpus cannot be written, or this was asked before and the answer
-                was lost, see `unanswered`.
+            CorpusError: A transcript is not here, or the corpus cannot be written.
+            LostAnswerError: This was asked before and the answer was lost, see `unanswered`.
             ServiceError: The service, or the way to it, failed; what was answered is kept.
 
         Example:
@@ -276,7 +277,7 @@ class _Asker:
             yield
             return
         if not self._refresh and (lost := kept.asked(ledger, key)):
-            raise CorpusError(
+            raise LostAnswerError(
                 f"this {self.task} was asked for at {lost[0].created:%Y-%m-%d %H:%M} UTC and the answer was lost; it "
                 "may have been paid for, and the service has no list of answers to find it in. Ask again with "
                 "refresh='uncertain', on the command line with --uncertain"
@@ -289,7 +290,7 @@ class _Asker:
         )
         try:
             yield
-        except Exception as error:
+        except (Exception, StoppedWaiting) as error:
             if not (isinstance(error, ServiceError) and error.may_have_arrived):
                 kept.forget_asked(ledger, key)
             raise

@@ -30,6 +30,10 @@ log = logging.getLogger(__name__)
 _REDIRECTS = 5
 
 
+class StoppedWaiting(KeyboardInterrupt):
+    """Ctrl-C between two requests: none is under way, and none that was sent may have been acted on unseen."""
+
+
 class Transport:
     """Requests to one service. May be used from several threads.
 
@@ -161,14 +165,21 @@ class Transport:
             raise faults.from_requests(error, "GET", path, url, self._timeouts[1]) from None
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Ends at once on Ctrl-C, and with an error when the client is closed or nobody waits any more."""
+        """Wait, between requests. Ends with an error when the client is closed or nobody waits any more.
+
+        Raises:
+            StoppedWaiting: Ctrl-C, at once.
+        """
         until = time.monotonic() + seconds
         stop = stop_event()
-        if stop is None:
-            self._closed.wait(seconds)
-        else:
-            while (left := until - time.monotonic()) > 0 and not self._closed.is_set() and not stop.is_set():
-                stop.wait(min(left, 0.2))
+        try:
+            if stop is None:
+                self._closed.wait(seconds)
+            else:
+                while (left := until - time.monotonic()) > 0 and not self._closed.is_set() and not stop.is_set():
+                    stop.wait(min(left, 0.2))
+        except KeyboardInterrupt:
+            raise StoppedWaiting("stopped between two requests; none is under way") from None
         check_wanted()
         if self._closed.is_set():
             raise ServiceError("the client was closed while it waited; connect() again")

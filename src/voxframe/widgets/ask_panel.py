@@ -15,7 +15,7 @@ from voxframe import answers
 from voxframe.corpus import Corpus
 from voxframe.corpus.asking import Answers
 from voxframe.corpus.send import service_name
-from voxframe.errors import NotFoundError, OptionError
+from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.plots.style import clock
 from voxframe.service import Client, connect
@@ -81,6 +81,7 @@ class AskPanel(Moments):
     _answers: Any = traitlets.List().tag(sync=True)
     _earlier: Any = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _limit = traitlets.Dict().tag(sync=True)
+    _lost = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -153,9 +154,15 @@ class AskPanel(Moments):
             parts.append(f"<p><small>{' + '.join('?' if n is None else f'{n:,}' for n in used)} tokens</small></p>")
         return "".join(parts) if self._answers else parts[0] + "<p>Nothing was asked yet.</p>"
 
-    def ask(self) -> None:
-        """Ask, in the background, what the form says about the transcripts that are ticked."""
+    def ask(self, *, again: bool = False) -> None:
+        """Ask, in the background, what the form says about the transcripts that are ticked.
+
+        Args:
+            again: Ask even where this was asked before and the answer was lost; it may be paid for twice.
+        """
         task, prompt, ids, options = self.task, self.prompt.strip(), list(self.chosen), self._options()
+        if again:
+            options["refresh"] = "uncertain"
         first, called = self._call()
         self._background.do("asking", lambda: self._ask(task, prompt, ids, first, called, options))
 
@@ -209,9 +216,13 @@ class AskPanel(Moments):
                 "nothing is asked yet; write a question" if task != "task" else "write what is to be done"
             )
         client = self._service()
+        self._lost = False
         try:
             given = {"transcripts": ids, "client": client, "progress": False, **options}
             answered: Answers = getattr(self._corpus, called)(*([] if first is None else [first]), **given)
+        except LostAnswerError:
+            self._lost = True
+            raise
         finally:
             self._show_limit(client)
         replies = [
@@ -279,7 +290,7 @@ class AskPanel(Moments):
             given = message.get("form") or {}
             for name in given.keys() & {"task", "prompt", "context", "chosen"}:
                 self.set_trait(name, given[name])
-            self.ask()
+            self.ask(again=message.get("again") is True)
         elif do == "purge":
             self.purge(str(message["request_id"]))
         elif do == "cite":

@@ -40,15 +40,16 @@ function renderAskPanel({ model, el, signal }) {
     h("div", { class: "vf-options" }, labelled("context", context), labelled("most tokens", size), labelled("temperature", heat)),
     h("div", { class: "vf-options" }, ask, earlier, busy, limit),
   );
+  const again = h("button", { type: "button", class: "vf-button vf-again", hidden: true, onclick: guard(() => send({ again: true })) }, "Ask again, even if it is paid for twice");
   const answers = h("div", { class: "vf-answers", role: "log", "aria-label": "Answers" });
   const note = h("p", { class: "vf-hint vf-note-below", hidden: true },
     "Numbers mark what stands word for word in a transcript. They are found here by comparing words; the language model does not give them, and what it says in its own words has none.");
   const place = h("div", { class: "vf-embedded", hidden: true });
-  root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), help.button), help.list, h("div", { class: "vf-two" }, form, chosen), pane, answers, note, place);
+  root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), help.button), help.list, h("div", { class: "vf-two" }, form, chosen), pane, again, answers, note, place);
   el.append(root);
 
   /** Asks, with what the form says: what was typed last may reach the kernel later than a message. */
-  const send = () => model.send({ do: "ask", form: Object.fromEntries(["task", "prompt", "context", "chosen"].map((name) => [name, model.get(name)])) });
+  const send = (more = {}) => model.send({ do: "ask", ...more, form: Object.fromEntries(["task", "prompt", "context", "chosen"].map((name) => [name, model.get(name)])) });
   const prompts = () => [...new Set([...model.get("_answers").map((answer) => answer.prompt), ...model.get("_earlier")].filter(Boolean))];
   let recalled = -1;
   function recall(text) {
@@ -143,6 +144,7 @@ function renderAskPanel({ model, el, signal }) {
       if (document.activeElement !== field) field.value = model.get(name);
   });
   const showState = () => {
+    again.hidden = !model.get("_lost");
     busy.textContent = model.get("busy") ? `${model.get("busy")} …` : "";
     const { remaining, limit: most } = model.get("_limit");
     limit.textContent = remaining == null ? "" : `${remaining}${most ? ` of ${most}` : ""} requests left this minute`;
@@ -158,7 +160,7 @@ function renderAskPanel({ model, el, signal }) {
   }));
   list.id = `vf-ticks-${serial}`;
   for (const name of ["task", "prompt", "context", "max_output_size", "temperature"]) model.on(`change:${name}`, showForm);
-  for (const name of ["busy", "_limit"]) model.on(`change:${name}`, showState);
+  for (const name of ["busy", "_limit", "_lost"]) model.on(`change:${name}`, showState);
   model.on("change:chosen", showTicked);
   model.on("change:_listed", showListed);
   model.on("change:_answers", showAnswers);
