@@ -106,19 +106,23 @@ def test_a_process_killed_while_it_waits_for_an_answer(corpus, model) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C goes to all processes of a console")
-def test_ctrl_c_while_the_rate_limit_is_waited_for_loses_nothing(corpus, model) -> None:
-    """The service has refused, and nothing is under way: the question is asked again without a word."""
-    model.mode = "limits"
+@pytest.mark.parametrize("moment", ["limits", "works"])
+def test_ctrl_c_while_an_answer_is_waited_for(corpus, model, moment) -> None:
+    """For the rate limit: nothing is under way, and it is asked again without a word. For the answer: that is lost."""
+    model.mode = moment
     command = [sys.executable, "-c", _ASKING, str(corpus.path), model.url]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         assert model.begun.wait(30)
-        time.sleep(1)  # the answer is read, and the minute begins
+        time.sleep(1)  # the refusal is read, and the minute begins
         process.send_signal(signal.SIGINT)
-        assert b"StoppedWaiting: stopped between two requests" in process.communicate(timeout=30)[1]
-    assert corpus.unanswered().empty
+        said = process.communicate(timeout=30)[1]
+    assert b"KeyboardInterrupt" in said
+    assert (b"between two requests" in said) == (moment == "limits")
+    assert len(corpus.unanswered()) == (moment == "works")
     model.mode = "answers"
     with voxframe.connect(model.url, api_key="key") as client:
-        assert corpus.summarize(client=client).text == "A talk."
+        again = "uncertain" if moment == "works" else False
+        assert corpus.summarize(client=client, refresh=again).text == "A talk."
     assert model.asked == 2
 
 

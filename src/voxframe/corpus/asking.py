@@ -20,7 +20,7 @@ from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, Opt
 from voxframe.frames.responses import response_table
 from voxframe.service import llm_requests
 from voxframe.service.answer import Answer
-from voxframe.service.http import StoppedWaiting
+from voxframe.service.http import NOTHING_UNDER_WAY
 from voxframe.service.llm_requests import LlmOptions, Question
 from voxframe.service.llm_results import LlmResponse, Reply, Usage, response
 from voxframe.service.progress import Progress
@@ -290,10 +290,17 @@ class _Asker:
         )
         try:
             yield
-        except (Exception, StoppedWaiting) as error:
-            if not (isinstance(error, ServiceError) and error.may_have_arrived):
+        except (Exception, KeyboardInterrupt) as error:
+            if not _may_be_answered(error):
                 kept.forget_asked(ledger, key)
             raise
+
+
+def _may_be_answered(error: Exception | KeyboardInterrupt) -> bool:
+    """Whether the service may have answered a request that ended so."""
+    if isinstance(error, KeyboardInterrupt):
+        return NOTHING_UNDER_WAY not in getattr(error, "__notes__", ())
+    return isinstance(error, ServiceError) and error.may_have_arrived
 
 
 def _together(asker: _Asker, ids: tuple[str, ...]) -> Answers:

@@ -28,10 +28,8 @@ from voxframe.settings import Secret, is_loopback
 log = logging.getLogger(__name__)
 
 _REDIRECTS = 5
-
-
-class StoppedWaiting(KeyboardInterrupt):
-    """Ctrl-C between two requests: none is under way, and none that was sent may have been acted on unseen."""
+#: Note of a KeyboardInterrupt that came between two requests: none that was sent may have been acted on unseen.
+NOTHING_UNDER_WAY = "It came between two requests to the service; none is under way."
 
 
 class Transport:
@@ -168,7 +166,7 @@ class Transport:
         """Wait, between requests. Ends with an error when the client is closed or nobody waits any more.
 
         Raises:
-            StoppedWaiting: Ctrl-C, at once.
+            KeyboardInterrupt: At once, with the note `NOTHING_UNDER_WAY`.
         """
         until = time.monotonic() + seconds
         stop = stop_event()
@@ -178,8 +176,9 @@ class Transport:
             else:
                 while (left := until - time.monotonic()) > 0 and not self._closed.is_set() and not stop.is_set():
                     stop.wait(min(left, 0.2))
-        except KeyboardInterrupt:
-            raise StoppedWaiting("stopped between two requests; none is under way") from None
+        except KeyboardInterrupt as stopped:
+            stopped.add_note(NOTHING_UNDER_WAY)
+            raise
         check_wanted()
         if self._closed.is_set():
             raise ServiceError("the client was closed while it waited; connect() again")
