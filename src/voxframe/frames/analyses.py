@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from voxframe.frames.arrays import TEXT
 from voxframe.frames.lists import Refused
-from voxframe.schema import STRING, TRANSCRIPTS
+from voxframe.schema import TRANSCRIPTS
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 
@@ -20,7 +21,7 @@ _WAYS = [((column.path or "").split("."), column.json) for column in TRANSCRIPTS
 _PLAIN = attrgetter(*(way[0] for way, _ in _WAYS))
 _OTHER = [(i, way, is_json) for i, (way, is_json) in enumerate(_WAYS) if is_json or len(way) > 1]
 _LEVELS = [f"level_{n}" for n in range(1, 5)]
-_LEVELS_TYPE = pa.struct([pa.field(level, STRING) for level in _LEVELS])
+_LEVELS_TYPE = pa.struct([pa.field(level, TEXT) for level in _LEVELS])
 _LOW_MEDIUM_HIGH = attrgetter("low", "medium", "high")
 
 

@@ -8,11 +8,19 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from voxframe.schema import TABLES
+from voxframe.schema import STRING, TABLES
 
-#: The columns of a table, all of them, in the dictionary's order. An Arrow table of them is made where one is wanted:
-#: on the way to DataFrames it would be a fifteenth of all the time.
+#: Text on its way to a table: pandas keeps it so.
+TEXT = pa.large_string()
+
+#: The columns of a table, all of them, in the dictionary's order; text may be `TEXT`. An Arrow table of them is made
+#: where one is wanted: on the way to DataFrames it would be a fifteenth of all the time.
 Arrays: TypeAlias = "Sequence[pa.Array | pa.ChunkedArray]"
+
+
+def on_its_way(kind: pa.DataType) -> pa.DataType:
+    """The type that values of a type of the dictionary have on their way to a table."""
+    return TEXT if kind == STRING else kind
 
 
 def from_rows(name: str, transcript_id: str | None, rows: Sequence[tuple[Any, ...]]) -> Arrays:
@@ -24,7 +32,7 @@ def from_rows(name: str, transcript_id: str | None, rows: Sequence[tuple[Any, ..
         rows: Values of all other columns, in the dictionary's order.
 
     Returns:
-        The columns, with exactly the dictionary's Arrow types.
+        The columns, with the dictionary's Arrow types, but text as `TEXT`.
     """
     columns = pa.array(rows, _row_type(name)).flatten()  # one conversion; an array a column takes twice as long
     return [_repeat(transcript_id, len(rows)), *columns]
@@ -54,13 +62,15 @@ def no_rows(name: str) -> Arrays:
 
 def as_table(name: str, arrays: Arrays) -> pa.Table:
     """An Arrow table with exactly the dictionary's schema."""
-    return pa.Table.from_arrays(list(arrays), schema=TABLES[name].arrow)
+    kind = TABLES[name].arrow
+    exact = [array.cast(STRING) if array.type == TEXT else array for array in arrays]
+    return pa.Table.from_arrays(exact, schema=kind)
 
 
 @lru_cache(maxsize=len(TABLES))
 def _row_type(name: str) -> pa.StructType:
-    return pa.struct([pa.field(column.name, column.type) for column in TABLES[name].columns[1:]])
+    return pa.struct([pa.field(column.name, on_its_way(column.type)) for column in TABLES[name].columns[1:]])
 
 
 def _repeat(text: str | None, rows: int) -> pa.Array:
-    return pa.nulls(rows, pa.string()) if text is None else pa.repeat(pa.scalar(text, pa.string()), rows)
+    return pa.nulls(rows, TEXT) if text is None else pa.repeat(pa.scalar(text, TEXT), rows)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
-from voxframe.frames.arrays import Arrays, from_table
+from voxframe.frames.arrays import TEXT, Arrays, from_table
 from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, TIMESTAMP
 
 Values: TypeAlias = "pa.Array | pa.ChunkedArray"
@@ -22,7 +22,7 @@ Places: TypeAlias = npt.NDArray[np.intp]
 Way: TypeAlias = Callable[[Sequence[Values]], Iterable[Any]]
 
 _STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)  # pandas 3's str, on pandas 2.3 too
-_LARGE = pc.CastOptions.safe(pa.large_string())
+_LARGE = pc.CastOptions.safe(TEXT)
 
 
 def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
@@ -139,8 +139,10 @@ def _blocks(name: str) -> tuple[list[Places], list[Places]]:
 
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:
-    large = pc.call_function("cast", [_together(columns)], _LARGE)  # what pandas keeps strings in
-    return _apart(_STR.__from_arrow__(large), columns)
+    text = _together(columns)
+    if text.type != TEXT:
+        text = pc.call_function("cast", [text], _LARGE)
+    return _apart(_STR.__from_arrow__(text), columns)
 
 
 def _numbers(columns: Sequence[Values]) -> Iterable[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe.frames.arrays import on_its_way
 from voxframe.frames.shape import Shape, raw_lists, steps
 from voxframe.schema import FLOAT, INT, TABLES, Column
 
@@ -73,7 +74,7 @@ def _arrow(node: Shape, *, clean: bool) -> pa.DataType:
     # In an integer column arro3 cuts 42.5 to 42; read as a float, the fraction shows. What the tolerant way wrote has
     # integers only, and they may be beyond what floats hold.
     if isinstance(node, Column):
-        return FLOAT if node.type == INT and not clean else node.type
+        return FLOAT if node.type == INT and not clean else on_its_way(node.type)
     if "[]" in node:
         return pa.list_(_arrow(node["[]"], clean=clean))
     return pa.struct([(key, _arrow(child, clean=clean)) for key, child in node.items()])
