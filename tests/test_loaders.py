@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 import voxframe
-from voxframe.errors import PayloadError
+from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
 _NAMES = [n for n in (*TRANSCRIPT_TABLES, "sentences", "paragraphs") if n != "utterance_words"]
@@ -159,3 +159,22 @@ def test_numbers_past_64_bits_lose_nothing_else() -> None:
     with pytest.warns(UserWarning, match="start"):
         words = voxframe.load_words({"id": "x", "words": [{"text": "a\ud800", "start": 2**70, "end": 5}]})
     assert words["end_ms"].to_list() == [5]
+
+
+def test_the_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A file by its path, alone or among others; a payload among others by its place; a warning by its identifier."""
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(_PAYLOAD))
+    bad.write_text('{"id": "a", "words"')
+    for source in (bad, str(bad), [good, bad], iter([str(good), str(bad)])):
+        with pytest.raises(PayloadError, match=r"bad\.json': the payload is cut short"):
+            voxframe.load_words(source)
+    bad.write_text('{"sentences": []}')
+    with pytest.raises(PayloadError, match=r"bad\.json': this payload is no transcript"):
+        voxframe.load_words(bad)
+    with pytest.raises(PayloadError, match=r"number 1 of the sources, counted from 0: the payload is a web page"):
+        voxframe.tables([_PAYLOAD, b"<html>"])
+    with pytest.raises(PayloadError, match=r"^the payload is a web page"):
+        voxframe.tables(b"<html>")
+    with pytest.warns(PayloadWarning, match=r"not all of the payload of 'mine' made sense: words\[0\]\.start"):
+        voxframe.load_words([{**_PAYLOAD, "words": [{"start": 1.5}]}])

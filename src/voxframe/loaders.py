@@ -60,7 +60,8 @@ def load_transcripts(
 
     Returns:
         `transcript_id` str; `status`, `error`, `text`, `language_code` ... str; `audio_duration_s` (s), `confidence`
-        (0-1) float64; settings boolean, Int64 or float64; lists of text as Arrow lists.
+        (0-1) float64; settings boolean, Int64 or float64; lists of text as Arrow lists, which `pandas.read_parquet`
+        takes back with `dtype_backend="pyarrow"` only.
 
     Example:
         >>> df = load_transcripts({"id": "a", "status": "completed", "text": "Hello there."})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
 
 import orjson
 import pandas as pd
@@ -12,10 +15,10 @@ from voxframe import frames
 from voxframe.corpus import Corpus
 from voxframe.corpus.fetch import cached_export, cached_tables
 from voxframe.corpus.reading import to_frames
-from voxframe.corpus.sources import Fetcher, Remote, Sources, each, is_one, resolve
+from voxframe.corpus.sources import Fetcher, Remote, Source, Sources, each, is_one, resolve
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
-from voxframe.errors import PayloadError
+from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 
 #: What is told apart from a transcript by a key of its own, and who reads it.
@@ -42,28 +45,60 @@ def load_some(
 ) -> dict[str, pd.DataFrame]:
     """Some tables made from transcripts, by name; exports are not among them, and not asked for."""
     if (raw := _at_hand(source, client)) is not None:
-        return frames.all_to_pandas(_payload(raw, names))
-    return _one_each([_transcript(resolve(s, client), names, corpus, refresh) for s in each(source)], names)
+        with _named(cast("Source", source)):
+            return frames.all_to_pandas(_payload(raw, names))
+    return _one_each(_made(source, client, lambda found: _transcript(found, names, corpus, refresh)), names)
 
 
 def load_export(
     view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
 ) -> pd.DataFrame:
     """The table of an export."""
-    return _one_each([{view: _export(resolve(s, client), view, corpus, refresh)} for s in each(source)], (view,))[view]
+    made = _made(source, client, lambda found: {view: _export(found, view, corpus, refresh)})
+    return _one_each(made, (view,))[view]
 
 
 def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> dict[str, pd.DataFrame]:
     """All tables of transcripts, and of their exports where those can be had."""
     if (raw := _at_hand(source, client)) is not None:
-        return frames.all_to_pandas(_whole_payload(raw))
-    return _one_each([_everything(resolve(s, client), corpus, refresh) for s in each(source)], _ALL)
+        with _named(cast("Source", source)):
+            return frames.all_to_pandas(_whole_payload(raw))
+    return _one_each(_made(source, client, lambda found: _everything(found, corpus, refresh)), _ALL)
 
 
 def _at_hand(source: Sources, client: Fetcher | None) -> bytes | None:
     """The payload of a source that is one payload."""
-    found = resolve(source, client) if is_one(source) else None
+    if not is_one(source):
+        return None
+    found = resolve(source, client)
     return found if isinstance(found, bytes) else None
+
+
+def _made(
+    source: Sources, client: Fetcher | None, make: Callable[[bytes | Remote], Mapping[str, pa.Table]]
+) -> list[Mapping[str, pa.Table]]:
+    """What is made of each source."""
+    if client is not None and not hasattr(client, "fetch"):
+        raise OptionError(f"client is what voxframe.connect() gives, not of type {type(client).__name__}")
+    made = []
+    for n, one in enumerate(each(source)):
+        with _named(one, None if one is source else n):
+            made.append(make(resolve(one, client)))
+    return made
+
+
+@contextmanager
+def _named(source: Source, place: int | None = None) -> Iterator[None]:
+    """What cannot be read is named: a file by its path, one of several payloads by its place."""
+    try:
+        yield
+    except PayloadError as error:
+        name = None if place is None else f"number {place} of the sources, counted from 0"
+        if isinstance(source, str | os.PathLike):
+            name = repr(str(source))
+        if name is None or name in str(error):
+            raise
+        raise PayloadError(f"{name}: {error}") from None
 
 
 def _one_each(found: Sequence[Mapping[str, pa.Table]], names: Collection[str]) -> dict[str, pd.DataFrame]:
@@ -80,7 +115,7 @@ def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
 def _everything(found: bytes | Remote, corpus: Corpus | None, refresh: bool) -> dict[str, pa.Table]:
     if isinstance(found, bytes):
         return {name: frames.as_table(name, arrays) for name, arrays in _whole_payload(found).items()}
-    corpus = Corpus() if corpus is None else corpus
+    corpus = _corpus(corpus)
     tables = {name: CORPUS_TABLES[name].empty for name in _ALL}
     tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
     for view in EXPORTS:
@@ -93,7 +128,7 @@ def _transcript(
     found: bytes | Remote, names: Collection[str], corpus: Corpus | None, refresh: bool
 ) -> dict[str, pa.Table]:
     if not isinstance(found, bytes):
-        return cached_tables(Corpus() if corpus is None else corpus, found, names, refresh=refresh)
+        return cached_tables(_corpus(corpus), found, names, refresh=refresh)
     return {name: frames.as_table(name, arrays) for name, arrays in _payload(found, names).items()}
 
 
@@ -114,6 +149,16 @@ def _payload(raw: bytes, names: Collection[str]) -> dict[str, frames.Arrays]:
     return _checked(arrays, _other(raw, arrays))
 
 
+def _corpus(given: Corpus | None) -> Corpus:
+    if given is None:
+        return Corpus()
+    if isinstance(given, str | os.PathLike):
+        raise OptionError(f"corpus is a corpus, not a path; pass corpus=voxframe.Corpus({str(given)!r})")
+    if not isinstance(given, Corpus):
+        raise OptionError(f"corpus is a voxframe.Corpus, not of type {type(given).__name__}")
+    return given
+
+
 def _checked(arrays: dict[str, frames.Arrays], kind: str | None) -> dict[str, frames.Arrays]:
     if kind is not None:
         raise PayloadError(f"this payload is no transcript but {_OTHERS[kind]}")
@@ -126,7 +171,7 @@ def _says_nothing(name: str, arrays: frames.Arrays) -> bool:
 
 def _export(found: bytes | Remote, view: View, corpus: Corpus | None, refresh: bool) -> pa.Table:
     if not isinstance(found, bytes):
-        return cached_export(Corpus() if corpus is None else corpus, found, view, refresh=refresh)
+        return cached_export(_corpus(corpus), found, view, refresh=refresh)
     table = frames.sentence_table(found) if view == "sentences" else frames.paragraph_table(found)
     if table.num_rows == 0 and view not in _keys(found, {view: None}):
         raise PayloadError(

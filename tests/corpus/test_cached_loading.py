@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.errors import CorpusError, NotFoundError, PayloadError, ServiceUnreachableError
+from voxframe.errors import CorpusError, NotFoundError, OptionError, PayloadError, ServiceUnreachableError
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _EXPORTS = ("sentences", "paragraphs")
@@ -162,3 +162,24 @@ def test_a_text_that_is_nothing_says_what_to_do(load, corpus) -> None:
         PayloadError, match=r"'interveiw' is neither a file nor a transcript in .*client=voxframe\.connect"
     ):
         load("interveiw", corpus=corpus)
+
+
+def test_what_only_a_service_can_give_says_so(client, corpus) -> None:
+    """A transcript that is in the corpus is not called unknown where a client is missing to fetch more of it."""
+    voxframe.load_words("t1", client=client, corpus=corpus)
+    with pytest.raises(PayloadError, match=r"'t1' is in Corpus.*to fetch it again, pass client=voxframe\.connect"):
+        voxframe.load_words("t1", corpus=corpus, refresh=True)
+    with pytest.raises(PayloadError, match=r"'t1' is in Corpus.*its sentences.*pass client=voxframe\.connect"):
+        voxframe.load_sentences("t1", corpus=corpus)
+
+
+def test_a_path_is_no_corpus_and_a_key_no_client(client, corpus) -> None:
+    """The error says what to pass, and shows nothing of what may be a key."""
+    for given in (corpus.path, str(corpus.path)):
+        with pytest.raises(OptionError, match=r"pass corpus=voxframe\.Corpus\('.*corpus'\)"):
+            voxframe.load_words("t1", client=client, corpus=given)
+    with pytest.raises(OptionError, match="not of type int"):
+        voxframe.tables("t1", client=client, corpus=3)
+    with pytest.raises(OptionError, match=r"voxframe\.connect\(\) gives, not of type str") as told:
+        voxframe.load_words("t1", client="canary-key", corpus=corpus)
+    assert "canary" not in str(told.value)

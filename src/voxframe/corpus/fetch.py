@@ -89,6 +89,11 @@ def _outside() -> int:
 
 def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:
     if remote.client is None:
+        if remote.transcript_id in corpus:
+            what = "it again" if view == "transcript" else f"its {view}, which are not"
+            raise PayloadError(
+                f"{remote.transcript_id!r} is in {corpus!r}; to fetch {what}, pass client=voxframe.connect()"
+            )
         raise PayloadError(
             f"{remote.transcript_id!r} is neither a file nor a transcript in {corpus!r}; to fetch it from the service "
             "pass client=voxframe.connect(), else pass a payload or the path of a .json file"

@@ -51,7 +51,7 @@ def put_right(raw: bytes, shape: Shape) -> bytes:
             "fetch it again"
         )
     clean = repair.convert(document, shape, None)
-    repair.warn()
+    repair.warn(document.get("id"))
     return orjson.dumps(clean)
 
 
@@ -132,11 +132,12 @@ class _Repair:
         if value not in ({}, [], "") and not is_nan:
             self.problems.append((place, f"{_brief(value)} is not {wanted}, read as null"))
 
-    def warn(self) -> None:
+    def warn(self, identifier: Any) -> None:
         if self.problems:
+            which = f"the payload of {identifier!r}" if isinstance(identifier, str) else "a payload"
             shown = "; ".join(f"{_path(place)}: {problem}" for place, problem in self.problems[:_SHOWN])
             more = f"; and {len(self.problems) - _SHOWN} more" if len(self.problems) > _SHOWN else ""
-            warnings.warn(f"not all of a payload made sense: {shown}{more}", PayloadWarning, stacklevel=_caller())
+            warnings.warn(f"not all of {which} made sense: {shown}{more}", PayloadWarning, stacklevel=_caller())
 
 
 def _text(raw: bytes, repair: _Repair) -> str:
