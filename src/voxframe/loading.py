@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
 
 import orjson
 import pandas as pd
@@ -15,7 +14,7 @@ from voxframe import frames
 from voxframe.corpus import Corpus
 from voxframe.corpus.fetch import cached_export, cached_tables
 from voxframe.corpus.reading import to_frames
-from voxframe.corpus.sources import Fetcher, Remote, Source, Sources, each, is_one, resolve
+from voxframe.corpus.sources import Fetcher, Remote, Sources, each, is_one, resolve
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import OptionError, PayloadError
@@ -45,7 +44,7 @@ def load_some(
 ) -> dict[str, pd.DataFrame]:
     """Some tables made from transcripts, by name; exports are not among them, and not asked for."""
     if (raw := _at_hand(source, client)) is not None:
-        with _named(cast("Source", source)):
+        with _named(source):
             return frames.all_to_pandas(_payload(raw, names))
     return _one_each(_made(source, client, lambda found: _transcript(found, names, corpus, refresh)), names)
 
@@ -61,7 +60,7 @@ def load_export(
 def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> dict[str, pd.DataFrame]:
     """All tables of transcripts, and of their exports where those can be had."""
     if (raw := _at_hand(source, client)) is not None:
-        with _named(cast("Source", source)):
+        with _named(source):
             return frames.all_to_pandas(_whole_payload(raw))
     return _one_each(_made(source, client, lambda found: _everything(found, corpus, refresh)), _ALL)
 
@@ -88,7 +87,7 @@ def _made(
 
 
 @contextmanager
-def _named(source: Source, place: int | None = None) -> Iterator[None]:
+def _named(source: Sources, place: int | None = None) -> Iterator[None]:
     """What cannot be read is named: a file by its path, one of several payloads by its place."""
     try:
         yield

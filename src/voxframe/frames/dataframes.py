@@ -55,11 +55,9 @@ def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
             continue
         into = filled[name] = [None] * len(columns)
         for key, places in _ways(name):
-            group = groups.get(key)
-            if group is None:
-                group = groups[key] = [], []
-            group[0].extend([columns[place] for place in places])
-            group[1].append((into, places))
+            values, wanted = groups.setdefault(key, ([], []))
+            values.extend([columns[place] for place in places])
+            wanted.append((into, places))
     for (way, _), (values, wanted) in groups.items():
         arrays = iter(way(values))
         for into, places in wanted:

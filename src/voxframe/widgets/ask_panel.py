@@ -209,6 +209,7 @@ class AskPanel(Moments):
     # In the background
 
     def _ask(self, task: str, prompt: str, ids: list[str], first: Any, called: str, options: dict[str, Any]) -> None:
+        self._lost = False
         if not ids:
             raise OptionError("no transcript is ticked; tick those that it is about")
         if not prompt and task in ("question-answer", "task"):
@@ -216,7 +217,6 @@ class AskPanel(Moments):
                 "nothing is asked yet; write a question" if task != "task" else "write what is to be done"
             )
         client = self._service()
-        self._lost = False
         try:
             given = {"transcripts": ids, "client": client, "progress": False, **options}
             answered: Answers = getattr(self._corpus, called)(*([] if first is None else [first]), **given)
