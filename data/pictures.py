@@ -1,7 +1,8 @@
 # ruff: noqa: INP001 a script beside what it makes, not a package
-"""Make the pictures of plots in the README again from `data/payloads`: `python data/pictures.py`.
+"""Make the pictures of plots again from `data/payloads`: `python data/pictures.py`.
 
-`plots.png` is for light pages, `plots-dark.png` the same for dark ones.
+`plots.png` in the README is for light pages, `plots-dark.png` the same for dark ones. `timeline.png` is what
+`voxframe demo` draws.
 """
 
 from __future__ import annotations
@@ -31,13 +32,22 @@ def draw(path: Path) -> None:
     plt.close(figure)
 
 
+def draw_timeline(path: Path) -> None:
+    """Draw who spoke when in the interview."""
+    figure, ax = plt.subplots(figsize=(10, 2.1), layout="constrained")
+    voxframe.load_utterances(HERE / "payloads" / "interview.json").vox.timeline(ax)
+    figure.savefig(path, dpi=150, metadata={"Software": None}, pil_kwargs={"optimize": True})
+    plt.close(figure)
+
+
 def main() -> None:
-    """Write both pictures."""
+    """Write all pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--to", type=Path, default=HERE, help="folder to write into (default: data/)")
     folder = parser.parse_args().to
     mpl.use("agg")
     draw(folder / "plots.png")
+    draw_timeline(folder / "timeline.png")
     with plt.style.context(["dark_background", {"figure.facecolor": "#0d1117", "axes.facecolor": "#0d1117"}]):
         draw(folder / "plots-dark.png")
 

@@ -1,13 +1,33 @@
-"""What all tests share: folders of real material, and the rule that a skipped test can be made to fail the run."""
+"""Shared fixtures: folders of real material, and a rule that skipped tests can make the run fail."""
 
 import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
+import hypothesis
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+from voxframe import models
+from voxframe.errors import ModelError
 
 #: Tests skip with this in their reason where a folder of real material is not given.
 _FOLDERS = ("VOXFRAME_TEST_AUDIO", "VOXFRAME_TEST_PAYLOADS")
+
+
+#: Tests in a browser need packages of the extra `long`.
+collect_ignore = [] if find_spec("playwright") else ["browser"]
+
+
+hypothesis.settings.register_profile(
+    "loaded machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("loaded machine")
 
 
 def _folder(name: str) -> Path:
@@ -29,10 +49,46 @@ def payload_folder() -> Path:
     return _folder("VOXFRAME_TEST_PAYLOADS")
 
 
+@pytest.fixture(scope="session")
+def model_folder() -> Callable[[str], Path]:
+    """Folder of a real model by its name, downloaded once into the cache that all runs share."""
+    cache = models.cache_dir()  # as it is now: tests may set another one
+
+    def folder(name: str) -> Path:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(models.CACHE_VARIABLE, str(cache))
+            try:
+                return models.find(name)
+            except ModelError as error:
+                pytest.skip(str(error))
+
+    return folder
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell starts what it runs in the background with Ctrl-C ignored; tests of Ctrl-C need it."""
+    """Give the run a data directory of its own, and Ctrl-C its meaning."""
+    if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it
+        os.environ["VOXFRAME_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="voxframe-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    # A shell starts what it runs in the background with Ctrl-C ignored; tests of Ctrl-C need it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _BrowserTogether(LoadFileScheduling):
+    """Distributes tests by file, but gives all tests in a browser to one process.
+
+    JupyterLab, Voila and Chromium then start once. As the largest group, they are begun first.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "tests/browser" if nodeid.startswith("tests/browser/") else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist there is no such hook
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Use the distribution above in place of `--dist loadfile`."""
+    return _BrowserTogether(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -80,7 +80,7 @@ def test_turns_overlap_only_between_the_channels_of_the_call():
 
 @needs_flite
 def test_word_times_lie_on_the_boundaries_the_flite_command_prints():
-    """Words of a turn's first sentence begin and end where `flite -psdur` has a segment boundary."""
+    """The words of a turn's first sentence begin and end at segment boundaries that `flite -psdur` prints."""
     said = truth("panel")
     firsts = {turn["speaker"]: turn for turn in reversed(said["turns"])}
     assert len(firsts) == 4

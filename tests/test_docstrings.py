@@ -18,14 +18,14 @@ _MODULES = sorted(
 
 @pytest.mark.parametrize("name", _MODULES)
 def test_examples_do_what_they_say(name: str) -> None:
-    """Every example in a docstring gives what stands below it."""
+    """Every example in a docstring gives the output that is shown."""
     failed, _ = doctest.testmod(importlib.import_module(name), verbose=False)
     assert failed == 0
 
 
 @pytest.mark.parametrize("name", [name for name in voxframe.__all__ if name.startswith("load_")])
 def test_every_loader_has_an_example_and_its_dtypes(name: str) -> None:
-    """A loader's docstring shows it at work and says what comes back."""
+    """The docstring of a loader has an example and the dtypes of the columns."""
     text = getattr(voxframe, name).__doc__
     assert ">>>" in text
     assert "Returns:" in text

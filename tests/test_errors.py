@@ -5,6 +5,7 @@ import re
 import pytest
 
 from voxframe import errors
+from voxframe.client.response import HTTPResponse
 
 KINDS = [
     kind for _, kind in inspect.getmembers(errors, inspect.isclass)
@@ -13,7 +14,7 @@ KINDS = [
 
 
 def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
-    """Every error is drawn under its parent, with the builtin it also is."""
+    """The tree in the docstring has every error below its parent, with its builtin base."""
     drawn = {}
     stack = []
     for line in errors.__doc__.splitlines():
@@ -32,7 +33,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_the_classes():
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if issubclass(k, errors.APIError)])
 def test_an_answer_error_says_status_method_path_and_request_id(kind):
-    """The message of an error answer has all that support asks for, and it goes through pickle whole."""
+    """The message of an API error has status, method, path and request id, and pickling keeps them."""
     error = kind("it failed", status=418, method="GET", path="/v2/transcript/x", request_id="r-1")
     assert str(error) == "it failed (HTTP 418, GET /v2/transcript/x, request id r-1)"
     again = pickle.loads(pickle.dumps(error))
@@ -41,7 +42,7 @@ def test_an_answer_error_says_status_method_path_and_request_id(kind):
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if not issubclass(k, errors.APIError)])
 def test_every_error_is_an_ordinary_exception(kind):
-    """Errors can be raised, shown and sent to another process."""
+    """Errors can be raised, shown and pickled."""
     two = issubclass(kind, errors.TranscriptError | errors.MissingExtraError)
     error = kind("id", "because") if two else kind("because")
     assert "because" in str(error)
@@ -49,13 +50,45 @@ def test_every_error_is_an_ordinary_exception(kind):
 
 
 def test_only_refusals_are_safe_to_repeat():
-    """A refused request was not acted on; a broken connection or a server error may have come after the deed."""
+    """Rejected requests were not acted on; after a broken connection or a server error the request may have been."""
     for kind in (errors.BadRequestError, errors.AuthenticationError, errors.NotFoundError, errors.RateLimitError):
-        assert kind.may_have_arrived is False
+        assert kind.possibly_delivered is False
     for kind in (
         errors.ServiceUnreachableError,
         errors.ServiceTimeoutError,
         errors.ServerError,
         errors.UnreadableAnswerError,
     ):
-        assert kind.may_have_arrived is True
+        assert kind.possibly_delivered is True
+
+
+def api_error(status):
+    """Return the error that the client raises for a response with this status."""
+    return HTTPResponse(status, {}, b"", "GET", "/x").error()
+
+
+@pytest.mark.parametrize(
+    ("status", "transient"),
+    [(302, False), (400, False), (401, False), (403, False), (404, False), (408, True), (409, False), (413, False),
+     (422, False), (425, True), (429, True), (500, True), (501, False), (502, True), (503, True), (504, True),
+     (505, False), (507, True), (520, True), (529, True)],
+)  # fmt: skip
+def test_which_statuses_are_transient(status, transient):
+    """RFC 9110 and RFC 6585: these statuses may pass, as may unknown statuses from 500 on."""
+    assert api_error(status).transient is transient
+
+
+def test_which_other_errors_are_transient():
+    """A broken or silent connection is transient; an invalid argument, a closed client and a rejected key are not."""
+    transient = {kind.__name__ for kind in KINDS if issubclass(kind, errors.ServiceError) and kind.transient is True}
+    assert transient == {
+        "ServiceUnreachableError", "ServiceTimeoutError", "UnreadableAnswerError", "StreamCutError",
+        "StreamUnavailableError", "SessionExpiredError", "TooManyStreamsError",
+    }  # fmt: skip
+    assert errors.ServiceError("the client is closed").transient is False
+    assert errors.StreamAuthenticationError().transient is False
+
+
+def test_a_request_timeout_may_have_been_acted_on():
+    """After 408 the service may have acted on the request; after 425 and 429 it has not."""
+    assert [api_error(status).possibly_delivered for status in (408, 425, 429)] == [True, False, False]

@@ -1,7 +1,11 @@
+import gzip
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 
+import numpy as np
 import orjson
 import pandas as pd
 import pytest
@@ -82,29 +86,29 @@ def test_an_export_is_loaded_from_its_payload(view: str, payload_folder: Path) -
 @pytest.mark.parametrize("view", ["sentences", "paragraphs"])
 def test_a_transcript_is_no_export(view: str) -> None:
     """The transcript's own payload has no sentences; the answer says what to pass."""
-    with pytest.raises(PayloadError, match=rf"holds no {view}.*client\.fetch\(id, '{view}'\)"):
+    with pytest.raises(PayloadError, match=rf"has no {view}.*client\.fetch\(id, '{view}'\)"):
         _LOADERS[view](_PAYLOAD)
 
 
 @pytest.mark.parametrize(
     ("payload", "said"),
     [
-        ({"id": "x", "sentences": [{"text": "Hi."}]}, "which load_sentences reads"),
-        ({"id": "x", "paragraphs": []}, "which load_paragraphs reads"),
+        ({"id": "x", "sentences": [{"text": "Hi."}]}, "load it with load_sentences"),
+        ({"id": "x", "paragraphs": []}, "load it with load_paragraphs"),
         ({"id": "x", "total_count": 0, "matches": []}, "which load_word_matches reads"),
         ({"page_details": {}, "transcripts": []}, "pass their ids"),
         ({"request_id": "r", "response": "Yes."}, "which load_responses reads"),
     ],
 )
 def test_an_answer_of_another_kind_is_no_empty_transcript(payload: dict, said: str) -> None:
-    """What the service answered to another question is an error that names who reads it, not a table with no rows."""
+    """A response of another kind raises an error that names its loader, instead of giving an empty table."""
     for load in (voxframe.load_words, voxframe.load_transcripts):
         with pytest.raises(PayloadError, match=said):
             load(payload)
 
 
 def test_tables_are_all_tables() -> None:
-    """`tables` has the same names for a transcript's payload and for an export's, whose rows are where they belong."""
+    """`tables` returns the same names for a transcript and for an export, with all rows in the right table."""
     of_transcript = voxframe.tables(_PAYLOAD)
     of_export = voxframe.tables({"id": "x", "sentences": [{"text": "Hi."}]})
     assert list(of_transcript) == list(of_export) == [*TRANSCRIPT_TABLES, "sentences", "paragraphs"]
@@ -119,14 +123,19 @@ def test_tables_are_all_tables() -> None:
     [
         ("missing.json", "cannot read the payload file 'missing.json': no such file"),
         (Path("nowhere/x"), "cannot read the payload file 'nowhere/x': no such file"),
-        ('{"id": "x"}', "JSON text is not taken as a str; pass it as bytes"),
+        ('{"id": "x"}', "JSON text must not be a str; pass it as bytes"),
         (7, "cannot load from int; pass a transcript handle"),
         (None, "cannot load from NoneType"),
         ([{"id": "x", "status": "completed", "sentences": []}, 7], "cannot load from int"),
         ({"id": {1, 2}}, "no JSON payload"),
         (b"<html>", ""),
         (b"", ""),
-        (b"[]", ""),
+        (b"[]", "the list of payloads is empty"),
+        ({}, "no"),
+        ({"id": "x"}, "no"),
+        ({"id": "x", "name": "y", "items": [1]}, "no"),
+        ({"id": "x", "type": "event", "transcript": None}, "no"),
+        (b'[{"name": "y"}, {}]', "no"),
     ],
 )
 def test_what_is_no_source_is_answered_with_what_is(load: Callable, wrong: object, said: str) -> None:
@@ -139,7 +148,7 @@ def test_what_is_no_source_is_answered_with_what_is(load: Callable, wrong: objec
 @pytest.mark.parametrize("empty", ["", " \n"])
 def test_an_empty_text_is_no_id(empty: str) -> None:
     """An empty text, as a missing cell of a table gives, is no id: not taken for the working directory."""
-    with pytest.raises(PayloadError, match="an empty text is no transcript id"):
+    with pytest.raises(PayloadError, match="the transcript id is empty"):
         voxframe.load_words(empty)
 
 
@@ -166,15 +175,117 @@ def test_the_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps(_PAYLOAD))
     bad.write_text('{"id": "a", "words"')
-    for source in (bad, str(bad), [good, bad], iter([str(good), str(bad)])):
+    for source in (bad, str(bad), [bad, str(bad)]):
         with pytest.raises(PayloadError, match=r"bad\.json': the payload is cut short"):
             voxframe.load_words(source)
     bad.write_text('{"sentences": []}')
-    with pytest.raises(PayloadError, match=r"bad\.json': this payload is no transcript"):
+    with pytest.raises(PayloadError, match=r"bad\.json': this payload is an export of sentences"):
         voxframe.load_words(bad)
-    with pytest.raises(PayloadError, match=r"number 1 of the sources, counted from 0: the payload is a web page"):
-        voxframe.tables([_PAYLOAD, b"<html>"])
+    with pytest.raises(PayloadError, match=r"source 0 \(counted from 0\): the payload is a web page"):
+        voxframe.tables([b"<html>"])
     with pytest.raises(PayloadError, match=r"^the payload is a web page"):
         voxframe.tables(b"<html>")
     with pytest.warns(PayloadWarning, match=r"not all of the payload of 'mine' made sense: words\[0\]\.start"):
         voxframe.load_words([{**_PAYLOAD, "words": [{"start": 1.5}]}])
+
+
+def test_one_bad_payload_never_stops_the_others(tmp_path: Path) -> None:
+    """Payloads that cannot be read are left out and named in one warning; the others load."""
+    good, bad, cut = tmp_path / "good.json", tmp_path / "bad.json", tmp_path / "cut.json.zst"
+    good.write_text(json.dumps(_PAYLOAD))
+    bad.write_text('{"id": "a", "words"')
+    cut.write_bytes(zstandard.compress(json.dumps(_PAYLOAD).encode())[:-3])
+    deep = b'{"words":' + b"[" * 200_000
+    with pytest.warns(PayloadWarning) as caught:
+        words = voxframe.load_words([bad, good, cut, deep, {"name": "y"}, _PAYLOAD])
+    assert words["text"].to_list() == ["Guten", "Tag."] * 2
+    assert len(caught) == 1
+    said = str(caught[0].message)
+    assert said.startswith("4 of 6 payloads cannot be read and are left out: ")
+    for name in (
+        "bad.json': the payload is cut short",
+        "cut.json.zst' is no complete zstd file",
+        "source 3",
+        "source 4",
+    ):
+        assert name in said
+    assert Path(caught[0].filename) == Path(__file__)
+
+
+def _wrapped() -> dict[str, bytes]:
+    """The same two transcripts in every form that is read, by the name of a file of it."""
+    one, two = _PAYLOAD, {**_PAYLOAD, "id": "other", "status": "dreaming"}
+    plain = json.dumps([one, two], ensure_ascii=False).encode()
+    lines = b"".join(json.dumps(p).encode() + b"\r\n" for p in (one, two))
+    return {
+        "list.json": plain,
+        "indented.json": json.dumps([one, two], indent=2).encode(),
+        "lines.jsonl": lines,
+        "lines.json": b"\n" + lines,
+        "list.json.gz": gzip.compress(plain),
+        "lines.ndjson.gz": gzip.compress(lines[:99]) + gzip.compress(lines[99:]),
+        "frames.json.zst": zstandard.compress(plain[:50]) + zstandard.compress(plain[50:]),
+        "utf16.json": plain.decode().encode("utf-16"),
+        "unmarked.json": plain.decode().encode("utf-16-le"),
+        "big.json": plain.decode().encode("utf-16-be"),
+        "bom.jsonl": b"\xef\xbb\xbf" + lines,
+        "envelopes.json": json.dumps([{"id": "e1", "type": "done", "transcript": one}, {"data": two}]).encode(),
+        "nested.jsonl": json.dumps({"data": {"transcript": one}}).encode() + b"\n" + json.dumps(two).encode(),
+        "nan.json": plain.replace(b"0.5", b"NaN"),
+    }
+
+
+@pytest.mark.parametrize("name", _wrapped())
+def test_every_wrapping_is_read_by_loaders_and_by_add(name: str, tmp_path: Path) -> None:
+    """A list, JSON lines, envelopes, compressed files and UTF-16 give the same rows from a loader and from a corpus."""
+    path = tmp_path / name
+    path.write_bytes(_wrapped()[name])
+    words, transcripts = voxframe.load_words(path), voxframe.load_transcripts(str(path))
+    assert words["transcript_id"].to_list() == ["mine"] * 2 + ["other"] * 2
+    assert words["text"].to_list() == ["Guten", "Tag."] * 2
+    assert transcripts["status"].to_list() == ["completed", "dreaming"]
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    done = corpus.add(path)
+    assert (done.added, done.left_out) == (2, [])
+    assert corpus.table("words")["text"].to_list() == words["text"].to_list()
+    assert voxframe.load_words(["mine", "other"], corpus=corpus)["text"].to_list() == words["text"].to_list()
+    if not name.endswith((".gz", ".zst")):
+        assert voxframe.tables(path.read_bytes())["words"].equals(words)
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        {"id": "e", "type": "transcript.completed", "transcript": _PAYLOAD},
+        {"data": _PAYLOAD},
+        {"status": "ok", "data": _PAYLOAD, "meta": {"text_length": 2}},
+    ],
+)
+def test_an_envelope_around_one_transcript_is_opened(envelope: dict, tmp_path: Path) -> None:
+    """The transcript in an envelope loads as if it came alone, also into a corpus, byte for byte."""
+    plain = voxframe.tables(_PAYLOAD)
+    for name, frame in voxframe.tables(envelope).items():
+        pd.testing.assert_frame_equal(frame, plain[name])
+    corpus = voxframe.Corpus(tmp_path)
+    assert corpus.add(envelope).added == 1
+    assert json.loads(corpus.raw.get("mine")) == _PAYLOAD
+
+
+def test_numpy_and_decimal_values_of_a_dict(tmp_path: Path) -> None:
+    """Values of NumPy, pandas and decimal in a dict are read as the numbers they are, also by `add`."""
+    words = [
+        {"text": "Guten", "start": np.int64(10), "end": Decimal(200), "confidence": np.float32(0.5)},
+        {"text": "Tag.", "start": np.float64(210), "end": 400, "confidence": Decimal(1)},
+        {"text": pd.NA, "start": pd.NaT, "end": np.int32(2), "confidence": Decimal("NaN")},
+    ]
+    payload = MappingProxyType({"id": "mine", "status": np.str_("completed"), "words": words})
+    expected = voxframe.load_words({**_PAYLOAD, "words": [*_PAYLOAD["words"], {"end": 2}]})
+    pd.testing.assert_frame_equal(voxframe.load_words(payload), expected)
+    pd.testing.assert_frame_equal(voxframe.load_words({**payload, "words": np.array(words, object)}), expected)
+    big = {**payload, "words": [*words, {"end": 2**70}]}
+    with pytest.warns(PayloadWarning, match=r"words\[3\]\.end"):
+        assert voxframe.load_words(big)["start_ms"].to_list()[:2] == [10, 210]
+    corpus = voxframe.Corpus(tmp_path)
+    assert corpus.add([payload, json.dumps({**_PAYLOAD, "id": "b"}).encode()]).added == 2
+    assert corpus.ids() == ["b", "mine"]
+    assert corpus.table("words", "mine")["start_ms"].to_list()[:2] == [10, 210]

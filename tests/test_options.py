@@ -9,7 +9,7 @@ from voxframe.errors import OptionError
 
 
 def test_every_create_field_of_the_interface_is_there(payload_folder):
-    """Each field of the interface's own example request can be sent as it stands."""
+    """Every field of the interface's example request can be sent."""
     body = json.loads((payload_folder / "TranscriptOptionalParams.json").read_text())
     checked = options.check(**body)
     assert checked == {name: value for name, value in body.items() if value is not None}
@@ -17,7 +17,7 @@ def test_every_create_field_of_the_interface_is_there(payload_folder):
 
 
 def test_typed_arguments_and_fields_are_the_same():
-    """What an editor completes is exactly what may be sent; the audio is an argument of its own."""
+    """Editors complete exactly the fields that can be sent; the audio is a separate argument."""
     assert set(options.TranscriptOptions.__annotations__) == set(options.FIELDS) - {"audio_url"}
 
 
@@ -49,8 +49,8 @@ def test_none_means_the_services_default():
         ({"punctuate": "yes"}, "punctuate must be True or False, not 'yes'"),
         ({"punctuate": 1}, "punctuate must be True or False, not 1"),
         ({"language_code": "en_gb"}, "language_code must be one of 102 values, such as en (did you mean 'en_"),
-        ({"speech_model": "fast"}, "speech_model must be best, nano, not 'fast'"),
-        ({"boost_param": "hgih"}, "boost_param must be low, default, high (did you mean 'high'?), not 'hgih'"),
+        ({"speech_model": "fast"}, "speech_model must be one of best, nano, not 'fast'"),
+        ({"boost_param": "hgih"}, "boost_param must be one of low, default, high (did you mean 'high'?), not 'hgih'"),
         ({"speakers_expected": 11}, "speakers_expected must be a whole number from 1 to 10, not 11"),
         ({"speakers_expected": 2.5}, "speakers_expected must be a whole number from 1 to 10, not 2.5"),
         ({"speakers_expected": True}, "speakers_expected must be a whole number from 1 to 10, not True"),
@@ -63,17 +63,20 @@ def test_none_means_the_services_default():
         ),
         ({"audio_start_from": -1}, "audio_start_from must be a whole number of at least 0 ms, not -1"),
         ({"word_boost": "smoke"}, "word_boost must be a list of words or phrases, not 'smoke'"),
-        ({"word_boost": ["a", 3]}, "word_boost must be a list of words or phrases; entry 1, 3, must be a text"),
+        (
+            {"word_boost": ["a", 3]},
+            "word_boost must be a list of words or phrases; entry 1, 3, must be a non-empty text",
+        ),
         ({"redact_pii_policies": ["person_nam"]}, "(did you mean 'person_name'?)"),
-        ({"redact_pii_sub": "mask"}, "redact_pii_sub must be entity_name, hash, not 'mask'"),
-        ({"webhook_url": "ftp://host/x"}, "webhook_url must be an http or https address, not 'ftp://host/x'"),
-        ({"webhook_url": "https://[x"}, "webhook_url must be an http or https address"),
+        ({"redact_pii_sub": "mask"}, "redact_pii_sub must be one of entity_name, hash, not 'mask'"),
+        ({"webhook_url": "ftp://host/x"}, "webhook_url must be an http or https URL, not 'ftp://host/x'"),
+        ({"webhook_url": "https://[x"}, "webhook_url must be an http or https URL"),
         ({"custom_spelling": [{"from": ["a"]}]}, 'must be {"from": ["heard"], "to": "written"}'),
         ({"custom_spelling": [{"from": [], "to": "A"}]}, 'needs at least one spelling in "from"'),
-        ({"custom_spelling": [{"from": ["a"], "to": "A", "too": 1}]}, "hold from and to alone, not 'too'"),
+        ({"custom_spelling": [{"from": ["a"], "to": "A", "too": 1}]}, "have the keys from and to only, not 'too'"),
         ({"summary_type": "bullet"}, "(did you mean 'bullets'?)"),
-        ({"webhook_auth_header_name": "x-secret"}, "give webhook_auth_header_value too, or neither"),
-        ({"audio_start_from": 1000, "audio_end_at": 1100}, "leave 100 ms; audio shorter than 160 ms fails"),
+        ({"webhook_auth_header_name": "x-secret"}, "without webhook_auth_header_value; give both or neither"),
+        ({"audio_start_from": 1000, "audio_end_at": 1100}, "leave 100 ms; audio must last at least 160 ms"),
         ({"audio_end_at": 100}, "audio_end_at must be a whole number of at least 160 ms, not 100"),
         ({"audio_end_at": 2**53 + 1}, "audio_end_at must be at most 9007199254740992 ms, not 9007199254740993"),
     ],
@@ -94,7 +97,7 @@ def test_all_wrong_options_are_named_at_once():
 
 
 def test_a_webhook_secret_is_never_repeated():
-    """Neither a wrong header value nor one given alone appears in the message."""
+    """No error message contains the value of the webhook header."""
     for given in ({"webhook_auth_header_value": "s3cr3t\nx"}, {"webhook_auth_header_value": "s3cr3t"}):
         with pytest.raises(OptionError) as caught:
             options.check(**given)

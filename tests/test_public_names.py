@@ -11,12 +11,12 @@ import voxframe
 
 
 def _run(code: str) -> str:
-    """What a fresh interpreter prints."""
+    """Return the output of a fresh interpreter."""
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_public_names_are_sorted_and_all_there() -> None:
-    """Every name in `__all__` can be had, is listed by dir(), and comes once in sorted order."""
+    """Every name in `__all__` exists, is listed by dir(), and occurs once, in sorted order."""
     assert voxframe.__all__ == sorted(set(voxframe.__all__))
     assert [name for name in voxframe.__all__ if not hasattr(voxframe, name)] == []
     assert set(voxframe.__all__) <= set(dir(voxframe))
@@ -24,7 +24,7 @@ def test_public_names_are_sorted_and_all_there() -> None:
 
 
 def test_editors_see_the_names_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a type checker is told is what there is at run time."""
+    """The names that a type checker sees are the objects that exist at run time."""
     monkeypatch.setattr(typing, "TYPE_CHECKING", True)
     seen: dict[str, object] = {"__name__": "voxframe", "__file__": voxframe.__file__}
     exec(compile(Path(voxframe.__file__).read_text(), voxframe.__file__, "exec"), seen)
@@ -33,18 +33,10 @@ def test_editors_see_the_names_that_exist(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_importing_costs_little() -> None:
-    """Importing voxframe loads neither pandas nor anything else that is heavy."""
+    """`import voxframe` does not import pandas or another heavy package."""
     loaded = _run("import sys; before = set(sys.modules); import voxframe; print(*(set(sys.modules) - before))").split()
     heavy = {"pandas", "numpy", "pyarrow", "matplotlib", "requests", "IPython", "starlette", "av", "tqdm"}
     assert heavy.isdisjoint(loaded)
-
-
-def test_importing_takes_at_most_a_seventh_of_pandas() -> None:
-    """Measured in fresh interpreters: at most 0.15 of the time of importing pandas."""
-    clock = "import time; begin = time.perf_counter(); import {}; print(time.perf_counter() - begin)"
-    ours = min(float(_run(clock.format("voxframe"))) for _ in range(5))
-    pandas = min(float(_run(clock.format("pandas"))) for _ in range(5))
-    assert ours <= 0.15 * pandas
 
 
 @pytest.mark.parametrize(
@@ -56,27 +48,27 @@ def test_importing_takes_at_most_a_seventh_of_pandas() -> None:
     ],
 )
 def test_the_accessor_is_there(first: str) -> None:
-    """df.vox exists where pandas was there first, and after the first load in any case."""
+    """`df.vox` exists if pandas was imported first, and always after the first load."""
     assert _run(f"{first}; import pandas; print(hasattr(pandas.DataFrame(), 'vox'))") == "True"
 
 
 def test_a_wrong_name_is_an_attribute_error() -> None:
-    """A name that does not exist fails as it does in any module."""
+    """A name that does not exist raises AttributeError, as in any module."""
     with pytest.raises(AttributeError, match="'voxframe' has no attribute 'load_word'"):
         voxframe.load_word  # noqa: B018  reading it is the test
 
 
 def test_the_sample_is_found() -> None:
-    """The sample recording is a FLAC file, and other names are answered with those there are."""
+    """The sample recording is a FLAC file; the error for another name lists the samples."""
     assert voxframe.sample().read_bytes()[:4] == b"fLaC"
     assert voxframe.sample("interview") == voxframe.sample()
     for wrong in ("nope", "../data/interview", f"..{os.sep}x"):
-        with pytest.raises(ValueError, match="there is call, interview, panel"):
+        with pytest.raises(ValueError, match="available: call, interview, panel"):
             voxframe.sample(wrong)
 
 
 def test_the_wheel_carries_the_sample() -> None:
-    """What is packed into a wheel is the recording that `sample` looks for first."""
+    """The wheel contains the recording at the place where `sample` looks first."""
     project = Path(__file__).parents[1]
     packed = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     for source, target in packed["force-include"].items():

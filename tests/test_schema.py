@@ -3,13 +3,14 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import voxframe
 from voxframe import dictionary
 from voxframe.errors import OptionError
-from voxframe.schema import SCHEMA_VERSION, TABLES, TRANSCRIPT_TABLES, Column, Table
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, TRANSCRIPT_TABLES, Column, Table
 
 PAGE = Path(__file__).parents[1] / "data" / "dictionary.md"
 TRANSCRIPT = "GET /v2/transcript/{id}"
@@ -17,7 +18,7 @@ TRANSCRIPT = "GET /v2/transcript/{id}"
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)
 def test_a_table_is_whole(table: Table) -> None:
-    """Names are unique and plain, the key is among the columns, everything is described."""
+    """Names are unique and plain, the key consists of columns, and every column has a description."""
     assert len(set(table.names)) == len(table.names)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in (table.name, *table.names))
     assert set(table.key) <= set(table.names)
@@ -30,7 +31,7 @@ def test_a_table_is_whole(table: Table) -> None:
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)
 def test_conventions_of_the_tables(table: Table) -> None:
-    """Times are milliseconds, ordinals are integers that are never null in a key, shares are floats."""
+    """Times are integer milliseconds, positions in a key are never null, and shares are floats."""
     for column in table.columns:
         if column.name.endswith("_ms"):
             assert (column.type, column.unit) == (pa.int64(), "ms"), column.name
@@ -41,25 +42,41 @@ def test_conventions_of_the_tables(table: Table) -> None:
             assert column.type == pa.float64(), column.name
         if column.unit == "s":
             assert column.name.endswith("_s"), column.name
+        if pa.types.is_timestamp(column.type):
+            assert column.type == pa.timestamp("us", tz="UTC"), column.name
+
+
+#: Endings of column names that read as a time.
+TIME_WORDS = {"start", "end", "begin", "time", "at", "from", "until", "duration"}
+
+
+@pytest.mark.parametrize("name", sorted({name for table in CORPUS_TABLES.values() for name in table.names}))
+def test_no_column_name_misleads(name: str) -> None:
+    """Every column is reachable as `df.name`, and no position has a name that reads as a time."""
+    assert not hasattr(pd.DataFrame(), name)
+    assert name.rpartition("_")[2] not in TIME_WORDS
 
 
 def test_every_table_about_a_transcript_names_it_first() -> None:
-    """Only what is no transcript (answers, streams, jobs) begins otherwise."""
+    """The first column is `transcript_id`, except in tables of answers, streams and jobs."""
     others = {name for name, table in TABLES.items() if table.names[0] != "transcript_id"}
     assert others == {"responses", "stream", "stream_words", "jobs"}
 
 
 def test_tables_of_a_transcript() -> None:
-    """Those of the transcript's own answer, in the order of the dictionary."""
+    """`TRANSCRIPT_TABLES` are the tables of the transcript response, in the order of the dictionary."""
     assert list(TRANSCRIPT_TABLES) == [name for name, table in TABLES.items() if table.source == TRANSCRIPT]
 
 
 def test_metadata_travels_with_the_schema() -> None:
-    """Description, unit and wire path are in the fields, name and version in the schema."""
+    """Arrow fields carry description, unit and wire path; the schema carries name and version."""
     schema = TABLES["words"].arrow
-    assert schema.metadata == {b"voxframe.table": b"words", b"voxframe.schema_version": str(SCHEMA_VERSION).encode()}
+    assert {k: v for k, v in schema.metadata.items() if k != b"pandas"} == {
+        b"voxframe.table": b"words",
+        b"voxframe.schema_version": str(SCHEMA_VERSION).encode(),
+    }
     assert schema.field("start_ms").metadata == {
-        b"description": b"Where the word begins.",
+        b"description": b"Start of the word.",
         b"unit": b"ms",
         b"path": b"words[].start",
     }
@@ -68,7 +85,7 @@ def test_metadata_travels_with_the_schema() -> None:
 
 
 def test_fields_of_the_interface_have_columns(payload_folder: Path) -> None:
-    """Every scalar and list of text in the whole example transcripts is a column of `transcripts` by its wire path."""
+    """Every field of the example transcripts is the wire path of a column."""
     paths = {column.path for column in TABLES["transcripts"].columns}
     for name in (
         "transcripts/completed.json",
@@ -82,17 +99,17 @@ def test_fields_of_the_interface_have_columns(payload_folder: Path) -> None:
 
 
 def paths_of(table: Table) -> list[str]:
-    """Wire paths of a table."""
+    """Return the wire paths of a table."""
     return [column.path for column in table.columns if column.path]
 
 
 def test_describe_shows_grain_key_and_columns() -> None:
-    """The text names the grain, the key, and each column with dtype, unit, wire path and meaning, on one line."""
+    """`describe` shows the grain, the key, and one line per column with dtype, unit, wire path and description."""
     text = repr(voxframe.describe("words"))
     assert "one row per: word" in text
     assert "key: transcript_id, word_idx" in text
     line = next(line for line in text.splitlines() if line.startswith("start_ms"))
-    assert line.split(maxsplit=4) == ["start_ms", "Int64", "ms", "words[].start", "Where the word begins."]
+    assert line.split(maxsplit=4) == ["start_ms", "Int64", "ms", "words[].start", "Start of the word."]
     for table in TABLES.values():
         lines = repr(voxframe.describe(table.name)).splitlines()
         assert [line.split()[0] for line in lines[-len(table.names) :]] == list(table.names)
@@ -100,7 +117,7 @@ def test_describe_shows_grain_key_and_columns() -> None:
 
 
 def test_describe_lists_all_tables() -> None:
-    """Without a name: every table with its grain and key."""
+    """`describe` without a name lists every table with its grain."""
     found = voxframe.describe()
     assert [row[0] for row in found.rows] == list(TABLES)
     assert [row[1] for row in found.rows] == [table.grain for table in TABLES.values()]
@@ -108,12 +125,12 @@ def test_describe_lists_all_tables() -> None:
 
 
 def test_describe_suggests_the_right_name() -> None:
-    """A name that is no table gives an error with the nearest and all names."""
+    """The error for an unknown table names the most similar table and all tables."""
     with pytest.raises(
-        OptionError, match=r"no table 'utterance'; did you mean 'utterances'\? there are transcripts, words"
+        OptionError, match=r"no table 'utterance'; did you mean 'utterances'\? the tables are transcripts, words"
     ):
         voxframe.describe("utterance")
-    with pytest.raises(OptionError, match="no table 7; there are"):
+    with pytest.raises(OptionError, match="no table 7; the tables are"):
         voxframe.describe(7)
 
 
@@ -137,13 +154,13 @@ class Cells(HTMLParser):
 
 
 def test_describe_in_a_notebook() -> None:
-    """HTML with the same cells."""
+    """The HTML of a description has the same cells as its rows."""
     found = voxframe.describe("topics")
     assert Cells(found._repr_html_()).cells == [text for row in found.rows for text in row]
 
 
 def test_the_html_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever stands in a description is text, not markup."""
+    """Markup in a description is escaped."""
     nasty = "<script>alert('&')</script>"
     column = Column("evil", pa.string(), nasty, nasty, nasty)
     monkeypatch.setitem(TABLES, "evil", Table(nasty, nasty, ("evil",), nasty, (column,)))
@@ -158,7 +175,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_every_column_is_on_the_page() -> None:
-    """Each table is a section, each of its columns a row of five cells."""
+    """The page has a section for each table and a row of five cells for each column."""
     sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert [section.splitlines()[0] for section in sections] == list(TABLES)
     for section, table in zip(sections, TABLES.values(), strict=True):
@@ -168,7 +185,7 @@ def test_every_column_is_on_the_page() -> None:
 
 
 def test_checking_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--check` fails for a page that is missing or old, says what to run, and writes nothing."""
+    """`--check` fails for a missing or outdated page, names the command to run, and writes nothing."""
     page = tmp_path / "dictionary.md"
     assert dictionary.main(["--check", str(page)]) == 1
     assert not page.exists()

@@ -32,7 +32,7 @@ def test_an_argument_goes_before_the_environment_and_that_before_the_default(mon
 
 
 def test_with_nothing_configured_there_is_no_address():
-    """Nothing is invented: no address, no key, and a data directory of the platform."""
+    """Without configuration there is no URL and no key, and the data directory is that of the platform."""
     found = resolve()
     assert (found.base_url, found.stream_url, found.api_key, found.llm_prefix) == (None, None, None, "llm")
     assert found.data_dir.is_absolute()
@@ -62,14 +62,14 @@ def test_a_streaming_address_of_its_own_is_kept():
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        ("host.example", "is not an address of a service"),
-        ("ftp://host.example", "is not an address of a service"),
-        ("https://", "is not an address of a service"),
-        ("https://host.example/a b", "is not an address of a service"),
-        ("https://user:secret@host.example", "holds a user name or password"),
-        ("https://host.example?x=1", "without what follows '?'"),
-        ("https://host.example/v2", "versions are added"),
-        ("https://host.example:port", "is not an address"),
+        ("host.example", "is not the URL of a service"),
+        ("ftp://host.example", "is not the URL of a service"),
+        ("https://", "is not the URL of a service"),
+        ("https://host.example/a b", "is not the URL of a service"),
+        ("https://user:secret@host.example", "contains a user name or password"),
+        ("https://host.example?x=1", "without a query"),
+        ("https://host.example/v2", "adds the version"),
+        ("https://host.example:port", "is not a valid URL"),
     ],
 )
 def test_an_address_that_cannot_be_used_says_why(address, says):

@@ -2,12 +2,12 @@
 
     import voxframe
 
-    client = voxframe.connect()                                   # no key, no address: the embedded service
+    client = voxframe.connect()                                   # no key, no URL: the embedded server
     transcript = client.transcribe(voxframe.sample("interview"), speaker_labels=True)
-    words = voxframe.load_words(transcript)                       # a DataFrame; read from disk the next time
+    words = voxframe.load_words(transcript)                       # a DataFrame; later read from disk
     words.vox.talk_time()
 
-Names are imported when they are first used, so that `import voxframe` costs next to nothing.
+Names are imported on first use, so `import voxframe` takes almost no time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, errors, export, options, plots, webhooks, widgets
-    from voxframe.answers import load_responses, load_stream, load_stream_words, load_word_matches
+    from voxframe import analysis, errors, export, models, options, plots, webhooks, widgets
+    from voxframe.client import Client, Transcript, connect
+    from voxframe.client.portal import allow_nested_loops
+    from voxframe.client.stream.audio_sources import microphone
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
     from voxframe.loaders import (
         load_chapters,
         load_content_safety,
         load_content_safety_summary,
+        load_custom_topics,
+        load_custom_topics_summary,
         load_entities,
         load_highlight_times,
         load_highlights,
@@ -38,10 +42,8 @@ if TYPE_CHECKING:
         load_words,
         tables,
     )
+    from voxframe.loaders.result_loaders import load_responses, load_stream, load_stream_words, load_word_matches
     from voxframe.samples import sample
-    from voxframe.service import Client, Transcript, connect
-    from voxframe.service.microphone import microphone
-    from voxframe.service.portal import allow_nested_loops
     from voxframe.widgets import AskPanel, LiveTranscript, SubmitForm, Timeline, TranscriptPlayer, WordSearch
 
 __all__ = [
@@ -63,6 +65,8 @@ __all__ = [
     "load_chapters",
     "load_content_safety",
     "load_content_safety_summary",
+    "load_custom_topics",
+    "load_custom_topics_summary",
     "load_entities",
     "load_highlight_times",
     "load_highlights",
@@ -79,6 +83,7 @@ __all__ = [
     "load_word_matches",
     "load_words",
     "microphone",
+    "models",
     "options",
     "plots",
     "sample",
@@ -87,25 +92,25 @@ __all__ = [
     "widgets",
 ]
 
-#: Module of each public name that is no module itself.
+#: Module of each public name that is not a module itself.
 _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "loaders") | {
-    "load_responses": "answers",
-    "load_stream": "answers",
-    "load_stream_words": "answers",
-    "load_word_matches": "answers",
     "AskPanel": "widgets",
-    "Client": "service",
+    "Client": "client",
     "Corpus": "corpus",
     "LiveTranscript": "widgets",
     "SubmitForm": "widgets",
     "Timeline": "widgets",
-    "Transcript": "service",
+    "Transcript": "client",
     "TranscriptPlayer": "widgets",
     "WordSearch": "widgets",
-    "allow_nested_loops": "service.portal",
-    "connect": "service",
+    "allow_nested_loops": "client.portal",
+    "connect": "client",
     "describe": "dictionary",
-    "microphone": "service.microphone",
+    "load_responses": "loaders.result_loaders",
+    "load_stream": "loaders.result_loaders",
+    "load_stream_words": "loaders.result_loaders",
+    "load_word_matches": "loaders.result_loaders",
+    "microphone": "client.stream.audio_sources",
     "sample": "samples",
     "tables": "loaders",
 }
@@ -120,7 +125,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'voxframe' has no attribute {name!r}")
     module = importlib.import_module(f"voxframe.{_HOME.get(name, name)}")
     value = getattr(module, name) if name in _HOME else module
-    globals()[name] = value  # found at once the next time
+    globals()[name] = value
     return value
 
 
@@ -128,5 +133,5 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-if "pandas" in sys.modules:  # a notebook that imported pandas first gets df.vox at once, without waiting for a loader
+if "pandas" in sys.modules:  # df.vox works even before the first loader call
     importlib.import_module("voxframe.accessor")

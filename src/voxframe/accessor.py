@@ -1,4 +1,4 @@
-"""df.vox: analysis and plots as methods of a DataFrame. It only delegates."""
+"""The accessor `df.vox`: analysis and plots as methods of a DataFrame."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pd.api.extensions.register_dataframe_accessor("vox")
 class Vox:
-    """`df.vox` of a DataFrame that voxframe loaded, or of one with the same columns.
+    """Analysis and plots of a DataFrame that voxframe loaded, or of one with the same columns.
 
     Args:
         df: The DataFrame.
@@ -31,13 +31,13 @@ class Vox:
         self._df = df
 
     def talk_time(self) -> pd.DataFrame:
-        """Talk time per transcript and speaker: `voxframe.analysis.talk_time`."""
+        """Return the talk time of each speaker per transcript: see `voxframe.analysis.talk_time`."""
         from voxframe import analysis
 
         return analysis.talk_time(self._df)
 
     def turns(self, *, pause_ms: float | None = None) -> pd.DataFrame:
-        """Words grouped into turns: `voxframe.analysis.turns`."""
+        """Group words into turns: see `voxframe.analysis.turns`."""
         from voxframe import analysis
 
         return analysis.turns(self._df, pause_ms=pause_ms)
@@ -53,13 +53,13 @@ class Vox:
         bands: Bands | None = None,
         view: tuple[float, float] | None = None,
     ) -> Axes:
-        """Who speaks when: `voxframe.plots.timeline`."""
+        """Draw who speaks when: see `voxframe.plots.timeline`."""
         from voxframe import plots
 
         return plots.timeline(self._df, ax, by=by, pack=pack, speakers=speakers, colors=colors, bands=bands, view=view)
 
     def plot_talk_time(self, ax: Axes | None = None) -> Axes:
-        """Talk time as bars: `voxframe.plots.talk_time`."""
+        """Draw the talk time of each speaker as a bar: see `voxframe.plots.talk_time`."""
         from voxframe import plots
 
         return plots.talk_time(self._df, ax)
@@ -72,25 +72,25 @@ class Vox:
         by: str | None = None,
         transcripts: pd.DataFrame | None = None,
     ) -> Axes:
-        """Where searched words fall: `voxframe.plots.dispersion`."""
+        """Draw positions of searched words: see `voxframe.plots.dispersion`."""
         from voxframe import plots
 
         return plots.dispersion(self._df, queries, ax, by=by, transcripts=transcripts)
 
     def confidence(self, ax: Axes | None = None, *, by: str | None = None, window_s: float | None = None) -> Axes:
-        """Confidence over time: `voxframe.plots.confidence`."""
+        """Draw confidence over time: see `voxframe.plots.confidence`."""
         from voxframe import plots
 
         return plots.confidence(self._df, ax, by=by, window_s=window_s)
 
     def sentiment(self, ax: Axes | None = None, *, by: str | None = None) -> Axes:
-        """Sentiment over time: `voxframe.plots.sentiment`."""
+        """Draw sentiment over time: see `voxframe.plots.sentiment`."""
         from voxframe import plots
 
         return plots.sentiment(self._df, ax, by=by)
 
     def find_words(self, queries: str | Iterable[str]) -> pd.DataFrame:
-        """Every occurrence of words and phrases: `voxframe.analysis.find_words`."""
+        """Find every occurrence of words and phrases: see `voxframe.analysis.find_words`."""
         from voxframe import analysis
 
         return analysis.find_words(self._df, queries)

@@ -1,7 +1,7 @@
-"""The data dictionary for people: `voxframe.describe`, and the page `data/dictionary.md`.
+"""Human-readable data dictionary: `voxframe.describe`, and the page `data/dictionary.md`.
 
 python -m voxframe.dictionary            write data/dictionary.md
-python -m voxframe.dictionary --check    fail where it is not what would be written
+python -m voxframe.dictionary --check    fail if it is not up to date
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _TABLE_HEADS = ("table", "one row per", "key", "columns", "source")
 
 @dataclass(frozen=True)
 class Description:
-    """What `describe` found; shows itself as text, and as HTML in a notebook.
+    """Result of `describe`; displays itself as text, and as HTML in a notebook.
 
     Attributes:
-        title: Name of the table, or what is listed.
+        title: Name of the table, or of the list of tables.
         notes: Grain, key and source as pairs of label and text.
         heads: Headings of the columns of `rows`.
-        rows: One tuple of texts a column of the table, or a table.
+        rows: One tuple of texts per column of the table, or per table.
     """
 
     title: str
@@ -58,20 +58,20 @@ class Description:
 
 
 def describe(table: str | None = None) -> Description:
-    """What a table holds: its grain and key, and of every column the dtype, unit, wire path and meaning.
+    """Describe a table: its grain and key, and the dtype, unit, response path and meaning of each column.
 
     Args:
-        table: Name of a table. None lists all tables.
+        table: Name of a table. None (default): list all tables.
 
     Returns:
-        A description that shows itself.
+        A description that displays itself.
 
     Raises:
-        OptionError: There is no such table.
+        OptionError: The table does not exist.
 
     Example:
         >>> describe("highlights").rows[3][:3]
-        ('count', 'Int64', '')
+        ('occurrences', 'Int64', '')
     """
     if table is None:
         rows = tuple((t.name, t.grain, ", ".join(t.key), str(len(t.columns)), t.source) for t in TABLES.values())
@@ -80,7 +80,7 @@ def describe(table: str | None = None) -> Description:
     if table not in TABLES:
         near = difflib.get_close_matches(str(table), TABLES, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise OptionError(f"there is no table {table!r}; {hint}there are {', '.join(TABLES)}")
+        raise OptionError(f"there is no table {table!r}; {hint}the tables are {', '.join(TABLES)}")
     found = TABLES[table]
     return Description(found.name, _notes(found), _COLUMN_HEADS, tuple(_columns(found)))
 
@@ -88,7 +88,7 @@ def describe(table: str | None = None) -> Description:
 _CONVENTIONS = (
     ("times", "integer milliseconds from the start of the media"),
     ("positions", "columns that end in _idx count from 0"),
-    ("nulls", "a value the service did not give is null; nothing is made up"),
+    ("nulls", "a value that the service did not send is null; voxframe invents no values"),
 )
 
 
@@ -105,7 +105,7 @@ def _columns(table: Table) -> Iterable[tuple[str, ...]]:
 
 
 def page() -> str:
-    """The text of `data/dictionary.md`."""
+    """Return the text of `data/dictionary.md`."""
     lines = [
         "# Data dictionary",
         "",
@@ -113,7 +113,7 @@ def page() -> str:
         f"This is schema version {SCHEMA_VERSION}. `voxframe.describe()` shows the same in Python.",
         "",
         "- dtypes: those of pandas; NaN, NA and NaT are null",
-        "- wire path: where the value stands in the answer of the service; without one it is worked out from others",
+        "- wire path: path in the response of the service; empty if voxframe derives the value from others",
         *(f"- {label}: {text}" for label, text in _CONVENTIONS),
         "",
         *_markdown(_TABLE_HEADS, ((f"[{row[0]}](#{row[0]})", *row[1:]) for row in describe().rows)),
@@ -141,10 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the page, or check it.
 
     Returns:
-        0, or 1 where the page is not up to date.
+        0, or 1 if the page is not up to date.
     """
     parser = argparse.ArgumentParser(prog="python -m voxframe.dictionary", description="Write data/dictionary.md.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is not up to date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is not up to date")
     parser.add_argument("page", nargs="?", type=Path, default=PAGE, help=f"the page (default {PAGE.as_posix()})")
     options = parser.parse_args(arguments)
     text = page()

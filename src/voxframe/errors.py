@@ -1,20 +1,24 @@
-"""Everything voxframe raises, in one tree.
+"""All exceptions and warnings of voxframe, in one tree.
 
     VoxframeError
-    ├── SettingsError(ValueError)          a setting is missing or cannot be used
-    ├── OptionError(ValueError)            an option or argument is wrong; nothing was sent
-    ├── AudioError(OSError)                audio that cannot be read or sent; nothing was sent
+    ├── SettingsError(ValueError)          a setting is missing or invalid
+    ├── OptionError(ValueError)            an option or argument is invalid; nothing was sent
+    ├── AudioError(OSError)                audio cannot be read or sent
     │   └── AudioNotFoundError(FileNotFoundError)
-    ├── MissingExtraError(ImportError)     an optional part is not installed
-    ├── PayloadError(ValueError)           service data that cannot be read at all
+    ├── MissingExtraError(ImportError)     an optional dependency is not installed
+    ├── PayloadError(ValueError)           service data cannot be read at all
     ├── CorpusError                        a corpus directory cannot be used
-    │   └── LostAnswerError                a language model was asked, and its answer was lost
-    ├── ExportError(OSError)               an export that cannot be written
-    ├── TranscriptError                    a transcript whose status is "error" (raise_for_status)
-    └── ServiceError                       the service, or the way to it
+    │   ├── DamagedFileError               a file of a corpus is damaged and cannot be rebuilt
+    │   └── LostAnswerError                the response of a language model was lost
+    ├── ExportError(OSError)               an export cannot be written
+    ├── ModelError(OSError)                model files are missing, damaged or cannot be downloaded
+    ├── TranscriptError                    a transcript has the status "error" (raise_for_status)
+    └── ServiceError                       the service, or the connection to it, failed
         ├── ServiceUnreachableError(ConnectionError)
         ├── ServiceTimeoutError(TimeoutError)
-        ├── StreamError                    a streaming session that did not end well: code, session_id
+        │   └── ResponseTooSlowError       a response began, but took too long
+        ├── ResponseTooLargeError          a response has more bytes than allowed
+        ├── StreamError                    a streaming session ended with an error: code, session_id
         │   ├── BadSampleRateError         4000
         │   ├── StreamAuthenticationError  4001
         │   ├── SessionNotFoundError       4004
@@ -30,26 +34,36 @@
         │   ├── TooManyStreamsError        4102
         │   ├── BadWordBoostError          4104
         │   ├── StreamUnavailableError     1013
-        │   └── StreamCutError(ConnectionError)  the connection broke, or went silent
-        └── APIError                       an HTTP answer of no use: status, method, path, request_id
-            ├── BadRequestError            400, and other refusals
+        │   └── StreamCutError(ConnectionError)  the connection broke or went silent
+        └── APIError                       an HTTP error response: status, method, path, request_id
+            ├── BadRequestError            400 and other rejections
             ├── AuthenticationError        401, 403
             ├── NotFoundError(LookupError) 404
             ├── RateLimitError             429, with retry_after
             ├── ServerError                500 and above
-            └── UnreadableAnswerError      2xx, but cut short or not what the interface says
+            └── UnreadableAnswerError      2xx, but truncated or not as the interface describes
 
-    PayloadWarning(UserWarning)            service data was read, but a value in it made no sense and became null
-    CorpusWarning(UserWarning)             a file of a corpus was damaged, and made again
+    PayloadWarning(UserWarning)            service data was read, but an invalid value in it became null
+    CorpusWarning(UserWarning)             a file of a corpus was damaged and has been rebuilt
+    ExportWarning(UserWarning)             a format could not represent every value; the message counts them
 
-Each message says what was given, what is allowed and what to do next, and none holds a key.
+Each message says what was given, what is allowed and what to do next. No message contains an API key.
 """
 
 from __future__ import annotations
 
+from voxframe._text import masked
+
 
 class VoxframeError(Exception):
-    """Base of every error voxframe raises on purpose. Its kinds go through pickle whole, as from a worker process."""
+    """Base class of all errors that voxframe raises.
+
+    Passwords and signatures in URLs are masked in the message. All subclasses can be pickled without loss, for example
+    to pass them between processes.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(masked(arg) if isinstance(arg, str) else arg for arg in args))
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (type(self), self.args, self.__dict__)
@@ -63,63 +77,75 @@ def _restore(kind: type[VoxframeError], args: tuple[object, ...], state: dict[st
 
 
 class SettingsError(VoxframeError, ValueError):
-    """A setting is missing or cannot be used."""
+    """A setting is missing or invalid."""
 
 
 class OptionError(VoxframeError, ValueError):
-    """An option or argument is wrong. Raised before anything is uploaded or paid for."""
+    """An option or argument is invalid. Raised before anything is uploaded or billed."""
 
 
 class AudioError(VoxframeError, OSError):
-    """Audio that cannot be read or sent. Raised before anything is sent, or when a file changes under the upload."""
+    """Audio cannot be read or sent. Raised before anything is sent, or if a file changes during the upload."""
 
 
 class AudioNotFoundError(AudioError, FileNotFoundError):
-    """There is no such audio file."""
+    """The audio file does not exist."""
 
 
 class MissingExtraError(VoxframeError, ImportError):
-    """An optional part is not installed.
+    """An optional dependency is not installed.
 
     Args:
-        extra: Name of the extra that brings it.
-        purpose: What was asked for, in words.
+        extra: Name of the extra that installs it.
+        purpose: The feature that needs it, in words.
     """
 
     def __init__(self, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs an optional part that is not installed: pip install 'voxframe[{extra}]'")
+        super().__init__(f"{purpose} needs a dependency that is not installed; run: pip install 'voxframe[{extra}]'")
         self.extra = extra
 
 
 class PayloadError(VoxframeError, ValueError):
-    """Service data that not even the tolerant reader can make sense of."""
+    """Service data cannot be read, not even by the tolerant path."""
 
 
 class PayloadWarning(UserWarning):
-    """Service data was read, but not all of it made sense; the message names where. The raw payload is as it came."""
+    """Service data was read, but some values are invalid. The message gives their paths; the raw payload is kept."""
 
 
 class CorpusWarning(UserWarning):
-    """A file of a corpus was damaged. What can be made again from the raw payload was made again."""
+    """A file of a corpus was damaged; everything derived from the raw payload has been rebuilt."""
+
+
+class ExportWarning(UserWarning):
+    """A file format could not represent every value. The message counts these values and says how they were written."""
 
 
 class CorpusError(VoxframeError):
     """A corpus directory cannot be used."""
 
 
+class DamagedFileError(CorpusError):
+    """A raw payload in a corpus cannot be read, so its tables cannot be built. Other transcripts are not affected."""
+
+
 class LostAnswerError(CorpusError):
-    """A language model was asked, perhaps paid, and its answer was lost; it is asked again only when told to."""
+    """The response to a language model request was lost. The request may be billed; refresh="lost" sends it again."""
 
 
 class ExportError(VoxframeError, OSError):
-    """An export cannot be written; what was there before is as it was."""
+    """An export cannot be written; an existing file is unchanged."""
+
+
+class ModelError(VoxframeError, OSError):
+    """Model files are missing, damaged or cannot be downloaded."""
 
 
 class TranscriptError(VoxframeError):
-    """A transcript whose status is "error".
+    """A transcript has the status "error".
 
     Args:
-        transcript_id: Its identifier, or None.
+        transcript_id: Id of the transcript, or None.
         reason: The service's explanation.
     """
 
@@ -130,33 +156,58 @@ class TranscriptError(VoxframeError):
 
 
 class ServiceError(VoxframeError):
-    """The service, or the way to it, failed.
+    """The service, or the connection to it, failed.
 
     Attributes:
-        may_have_arrived: Whether the service may have acted on the request. Where it is False, asking again is safe
-            even for a request that costs money.
+        possibly_delivered: True if the service may have acted on the request. If False, it is safe to repeat even a
+            request that costs money.
+        retry_after: Seconds to wait before the next request, as requested by the service; None if it sent no value.
     """
 
-    may_have_arrived: bool = True
+    possibly_delivered: bool = True
+    retry_after: float | None = None
+
+    @property
+    def transient(self) -> bool:
+        """True if the same request may succeed later.
+
+        Retries, polling, downloads, streams and batches all use this property. It does not say that repeating the
+        request is safe: for a request that costs money, check `possibly_delivered` too.
+        """
+        return False
 
 
 class ServiceUnreachableError(ServiceError, ConnectionError):
-    """No connection to the service could be made or kept."""
+    """The connection to the service failed or was lost."""
+
+    transient = True
 
 
 class ServiceTimeoutError(ServiceError, TimeoutError):
-    """The service did not answer in time, or a job was not finished in the time allowed."""
+    """The service did not respond in time, or a job did not finish in time."""
+
+    transient = True
+
+
+class ResponseTooSlowError(ServiceTimeoutError):
+    """A response began but was not complete in time. A retry with the same time limit is unlikely to succeed."""
+
+    transient = False
+
+
+class ResponseTooLargeError(ServiceError):
+    """A response has more bytes than allowed; the rest was not read."""
 
 
 class APIError(ServiceError):
-    """The service answered with an error status.
+    """The service returned an error status.
 
     Args:
-        message: The service's own words, or a description of the answer.
+        message: The service's message, or a description of the response.
         status: HTTP status code.
         method: HTTP method of the request.
         path: Path of the request, without the query.
-        request_id: The service's identifier of the request, where it sent one.
+        request_id: The service's id of the request; None if it sent none.
     """
 
     def __init__(self, message: str, *, status: int, method: str, path: str, request_id: str | None = None) -> None:
@@ -167,51 +218,59 @@ class APIError(ServiceError):
         self.path = path
         self.request_id = request_id
 
+    @property
+    def transient(self) -> bool:
+        """True for 408, 425, 429 and every status from 500 on, except 501 and 505 ("not supported")."""
+        return self.status in (408, 425, 429) or (self.status >= 500 and self.status not in (501, 505))
+
 
 class BadRequestError(APIError):
-    """400, and other refusals: the request is invalid."""
+    """400 and other rejections: the request is invalid."""
 
-    may_have_arrived = False
+    possibly_delivered = False
 
 
 class AuthenticationError(APIError):
-    """401 or 403: the key is missing, invalid or not allowed to do this."""
+    """401 or 403: the API key is missing, invalid or not permitted to do this."""
 
-    may_have_arrived = False
+    possibly_delivered = False
 
 
 class NotFoundError(APIError, LookupError):
-    """404: there is no such resource."""
+    """404: the resource does not exist."""
 
-    may_have_arrived = False
+    possibly_delivered = False
 
 
 class RateLimitError(APIError):
     """429: too many requests. `retry_after` is in seconds, or None."""
 
-    may_have_arrived = False
-    retry_after: float | None = None
+    possibly_delivered = False
 
 
 class ServerError(APIError):
-    """500 and above: the service has a problem."""
+    """500 and above: the service failed."""
 
 
 class UnreadableAnswerError(APIError):
-    """An answer that says success, but was cut short or is not what the interface describes."""
+    """A response has a success status, but is truncated or not as the interface describes."""
+
+    transient = True
 
 
 class StreamError(ServiceError):
-    """A streaming session that did not end well. Everything received before it is kept in the session.
+    """A streaming session ended with an error. Everything received before is kept in the session.
 
     Args:
-        said: The service's own words, where it said something.
+        said: The service's message; None if it sent none.
         code: Close code of the connection, or None.
-        session_id: Identifier of the session, where it had begun.
+        session_id: Id of the session; None if it had not begun.
     """
 
+    #: Close code of the interface that stands for this error; None if there is none.
+    close_code: int | None = None
     meaning = "the service ended the session"
-    advice = "The finals received so far are in the session's .finals; start another session to go on."
+    advice = "The finals received so far are in the session's .finals; start another session to continue."
 
     def __init__(self, said: str | None = None, *, code: int | None = None, session_id: str | None = None) -> None:
         known = [f"close code {code}"] if code is not None else []
@@ -225,130 +284,135 @@ class StreamError(ServiceError):
 
 
 class BadSampleRateError(StreamError):
-    """4000: the sample rate cannot be used."""
+    """The sample rate is not supported."""
 
-    meaning = "the service does not take this sample rate"
+    close_code = 4000
+    meaning = "the service does not accept this sample rate"
     advice = "Give sample_rate as the rate of the audio in Hz, such as 16000."
 
 
 class StreamAuthenticationError(StreamError):
-    """4001: neither the key nor the token was accepted."""
+    """Neither the key nor the token was accepted."""
 
+    close_code = 4001
     meaning = "the service did not accept the key or token of this session"
-    advice = "Check the API key. A temporary token opens one session and expires: ask for another with client.token()."
+    advice = "Check the API key. A temporary token opens one session and expires; get a new one with client.token()."
 
 
 class SessionNotFoundError(StreamError):
-    """4004: the service knows no such session."""
+    """The session does not exist."""
 
-    meaning = "the service knows no such session"
+    close_code = 4004
+    meaning = "the service does not know this session"
 
 
 class SessionExpiredError(StreamError):
-    """4008: the session lasted as long as a session may."""
+    """The session reached its maximum duration."""
 
+    close_code = 4008
+    transient = True
     meaning = "the session has expired"
 
 
 class SessionClosedError(StreamError):
-    """4010: the session was closed before."""
+    """The session is already closed."""
 
-    meaning = "the session was closed before"
+    close_code = 4010
+    meaning = "the session is already closed"
 
 
 class AudioTooFastError(StreamError):
-    """4029: audio came faster than it is spoken, or than the service takes it."""
+    """Audio arrived faster than real time, or faster than the service accepts it."""
 
-    meaning = "audio was sent faster than the service takes it"
-    advice = "Leave realtime=True, which sends audio at the pace it was spoken."
+    close_code = 4029
+    meaning = "audio was sent faster than the service accepts it"
+    advice = "Keep realtime=True, which sends audio at the speed of speech."
 
 
 class SessionIdleError(StreamError):
-    """4031: no audio came for too long."""
+    """No audio arrived for too long."""
 
+    close_code = 4031
     meaning = "no audio was sent for too long"
-    advice = "A source that pauses should give silence meanwhile; start another session to go on."
+    advice = "A source that pauses must send silence; start another session to continue."
 
 
 class AudioTooShortError(StreamError):
-    """4032: a message held too little audio."""
+    """A message contained too little audio."""
 
-    meaning = "a message held too little audio"
-    advice = "Check that sample_rate and encoding are those of the audio; 100 to 2000 ms are sent at a time."
+    close_code = 4032
+    meaning = "a message contained too little audio"
+    advice = "Check that sample_rate and encoding match the audio; each message has 100 to 2000 ms."
 
 
 class AudioTooLongError(StreamError):
-    """4033: a message held too much audio."""
+    """A message contained too much audio."""
 
-    meaning = "a message held too much audio"
-    advice = "Check that sample_rate and encoding are those of the audio; 100 to 2000 ms are sent at a time."
+    close_code = 4033
+    meaning = "a message contained too much audio"
+    advice = "Check that sample_rate and encoding match the audio; each message has 100 to 2000 ms."
 
 
 class AudioUnreadableError(StreamError):
-    """4034: the audio could not be decoded."""
+    """The audio could not be decoded."""
 
+    close_code = 4034
     meaning = "the audio could not be decoded"
-    advice = "Give raw mono samples in the encoding that was named (pcm_s16le or pcm_mulaw), or the path of a file."
+    advice = "Send raw mono samples in the given encoding (pcm_s16le or pcm_mulaw), or pass the path of a file."
 
 
 class InvalidJSONError(StreamError):
-    """4100: the service could not read a message as JSON."""
+    """A message is not valid JSON."""
 
+    close_code = 4100
     meaning = "the service could not read a message as JSON"
 
 
 class InvalidMessageError(StreamError):
-    """4101: the service does not know such a message."""
+    """The service does not accept this message."""
 
-    meaning = "the service does not take such a message"
+    close_code = 4101
+    meaning = "the service does not accept this message"
 
 
 class TooManyStreamsError(StreamError):
-    """4102: too many sessions at once."""
+    """Too many sessions are open at the same time."""
 
-    meaning = "too many sessions are open at once"
-    advice = "Terminate one first, or wait until it has ended."
+    close_code = 4102
+    transient = True
+    meaning = "too many sessions are open at the same time"
+    advice = "Terminate one, or wait until one has ended."
 
 
 class BadWordBoostError(StreamError):
-    """4104: the word boost could not be read."""
+    """The word boost is invalid."""
 
+    close_code = 4104
     meaning = "the service could not read word_boost"
-    advice = "Give word_boost as a list of words, together at most 2500 characters."
+    advice = "Pass word_boost as a list of words with at most 2500 characters in total."
 
 
 class StreamUnavailableError(StreamError):
-    """1013: the service cannot take a session at the moment."""
+    """The service cannot accept a session at the moment."""
 
-    meaning = "the service cannot take a session at the moment"
-    advice = "Try again a little later; reconnect=True does so by itself."
+    close_code = 1013
+    transient = True
+    meaning = "the service cannot accept a session at the moment"
+    advice = "Try again later; with reconnect=True, voxframe does so."
 
 
 class StreamCutError(StreamError, ConnectionError):
-    """The connection broke, or the other side went silent, before the session was over."""
+    """The connection broke, or the service went silent, before the session ended."""
 
-    meaning = "the connection was cut before the session was over"
+    transient = True
+    meaning = "the connection was cut before the session ended"
     advice = (
-        "The finals received so far are in the session's .finals; start another session to go on, or give "
-        "reconnect=True to have that done when it happens."
+        "The finals received so far are in the session's .finals; start another session to continue, or pass "
+        "reconnect=True to start one automatically."
     )
 
 
 #: Error class of each close code of the interface.
 STREAM_ERRORS: dict[int, type[StreamError]] = {
-    4000: BadSampleRateError,
-    4001: StreamAuthenticationError,
-    4004: SessionNotFoundError,
-    4008: SessionExpiredError,
-    4010: SessionClosedError,
-    4029: AudioTooFastError,
-    4031: SessionIdleError,
-    4032: AudioTooShortError,
-    4033: AudioTooLongError,
-    4034: AudioUnreadableError,
-    4100: InvalidJSONError,
-    4101: InvalidMessageError,
-    4102: TooManyStreamsError,
-    4104: BadWordBoostError,
-    1013: StreamUnavailableError,
+    kind.close_code: kind for kind in StreamError.__subclasses__() if kind.close_code is not None
 }

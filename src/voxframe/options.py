@@ -1,16 +1,16 @@
-"""What may be asked of a transcription job: names, types, ranges, defaults.
+"""Options of a transcription job: names, types, bounds, defaults and help.
 
-The client checks strictly (`check`: an unknown or wrong option is an error before anything is uploaded or paid for).
-The embedded service reads leniently (`problems`: unknown fields are ignored). Both use the one table `FIELDS`.
+`FIELDS` is the one specification. The strict check of the client (`check`), the lenient check of the embedded server
+(`problems`), the JSON Schemas of its API description, the form and the documentation are all made from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
-from voxframe import option_values as values
+from voxframe import validators as values
 from voxframe.errors import OptionError
 
 # Limits of the interface, each in the unit of its name.
@@ -64,7 +64,7 @@ CustomSpelling = TypedDict("CustomSpelling", {"from": Sequence[str], "to": str})
 
 
 class TranscriptOptions(TypedDict, total=False):
-    """Options of a transcription job, as keyword arguments. None means: as the service does by default."""
+    """Options of a transcription job, as keyword arguments. None means the default of the service."""
 
     language_code: LanguageCode | None
     language_detection: bool | None
@@ -111,134 +111,143 @@ class Field:
     """One field of a transcription request.
 
     Attributes:
-        name: Its name on the wire.
-        convert: Returns the value as it goes on the wire, or raises.
-        default: What the service does where the field is absent; None where it has no value then.
-        choices: Values allowed, where they are a closed list.
-        secret: Whether the value must not be shown.
+        name: Name of the field in the request.
+        type: Check, conversion and JSON Schema of its values.
+        help: One line that says what it does.
+        group: Heading under which a form shows it.
+        default: Value that the service uses if the field is absent; None if it has none.
+        secret: True if the value must never be shown.
     """
 
     name: str
-    convert: Callable[[object], Any]
+    type: values.ValueType
+    help: str
+    group: str = ""
     default: Any = None
-    choices: tuple[str, ...] = ()
     secret: bool = False
 
-
-def _choice(name: str, kind: Any, default: str | None) -> Field:
-    return Field(name, values.one_of(get_args(kind)), default, get_args(kind))
-
-
-def _flag(name: str, default: bool = False) -> Field:
-    return Field(name, values.boolean, default)
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Allowed values, or allowed items of a list, if they are a closed list; otherwise empty."""
+        kind = self.type.item if isinstance(self.type, values.ListOf) else self.type
+        return kind.allowed if isinstance(kind, values.Choice) else ()
 
 
-_UNIT = values.number(0, 1)
+def _choice(name: str, kind: Any, default: str | None, help_text: str) -> Field:
+    return Field(name, values.Choice(get_args(kind)), help_text, default=default)
 
-#: Every field that may be sent when a transcript is created, by name.
-FIELDS: dict[str, Field] = {
-    f.name: f
-    for f in (
-        Field("audio_url", values.web_address),
-        _choice("language_code", LanguageCode, "en_us"),
-        _flag("language_detection"),
-        Field("language_confidence_threshold", _UNIT, 0),
-        _choice("speech_model", SpeechModel, None),
-        _flag("punctuate", default=True),
-        _flag("format_text", default=True),
-        _flag("disfluencies"),
-        _flag("multichannel"),
-        _flag("dual_channel"),
-        Field("webhook_url", values.web_address),
-        Field("webhook_auth_header_name", values.header_name),
-        Field("webhook_auth_header_value", values.header_value, secret=True),
-        _flag("auto_highlights"),
-        Field("audio_start_from", values.whole(0, unit=" ms")),
-        Field("audio_end_at", values.whole(MIN_AUDIO_MS, unit=" ms")),
-        Field("word_boost", values.listed(values.text, "words or phrases"), ()),
-        _choice("boost_param", BoostParam, "default"),
-        _flag("filter_profanity"),
-        _flag("redact_pii"),
-        _flag("redact_pii_audio"),
-        _choice("redact_pii_audio_quality", RedactedAudioQuality, "mp3"),
-        Field("redact_pii_policies", values.listed(values.one_of(PII_POLICIES), "policies"), (), PII_POLICIES),
+
+def _flag(name: str, help_text: str, *, default: bool = False) -> Field:
+    return Field(name, values.Boolean(), help_text, default=default)
+
+
+_SHARE = values.Number(0, 1)
+_URL = values.WebAddress()
+
+#: The options by the heading under which a form shows them.
+_GROUPS: dict[str, tuple[Field, ...]] = {
+    "Language": (
+        _choice("language_code", LanguageCode, "en_us", "Language spoken. The embedded server analyses English only."),
+        _flag("language_detection", "Detect the language."),
+        Field(
+            "language_confidence_threshold", _SHARE, "Fail if the detected language is less certain; 0 to 1.", default=0
+        ),
+        _choice("speech_model", SpeechModel, None, "Model: best is more accurate, nano is cheaper."),
+        Field("speech_threshold", _SHARE, "Fail if less than this share of the recording is speech; 0 to 1."),
+    ),
+    "Text": (
+        _flag("punctuate", "Add punctuation.", default=True),
+        _flag("format_text", "Write capital letters and numbers as in edited text.", default=True),
+        _flag("disfluencies", "Keep filler words such as um and uh."),
+        _flag("filter_profanity", "Replace swear words with asterisks."),
+        Field(
+            "word_boost",
+            values.ListOf(values.Text(), "words or phrases"),
+            "Words and names to expect, one per line.",
+            default=(),
+        ),
+        _choice("boost_param", BoostParam, "default", "How strongly to expect them."),
+        Field(
+            "custom_spelling",
+            values.ListOf(values.Spelling(), 'entries {"from": [...], "to": ...}'),
+            "How to write recognized words, one per line: Decarlo = dicarlo, di carlo",
+        ),
+    ),
+    "Speakers": (
+        _flag("speaker_labels", "Label the speaker of each word."),
+        Field(
+            "speakers_expected", values.Integer(1, MAX_SPEAKERS), f"Number of speakers, if known; 1 to {MAX_SPEAKERS}."
+        ),
+        _flag("multichannel", "Transcribe each channel separately: one speaker per channel."),
+        _flag("dual_channel", "The same for two channels; the older name of multichannel."),
+    ),
+    "Analyses": (
+        _flag("auto_chapters", "Chapters with headlines."),
+        _flag("entity_detection", "Names, dates, places and other entities."),
+        _flag("sentiment_analysis", "Sentiment of each sentence: positive, neutral or negative."),
+        _flag("auto_highlights", "Key phrases."),
+        _flag("iab_categories", "Topics."),
+        _flag("content_safety", "Passages about sensitive subjects."),
+        Field(
+            "content_safety_confidence",
+            values.Integer(25, 100),
+            "Report only those at least this certain; 25 to 100.",
+            default=50,
+        ),
+        _flag("summarization", "A summary."),
+        _choice("summary_model", SummaryModel, "informative", "Style of the summary."),
+        _choice("summary_type", SummaryType, "bullets", "Form of the summary."),
+        _flag("custom_topics", "Look for your own topics."),
+        Field("topics", values.ListOf(values.Text(), "topics"), "Your topics, one per line.", default=()),
+    ),
+    "Privacy": (
+        _flag("redact_pii", "Remove personal information from the text."),
+        Field(
+            "redact_pii_policies",
+            values.ListOf(values.Choice(PII_POLICIES), "policies"),
+            "Kinds of personal information to remove; none selected means the default set of the service.",
+            default=(),
+        ),
         Field(
             "redact_pii_sub",
-            values.one_of(("entity_name", "hash"), {"entity_type": "entity_name"}),
-            "hash",
-            ("entity_name", "hash"),
+            values.Choice(("entity_name", "hash"), {"entity_type": "entity_name"}),
+            "Replace it with the name of its kind, or with # for each letter.",
+            default="hash",
         ),
-        _flag("speaker_labels"),
-        Field("speakers_expected", values.whole(1, MAX_SPEAKERS)),
-        _flag("content_safety"),
-        Field("content_safety_confidence", values.whole(25, 100), 50),
-        _flag("iab_categories"),
-        Field("custom_spelling", values.listed(values.spelling, 'entries {"from": [...], "to": ...}')),
-        _flag("sentiment_analysis"),
-        _flag("auto_chapters"),
-        _flag("entity_detection"),
-        Field("speech_threshold", _UNIT),
-        _flag("summarization"),
-        _choice("summary_model", SummaryModel, "informative"),
-        _choice("summary_type", SummaryType, "bullets"),
-        _flag("custom_topics"),
-        Field("topics", values.listed(values.text, "topics"), ()),
-    )
+        _flag("redact_pii_audio", "Also make a copy of the recording with it beeped out."),
+        _choice("redact_pii_audio_quality", RedactedAudioQuality, "mp3", "File format of that copy."),
+    ),
+    "Span and webhook": (
+        Field("audio_start_from", values.Integer(0, unit="ms"), "Start at this position, in milliseconds."),
+        Field(
+            "audio_end_at",
+            values.Integer(MIN_AUDIO_MS, unit="ms"),
+            f"Stop at this position, in milliseconds; at least {MIN_AUDIO_MS} after the start.",
+        ),
+        Field("webhook_url", _URL, "URL that is called when the job has finished."),
+        Field("webhook_auth_header_name", values.HeaderName(), "Header sent with that call for authentication."),
+        Field(
+            "webhook_auth_header_value",
+            values.HeaderValue(),
+            "Value of that header. It is sent to the service and stored nowhere.",
+            secret=True,
+        ),
+    ),
 }
 
-#: What the service does where a field is absent; fields that have no value then are left out.
+#: Every field that may be sent when a transcript is created, by name.
+FIELDS: dict[str, Field] = {"audio_url": Field("audio_url", _URL, "URL of the audio or video file.")} | {
+    field.name: replace(field, group=group) for group, fields in _GROUPS.items() for field in fields
+}
+
+#: Values that the service uses for absent fields; fields without such a value are left out.
 DEFAULTS: dict[str, Any] = {f.name: f.default for f in FIELDS.values() if f.default is not None}
 
 
-def _examine(options: Mapping[str, object], *, strict: bool) -> tuple[dict[str, Any], list[str]]:
-    """The fields as they go on the wire, and what is wrong with them."""
-    body: dict[str, Any] = {}
-    wrongs: list[str] = []
-    for name, value in options.items():
-        field = FIELDS.get(name)
-        if field is None:
-            if strict:
-                near = values.nearest(name, tuple(FIELDS))
-                wrongs.append(f"there is no option {name!r}{near}; `sorted(voxframe.options.FIELDS)` lists them all")
-        elif value is not None:
-            wrongs += _more(name, value) if strict else []
-            try:
-                body[name] = field.convert(value)
-            except values.WrongError as wrong:
-                given = "" if field.secret else f", not {values.shown(value)}"
-                wrongs.append(f"{name} {wrong}{given}")
-    wrongs += _together(body, options)
-    return body, wrongs
-
-
-def _more(name: str, value: object) -> list[str]:
-    """What an entry of `custom_spelling` holds besides: a client's mistake, of which a service takes no notice."""
-    entries = value if name == "custom_spelling" and isinstance(value, Sequence) else ()
-    known = {"from", "to"}
-    more = [key for entry in entries if isinstance(entry, Mapping) for key in entry if key not in known]
-    return [f"custom_spelling entries hold from and to alone, not {key!r}" for key in more]
-
-
-def _together(body: Mapping[str, Any], options: Mapping[str, object]) -> list[str]:
-    """What is wrong between fields that are right alone."""
-    wrongs = []
-    name, value = (options.get(f"webhook_auth_header_{part}") is not None for part in ("name", "value"))
-    if name != value:
-        given, other = ("name", "value") if name else ("value", "name")
-        wrongs.append(f"webhook_auth_header_{given} was given alone; give webhook_auth_header_{other} too, or neither")
-    start, end = body.get("audio_start_from", 0), body.get("audio_end_at")
-    if end is not None and end - start < MIN_AUDIO_MS:
-        wrongs.append(
-            f"audio_start_from={start} and audio_end_at={end} leave {max(end - start, 0)} ms; "
-            f"audio shorter than {MIN_AUDIO_MS} ms fails, so move one of them"
-        )
-    return wrongs
-
-
 def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
-    """Check the options of a job and return them as they go on the wire.
+    """Check the options of a job and return them as they are sent.
 
-    Options that are None are left out: the service's own default holds.
+    Options that are None are left out, so that the default of the service applies.
 
     Args:
         **options: Any field of `TranscriptOptions`.
@@ -247,45 +256,94 @@ def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
         The JSON body, without `audio_url`.
 
     Raises:
-        OptionError: An option is unknown or has a value that is not allowed. All that is wrong is named at once.
+        OptionError: An option is unknown or its value is not allowed. The message lists every problem.
 
     Example:
         >>> check(speaker_labels=True, speakers_expected=2)
         {'speaker_labels': True, 'speakers_expected': 2}
     """
-    body, wrongs = _examine(cast("Mapping[str, object]", options), strict=True)
-    if wrongs:
-        raise OptionError("\n".join(wrongs))
+    given = cast("Mapping[str, object]", options)
+    body, errors = _convert(given)
+    errors = _unknown(given) + errors
+    if errors:
+        raise OptionError("\n".join(errors))
     return body
 
 
 def check_address(audio_url: str) -> str:
-    """Return the address of a recording where it is one the service can fetch from.
+    """Return the URL of a recording if it is an http or https URL.
 
     Raises:
-        OptionError: It is no http or https address.
+        OptionError: It is not.
     """
     try:
-        return values.web_address(audio_url)
-    except values.WrongError as wrong:
-        raise OptionError(f"audio {wrong}, not {values.shown(audio_url)}") from None
+        return _URL.convert(audio_url)
+    except values.InvalidValueError as e:
+        raise OptionError(f"audio {e}, not {values.shown(audio_url)}") from None
 
 
 def problems(options: Mapping[str, object]) -> list[str]:
-    """What a service should refuse in a request body. Unknown fields and nulls are none of it.
+    """List the values in a request body that a server should refuse. Unknown fields and nulls are ignored.
 
     Example:
         >>> problems({"punctuate": "yes", "from_the_future": 1})
         ["punctuate must be True or False, not 'yes'"]
     """
-    return _examine(options, strict=False)[1]
+    return _convert(options)[1]
 
 
 def normalise(options: Mapping[str, object]) -> dict[str, Any]:
-    """The known fields of a request body with one spelling each, nulls and wrong values left out.
+    """Return the known fields of a request body, with aliases resolved and nulls and invalid values left out.
 
     Example:
         >>> normalise({"redact_pii_sub": "entity_type", "punctuate": None})
         {'redact_pii_sub': 'entity_name'}
     """
-    return _examine(options, strict=False)[0]
+    return _convert(options)[0]
+
+
+def _convert(options: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
+    """Return the valid known fields as they are sent, and one message for each invalid one."""
+    body: dict[str, Any] = {}
+    errors: list[str] = []
+    for name, value in options.items():
+        field = FIELDS.get(name)
+        if field is None or value is None:
+            continue
+        try:
+            body[name] = field.type.convert(value)
+        except values.InvalidValueError as e:
+            given = "" if field.secret else f", not {values.shown(value)}"
+            errors.append(f"{name} {e}{given}")
+    return body, errors + _contradictions(body, options)
+
+
+def _unknown(options: Mapping[str, object]) -> list[str]:
+    """Return one message for each unknown option and each unknown key of a `custom_spelling` entry."""
+    errors = [
+        f"there is no option {name!r}{values.nearest(name, tuple(FIELDS))}; "
+        "`sorted(voxframe.options.FIELDS)` lists them all"
+        for name in options.keys() - FIELDS.keys()
+    ]
+    entries = options.get("custom_spelling")
+    entries = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, Sequence) else []
+    extra = [key for entry in entries for key in entry if key not in {"from", "to"}]
+    return sorted(errors) + [f"custom_spelling entries have the keys from and to only, not {key!r}" for key in extra]
+
+
+def _contradictions(body: Mapping[str, Any], options: Mapping[str, object]) -> list[str]:
+    """Return one message for each pair of fields that are valid alone but not together."""
+    errors = []
+    name, value = (options.get(f"webhook_auth_header_{part}") is not None for part in ("name", "value"))
+    if name != value:
+        given, other = ("name", "value") if name else ("value", "name")
+        errors.append(
+            f"webhook_auth_header_{given} was given without webhook_auth_header_{other}; give both or neither"
+        )
+    start, end = body.get("audio_start_from", 0), body.get("audio_end_at")
+    if end is not None and end - start < MIN_AUDIO_MS:
+        errors.append(
+            f"audio_start_from={start} and audio_end_at={end} leave {max(end - start, 0)} ms; "
+            f"audio must last at least {MIN_AUDIO_MS} ms, so change one of them"
+        )
+    return errors

@@ -1,25 +1,25 @@
-"""Recordings that come with voxframe, for trying things out."""
+"""Sample recordings that are installed with voxframe."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-#: In an installed package the recordings are inside it; in a checkout they are in `data/`, beside `src/`.
+#: An installed package contains the recordings; a checkout has them in `data/`, beside `src/`.
 _FOLDERS = (Path(__file__).parent / "data", Path(__file__).parents[2] / "data")
 
 
 def sample(name: str = "interview") -> Path:
-    """Path of a recording that comes with voxframe.
+    """Return the path of a recording that is installed with voxframe.
 
     Args:
         name: "interview" (two speakers, about 2 min). A checkout of the project also has "panel" (four speakers) and
-            "call" (stereo, one speaker a channel).
+            "call" (stereo, one speaker per channel).
 
     Returns:
         Path of a FLAC file.
 
     Raises:
-        ValueError: There is no such sample here.
+        ValueError: The sample does not exist in this installation.
 
     Example:
         >>> sample("interview").name
@@ -30,4 +30,4 @@ def sample(name: str = "interview") -> Path:
         if path.is_file() and path.parent == folder:
             return path
     here = sorted({path.stem for folder in _FOLDERS for path in folder.glob("*.flac")})
-    raise ValueError(f"there is no sample {name!r} here; there is {', '.join(here) or 'none: install voxframe again'}")
+    raise ValueError(f"there is no sample {name!r}; available: {', '.join(here) or 'none, so reinstall voxframe'}")

@@ -1,29 +1,57 @@
-"""The data dictionary: one `Table` for every kind of row voxframe makes.
+"""The data dictionary: one `Table` for every kind of row in voxframe.
 
-Each table has a grain (what one row stands for), a key, and columns with an Arrow type, a description, a unit and the
-path of the value on the wire. Loaders, the store, the documentation in `data/dictionary.md` and the tests all read this
-page.
+Each table has a grain (the meaning of one row), a key, and columns with an Arrow type, a description, a unit and the
+path of the value in the service's response. The loaders, the corpus, the page `data/dictionary.md` and the tests all
+read these definitions.
 
-Times are integer milliseconds from the start of the media, ordinals count from 0, confidences are the service's own
-numbers.
+Times are integer milliseconds from the start of the media, indices count from 0, and confidences are those of the
+service, unchanged.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 
-#: Raised when a table changes shape; cached Parquet written under another version is rebuilt from the raw payload.
-SCHEMA_VERSION = 2
+#: Incremented if the columns of a table change. Parquet files of another version are rebuilt from the raw payload.
+SCHEMA_VERSION = 4
 
 STRING = pa.string()
 INT = pa.int64()
 FLOAT = pa.float64()
 BOOL = pa.bool_()
-STRINGS = pa.list_(pa.string())
-TIMESTAMP = pa.timestamp("us")
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+def with_pandas(schema: pa.Schema) -> pa.Schema:
+    """Add the metadata from which `pandas.read_parquet` derives the dtypes of this dictionary.
+
+    Args:
+        schema: Schema of a table; other columns are allowed, and other metadata is kept.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> table = pa.table({"start_ms": [1, None]})
+        >>> table.replace_schema_metadata(with_pandas(table.schema).metadata).to_pandas().dtypes["start_ms"]
+        Int64Dtype()
+    """
+    columns = [
+        {"name": f.name, "field_name": f.name, "pandas_type": str(f.type), "numpy_type": _dtype(f), "metadata": None}
+        for f in schema
+    ]
+    about = {"index_columns": [], "column_indexes": [], "columns": columns, "pandas_version": "3.0.0"}
+    return schema.with_metadata({**(schema.metadata or {}), b"pandas": json.dumps(about).encode()})
+
+
+def _dtype(field: pa.Field) -> str:
+    if field.type == INT and not field.nullable:
+        return "int64"
+    if pa.types.is_timestamp(field.type):
+        return f"datetime64[{field.type.unit}{f', {field.type.tz}' if field.type.tz else ''}]"
+    return {STRING: "str", INT: "Int64", FLOAT: "float64", BOOL: "boolean"}.get(field.type, "object")
 
 
 @dataclass(frozen=True)
@@ -31,13 +59,13 @@ class Column:
     """One column of a table.
 
     Attributes:
-        name: Its name.
-        type: Its Arrow type.
-        description: What it holds.
+        name: Name of the column.
+        type: Arrow type.
+        description: Meaning of the values.
         unit: Unit of the values ("ms", "s", "0-1", ...), or None.
-        path: Where the value stands on the wire, or None where voxframe derives it.
-        nullable: Whether nulls may occur.
-        json: Whether the column holds any JSON value of the wire as JSON text.
+        path: Path of the value in the service's response; None if voxframe derives it.
+        nullable: True if nulls may occur.
+        json: True if the column holds any JSON value of the response, as JSON text.
     """
 
     name: str
@@ -50,11 +78,8 @@ class Column:
 
     @property
     def dtype(self) -> str:
-        """Name of the pandas dtype, as `str(dtype)` gives it."""
-        if self.type == INT and not self.nullable:
-            return "int64"
-        names = {STRING: "str", INT: "Int64", FLOAT: "float64", BOOL: "boolean", TIMESTAMP: "datetime64[us]"}
-        return names.get(self.type) or f"{self.type}[pyarrow]"
+        """Name of the pandas dtype, as `str(dtype)` returns it; pandas 2 stores text as object instead of str."""
+        return _dtype(pa.field(self.name, self.type, self.nullable))
 
 
 @dataclass(frozen=True)
@@ -62,11 +87,11 @@ class Table:
     """One kind of row.
 
     Attributes:
-        name: Name of the table, also the folder of its Parquet files.
-        grain: What one row stands for.
+        name: Name of the table, and of the folder of its Parquet files.
+        grain: Meaning of one row.
         key: Columns that identify a row.
-        source: Which answer of the service it is made from.
-        columns: Its columns, in order.
+        source: The response of the service that it is built from.
+        columns: The columns, in order.
     """
 
     name: str
@@ -77,8 +102,8 @@ class Table:
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """Arrow schema, with description, unit and wire path in the field metadata."""
-        return pa.schema(
+        """Arrow schema, with description, unit and path in the field metadata, and dtypes for pandas."""
+        schema = pa.schema(
             [
                 pa.field(
                     c.name,
@@ -90,10 +115,11 @@ class Table:
             ],
             {"voxframe.table": self.name, "voxframe.schema_version": str(SCHEMA_VERSION)},
         )
+        return with_pandas(schema)
 
     @cached_property
     def empty(self) -> pa.Table:
-        """The table without rows; made once, as that takes as long as reading a small payload."""
+        """Arrow table without rows; cached, because building it takes as long as reading a small payload."""
         return self.arrow.empty_table()
 
     @cached_property
@@ -102,467 +128,269 @@ class Table:
         return tuple(c.name for c in self.columns)
 
 
-def _id(path: str = "id") -> Column:
-    return Column("transcript_id", STRING, "Identifier of the transcript, as the service gave it.", None, path)
+#: The last column of every table that is built from a response of a service.
+EXTRA = Column(
+    "extra",
+    STRING,
+    "Fields that this dictionary does not define, and values that do not fit their column, as a JSON object; or null.",
+    json=True,
+)
 
+#: The column that tables of a corpus have after `speaker`, which keeps the label of the service.
+SPEAKER_NAME = Column(
+    "speaker_name", STRING, "Name set with `corpus.speakers` for the speaker or the turn; otherwise the label."
+)
 
-def _ordinal(name: str, of: str) -> Column:
-    return Column(name, INT, f"Position of the {of}, from 0.", None, None, nullable=False)
-
-
-def _span(path: str, what: str) -> tuple[Column, Column]:
-    return (
-        Column("start_ms", INT, f"Where the {what} begins.", "ms", f"{path}.start"),
-        Column("end_ms", INT, f"Where the {what} ends.", "ms", f"{path}.end"),
-    )
-
-
-def _text(path: str, description: str) -> Column:
-    return Column("text", STRING, description, None, f"{path}.text")
-
-
-def _confidence(path: str, what: str) -> Column:
-    return Column(
-        "confidence", FLOAT, f"Confidence of the {what}, as the service gave it.", "0-1", f"{path}.confidence"
-    )
-
-
-def _speaker(path: str) -> Column:
-    return Column("speaker", STRING, "Speaker label, null where speakers were not asked for.", None, f"{path}.speaker")
-
-
-def _channel(path: str) -> Column:
-    return Column(
-        "channel", STRING, "Audio channel, null where channels were not transcribed apart.", None, f"{path}.channel"
-    )
-
-
-def _word_slice(path: str, null_where: str) -> tuple[Column, Column]:
-    return (
-        Column("word_start", INT, f"First word: its word_idx in `words`; null where {null_where}."),
-        Column("word_count", INT, "Number of words; null where it has no list of words.", None, f"{path}.words"),
-    )
-
-
-_NO_SLICE = "its words are not a run of that table, equal in every field"
-_NO_RUN = "`words` was not at hand, or has no run of words with the same texts and times"
+_ID = Column("transcript_id", STRING, "Id of the transcript, as the service sent it.", None, "id")
+_SESSION = Column("session_id", STRING, "Id of the session.", None, "session_id")
+_SPEAKER = Column("speaker", STRING, "Speaker label; null if speaker labels were not requested.", None, "speaker")
+_CHANNEL = Column("channel", STRING, "Channel; null if channels were not transcribed separately.", None, "channel")
 _LEVELS = tuple(
-    Column(f"level_{n}", STRING, f"Level {n} of the hierarchical label (parts joined by '>').") for n in range(1, 5)
+    Column(f"level_{n}", STRING, f"Level {n} of the hierarchical label, whose parts are joined by '>'.")
+    for n in range(1, 5)
 )
 
 
-def _echo(name: str, kind: pa.DataType, description: str, unit: str | None = None, path: str | None = None) -> Column:
+def _table(
+    name: str,
+    grain: str,
+    *columns: Column,
+    root: str = "",
+    source: str = "GET /v2/transcript/{id}",
+    first: Column = _ID,
+    key: tuple[str, ...] = (),
+) -> Table:
+    """Return a table built from a response of the service.
+
+    Args:
+        name: Name of the table.
+        grain: Meaning of one row.
+        *columns: All columns but the first and `extra`.
+        root: Path of the object that has the values of a row; the paths of `columns` are relative to it.
+        source: The response.
+        first: Column with the id of what the response is about.
+        key: Columns that identify a row. Default: the first column and all columns without nulls.
+    """
+    inside = (replace(c, path=f"{root}.{c.path}") if root and c.path else c for c in columns)
+    key = key or (first.name, *(c.name for c in columns if not c.nullable))
+    return Table(name, grain, key, source, (first, *inside, EXTRA))
+
+
+def _index(name: str, of: str) -> Column:
+    return Column(name, INT, f"Position of the {of}, from 0.", nullable=False)
+
+
+def _value(name: str, kind: pa.DataType, description: str, unit: str | None = None, path: str | None = None) -> Column:
+    """Return a column whose path is its name, unless another path is given."""
     return Column(name, kind, description, unit, path or name)
 
 
-TRANSCRIPTS = Table(
+def _json(name: str, description: str) -> Column:
+    return Column(name, STRING, description, None, name, json=True)
+
+
+def _label(description: str, path: str) -> Column:
+    return Column("label", STRING, description, None, path, nullable=False)
+
+
+def _text(description: str) -> Column:
+    return _value("text", STRING, description)
+
+
+def _confidence(of: str) -> Column:
+    return _value("confidence", FLOAT, f"Confidence of the {of}, as the service sent it.", "0-1")
+
+
+def _span(of: str, start: str = "start", end: str = "end") -> tuple[Column, Column]:
+    return (
+        Column("start_ms", INT, f"Start of the {of}.", "ms", start),
+        Column("end_ms", INT, f"End of the {of}.", "ms", end),
+    )
+
+
+def _words(condition: str) -> tuple[Column, Column]:
+    return (
+        Column("first_word_idx", INT, f"Index in `words` of its first word; null if {condition}."),
+        _value("word_count", INT, "Number of words; null if it has no list of words.", None, "words"),
+    )
+
+
+_WORD = (_text("The word, with its punctuation."), *_span("word"), _confidence("word"), _SPEAKER, _CHANNEL)
+_SAME_WORDS = "its words are not consecutive rows of `words`, equal in every field"
+_SAME_TIMES = "`words` is not available, or has no consecutive rows with the same texts and times"
+
+
+def _passages(name: str, grain: str) -> Table:
+    return _table(
+        name,
+        grain,
+        _index(f"{grain}_idx", grain),
+        _text(f"The {grain}."),
+        *_span(grain),
+        _confidence(grain),
+        _SPEAKER,
+        _CHANNEL,
+        *_words(_SAME_TIMES),
+        root=f"{name}[]",
+        source=f"GET /v2/transcript/{{id}}/{name}",
+    )
+
+
+def _labels(name: str, grain: str, root: str, label: str, *columns: Column) -> Table:
+    return _table(
+        name,
+        grain,
+        _index("segment_idx", "segment"),
+        _index("label_idx", f"{grain.split(' on ', maxsplit=1)[0].rsplit(maxsplit=1)[-1]} on the segment"),
+        _text("Text of the segment."),
+        _value("label", STRING, label, None, "labels[].label"),
+        *columns,
+        *_span("segment", "timestamp.start", "timestamp.end"),
+        root=f"{root}.results[]",
+    )
+
+
+_RELEVANCE = _value("relevance", FLOAT, "Relevance of the topic.", "0-1", "labels[].relevance")
+_RELEVANCE_OF_ALL = _value("relevance", FLOAT, "Relevance over the whole transcript.", "0-1", "summary.*")
+_TOPIC = "Topic, its levels joined by '>'."
+_REALTIME = "GET {stream_url}/v2/realtime/ws"
+
+TRANSCRIPTS = _table(
     "transcripts",
     "transcript",
-    ("transcript_id",),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _echo("status", STRING, "queued, processing, completed, error, or whatever the service says."),
-        _echo("error", STRING, "Why the transcript failed."),
-        _echo("audio_url", STRING, "Address of the media."),
-        _echo("text", STRING, "The whole text."),
-        _echo("summary", STRING, "Generated summary."),
-        _echo("confidence", FLOAT, "Confidence of the transcript, as the service gave it.", "0-1"),
-        _echo("audio_duration_s", FLOAT, "Duration of the media.", "s", "audio_duration"),
-        _echo("audio_channels", INT, "Number of channels, with multichannel."),
-        _echo("language_code", STRING, "Language of the speech."),
-        _echo("language_detection", BOOL, "Whether the language was to be detected."),
-        _echo("language_confidence_threshold", FLOAT, "Least confidence asked for in the detected language.", "0-1"),
-        _echo("language_confidence", FLOAT, "Confidence of the detected language.", "0-1"),
-        _echo("speech_model", STRING, "Speech model asked for; null is the service's best."),
-        _echo("language_model", STRING, "Name of the language model used."),
-        _echo("acoustic_model", STRING, "Name of the acoustic model used."),
-        _echo("punctuate", BOOL, "Automatic punctuation."),
-        _echo("format_text", BOOL, "Text formatting."),
-        _echo("disfluencies", BOOL, "Whether filler words are kept."),
-        _echo("multichannel", BOOL, "Channels transcribed apart."),
-        _echo("dual_channel", BOOL, "Two channels transcribed apart."),
-        _echo("webhook_url", STRING, "Address notified at the end."),
-        _echo("webhook_status_code", INT, "Status the notified server answered."),
-        _echo("webhook_auth", BOOL, "Whether a header was sent with the notification."),
-        _echo("webhook_auth_header_name", STRING, "Name of that header."),
-        _echo("auto_highlights", BOOL, "Key phrases."),
-        _echo("auto_highlights_status", STRING, "State of the key phrases.", None, "auto_highlights_result.status"),
-        _echo("audio_start_from_ms", INT, "Where transcription begins.", "ms", "audio_start_from"),
-        _echo("audio_end_at_ms", INT, "Where transcription stops.", "ms", "audio_end_at"),
-        _echo("word_boost", STRINGS, "Boosted vocabulary."),
-        _echo("boost_param", STRING, "How much it is boosted: low, default, high."),
-        _echo("filter_profanity", BOOL, "Profanity filtered from the text."),
-        _echo("redact_pii", BOOL, "Personal data redacted from the text."),
-        _echo("redact_pii_audio", BOOL, "Personal data beeped out in a copy of the media."),
-        _echo("redact_pii_audio_quality", STRING, "File type of that copy: mp3, wav."),
-        _echo("redact_pii_policies", STRINGS, "Kinds of personal data redacted."),
-        _echo("redact_pii_sub", STRING, "What replaces it: entity_name, hash."),
-        _echo("speaker_labels", BOOL, "Speaker diarization."),
-        _echo("speakers_expected", INT, "Number of speakers to look for."),
-        _echo("speaker_count", INT, "Number of speakers found, where the service says it."),
-        _echo("content_safety", BOOL, "Content moderation."),
-        _echo(
-            "content_safety_status", STRING, "State of the content moderation.", None, "content_safety_labels.status"
-        ),
-        _echo("content_safety_confidence", INT, "Least confidence of a content label.", "percent"),
-        _echo("iab_categories", BOOL, "Topic detection."),
-        _echo("iab_categories_status", STRING, "State of the topic detection.", None, "iab_categories_result.status"),
-        Column(
-            "custom_spelling",
-            STRING,
-            'JSON array of {"from": [...], "to": ...}.',
-            None,
-            "custom_spelling",
-            json=True,
-        ),
-        _echo("custom_topics", BOOL, "Custom topics."),
-        _echo("topics", STRINGS, "The custom topics."),
-        _echo("sentiment_analysis", BOOL, "Sentiment analysis."),
-        _echo("auto_chapters", BOOL, "Chapters."),
-        _echo("entity_detection", BOOL, "Entity detection."),
-        _echo("summarization", BOOL, "Summarization."),
-        _echo("summary_model", STRING, "informative, conversational, catchy."),
-        _echo("summary_type", STRING, "bullets, bullets_verbose, gist, headline, paragraph."),
-        _echo("speech_threshold", FLOAT, "Least fraction of speech asked for.", "0-1"),
-        _echo("speed_boost", BOOL, "Speed boost."),
-        _echo("throttled", BOOL, "Whether the job was being throttled."),
-        _echo("cluster_id", STRING, "Seen on some services; not documented."),
-    ),
+    _value("status", STRING, "queued, processing, completed, error, or another status of the service."),
+    _value("error", STRING, "Reason for the failure."),
+    _value("audio_url", STRING, "URL of the media."),
+    _value("text", STRING, "The whole text."),
+    _value("summary", STRING, "Generated summary."),
+    _confidence("transcript"),
+    _value("audio_duration_s", FLOAT, "Duration of the media.", "s", "audio_duration"),
+    _value("audio_channels", INT, "Number of channels, with multichannel."),
+    _value("language_code", STRING, "Language of the speech."),
+    _value("language_detection", BOOL, "True if language detection was requested."),
+    _value("language_confidence_threshold", FLOAT, "Minimum confidence of the detected language.", "0-1"),
+    _value("language_confidence", FLOAT, "Confidence of the detected language.", "0-1"),
+    _value("speech_model", STRING, "Requested speech model; null means the best model of the service."),
+    _value("language_model", STRING, "Name of the language model used."),
+    _value("acoustic_model", STRING, "Name of the acoustic model used."),
+    _value("punctuate", BOOL, "Automatic punctuation."),
+    _value("format_text", BOOL, "Text formatting."),
+    _value("disfluencies", BOOL, "True if filler words are kept."),
+    _value("multichannel", BOOL, "True if each channel is transcribed separately."),
+    _value("dual_channel", BOOL, "True if two channels are transcribed separately."),
+    _value("webhook_url", STRING, "URL that is notified when the transcript is finished."),
+    _value("webhook_status_code", INT, "HTTP status with which the notified server responded."),
+    _value("webhook_auth", BOOL, "True if a header was sent with the notification."),
+    _value("webhook_auth_header_name", STRING, "Name of that header."),
+    _value("auto_highlights", BOOL, "Key phrases."),
+    _value("auto_highlights_status", STRING, "Status of the key phrases.", None, "auto_highlights_result.status"),
+    _value("audio_start_from_ms", INT, "Position at which transcription starts.", "ms", "audio_start_from"),
+    _value("audio_end_at_ms", INT, "Position at which transcription stops.", "ms", "audio_end_at"),
+    _json("word_boost", "Words and phrases to expect: a JSON array of text."),
+    _value("boost_param", STRING, "Strength of the boost: low, default or high."),
+    _value("filter_profanity", BOOL, "True if profanity is filtered from the text."),
+    _value("redact_pii", BOOL, "True if personal data is redacted from the text."),
+    _value("redact_pii_audio", BOOL, "True if personal data is beeped out in a copy of the media."),
+    _value("redact_pii_audio_quality", STRING, "File format of that copy: mp3 or wav."),
+    _json("redact_pii_policies", "Kinds of personal data to redact: a JSON array of text."),
+    _value("redact_pii_sub", STRING, "Replacement for personal data: entity_name or hash."),
+    _value("speaker_labels", BOOL, "Speaker diarization."),
+    _value("speakers_expected", INT, "Expected number of speakers."),
+    _value("speaker_count", INT, "Number of speakers found, if the service reports it."),
+    _value("content_safety", BOOL, "Content moderation."),
+    _value("content_safety_status", STRING, "Status of the content moderation.", None, "content_safety_labels.status"),
+    _value("content_safety_confidence", INT, "Minimum confidence of a reported content label.", "percent"),
+    _value("iab_categories", BOOL, "Topic detection."),
+    _value("iab_categories_status", STRING, "Status of the topic detection.", None, "iab_categories_result.status"),
+    _json("custom_spelling", 'JSON array of {"from": [...], "to": ...}.'),
+    _value("custom_topics", BOOL, "Custom topics."),
+    _value("custom_topics_status", STRING, "Status of the custom topics.", None, "custom_topics_results.status"),
+    _json("topics", "The custom topics: a JSON array of text."),
+    _value("sentiment_analysis", BOOL, "Sentiment analysis."),
+    _value("auto_chapters", BOOL, "Chapters."),
+    _value("entity_detection", BOOL, "Entity detection."),
+    _value("summarization", BOOL, "Summarization."),
+    _value("summary_model", STRING, "informative, conversational or catchy."),
+    _value("summary_type", STRING, "bullets, bullets_verbose, gist, headline or paragraph."),
+    _value("speech_threshold", FLOAT, "Minimum share of speech in the media.", "0-1"),
+    _value("speed_boost", BOOL, "Speed boost."),
+    _value("throttled", BOOL, "True if the job was throttled."),
+    _value("cluster_id", STRING, "Not documented; some services send it."),
 )
 
-WORDS = Table(
+WORDS = _table(
     "words",
     "word",
-    ("transcript_id", "word_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("word_idx", "word in the transcript"),
-        Column("utterance_idx", INT, "Turn the word belongs to; null where no turn has it (see `utterance_words`)."),
-        _text("words[]", "The word, with its punctuation."),
-        *_span("words[]", "word"),
-        _confidence("words[]", "word"),
-        _speaker("words[]"),
-        _channel("words[]"),
-    ),
-)
-
-UTTERANCES = Table(
-    "utterances",
-    "turn",
-    ("transcript_id", "utterance_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("utterance_idx", "turn"),
-        _speaker("utterances[]"),
-        _channel("utterances[]"),
-        _text("utterances[]", "Words of the turn."),
-        *_span("utterances[]", "turn"),
-        _confidence("utterances[]", "turn"),
-        *_word_slice("utterances[]", _NO_SLICE),
-    ),
-)
-
-UTTERANCE_WORDS = Table(
-    "utterance_words",
-    "word of a turn that is not a run of `words`",
-    ("transcript_id", "utterance_idx", "word_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("utterance_idx", "turn"),
-        _ordinal("word_idx", "word in the turn"),
-        _text("utterances[].words[]", "The word, with its punctuation."),
-        *_span("utterances[].words[]", "word"),
-        _confidence("utterances[].words[]", "word"),
-        _speaker("utterances[].words[]"),
-        _channel("utterances[].words[]"),
-    ),
-)
-
-SENTENCES = Table(
-    "sentences",
-    "sentence",
-    ("transcript_id", "sentence_idx"),
-    "GET /v2/transcript/{id}/sentences",
-    (
-        _id(),
-        _ordinal("sentence_idx", "sentence"),
-        _text("sentences[]", "The sentence."),
-        *_span("sentences[]", "sentence"),
-        _confidence("sentences[]", "sentence"),
-        _speaker("sentences[]"),
-        _channel("sentences[]"),
-        *_word_slice("sentences[]", _NO_RUN),
-    ),
-)
-
-PARAGRAPHS = Table(
-    "paragraphs",
-    "paragraph",
-    ("transcript_id", "paragraph_idx"),
-    "GET /v2/transcript/{id}/paragraphs",
-    (
-        _id(),
-        _ordinal("paragraph_idx", "paragraph"),
-        _text("paragraphs[]", "The paragraph."),
-        *_span("paragraphs[]", "paragraph"),
-        _confidence("paragraphs[]", "paragraph"),
-        _speaker("paragraphs[]"),
-        _channel("paragraphs[]"),
-        *_word_slice("paragraphs[]", _NO_RUN),
-    ),
-)
-
-ENTITIES = Table(
-    "entities",
-    "entity",
-    ("transcript_id", "entity_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("entity_idx", "entity"),
-        Column("entity_type", STRING, "Kind of entity; any value may come.", None, "entities[].entity_type"),
-        _text("entities[]", "The words that name it."),
-        *_span("entities[]", "entity"),
-    ),
-)
-
-CHAPTERS = Table(
-    "chapters",
-    "chapter",
-    ("transcript_id", "chapter_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("chapter_idx", "chapter"),
-        Column("headline", STRING, "One line.", None, "chapters[].headline"),
-        Column("gist", STRING, "A few words.", None, "chapters[].gist"),
-        Column("summary", STRING, "A paragraph.", None, "chapters[].summary"),
-        *_span("chapters[]", "chapter"),
-    ),
-)
-
-_HIGHLIGHT = "auto_highlights_result.results[]"
-HIGHLIGHTS = Table(
-    "highlights",
-    "key phrase",
-    ("transcript_id", "highlight_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("highlight_idx", "key phrase"),
-        _text(_HIGHLIGHT, "The phrase."),
-        Column("count", INT, "How often it occurs.", None, f"{_HIGHLIGHT}.count"),
-        Column("rank", FLOAT, "Relevance; higher is more relevant.", "0-1", f"{_HIGHLIGHT}.rank"),
-    ),
-)
-
-HIGHLIGHT_TIMES = Table(
-    "highlight_times",
-    "occurrence of a key phrase",
-    ("transcript_id", "highlight_idx", "time_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("highlight_idx", "key phrase"),
-        _ordinal("time_idx", "occurrence of the phrase"),
-        *_span(f"{_HIGHLIGHT}.timestamps[]", "occurrence"),
-    ),
-)
-
-_SAFETY = "content_safety_labels.results[]"
-CONTENT_SAFETY = Table(
-    "content_safety",
-    "label on a segment",
-    ("transcript_id", "segment_idx", "label_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("segment_idx", "segment"),
-        _ordinal("label_idx", "label on the segment"),
-        _text(_SAFETY, "Text of the segment."),
-        Column("label", STRING, "Content label; any value may come.", None, f"{_SAFETY}.labels[].label"),
-        Column("confidence", FLOAT, "Confidence of the label.", "0-1", f"{_SAFETY}.labels[].confidence"),
-        Column("severity", FLOAT, "Severity of what was said.", "0-1", f"{_SAFETY}.labels[].severity"),
-        Column("sentence_start", INT, "First sentence of the segment.", None, f"{_SAFETY}.sentences_idx_start"),
-        Column("sentence_end", INT, "Last sentence of the segment.", None, f"{_SAFETY}.sentences_idx_end"),
-        *_span(f"{_SAFETY}.timestamp", "segment"),
-    ),
-)
-
-CONTENT_SAFETY_SUMMARY = Table(
-    "content_safety_summary",
-    "content label over the whole transcript",
-    ("transcript_id", "label"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        Column("label", STRING, "Content label.", None, "content_safety_labels.summary", nullable=False),
-        Column("confidence", FLOAT, "Confidence over the transcript.", "0-1", "content_safety_labels.summary.*"),
-        *(
-            Column(
-                level,
-                FLOAT,
-                f"Share of the label at {level} severity.",
-                "0-1",
-                f"content_safety_labels.severity_score_summary.*.{level}",
-            )
-            for level in ("low", "medium", "high")
-        ),
-    ),
-)
-
-_TOPIC = "iab_categories_result.results[]"
-TOPICS = Table(
-    "topics",
-    "label on a segment",
-    ("transcript_id", "segment_idx", "label_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("segment_idx", "segment"),
-        _ordinal("label_idx", "label on the segment"),
-        _text(_TOPIC, "Text of the segment."),
-        Column("label", STRING, "Topic, its levels joined by '>'.", None, f"{_TOPIC}.labels[].label"),
-        *_LEVELS,
-        Column("relevance", FLOAT, "Relevance of the topic.", "0-1", f"{_TOPIC}.labels[].relevance"),
-        *_span(f"{_TOPIC}.timestamp", "segment"),
-    ),
-)
-
-TOPICS_SUMMARY = Table(
-    "topics_summary",
-    "topic over the whole transcript",
-    ("transcript_id", "label"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        Column(
-            "label", STRING, "Topic, its levels joined by '>'.", None, "iab_categories_result.summary", nullable=False
-        ),
-        *_LEVELS,
-        Column("relevance", FLOAT, "Relevance over the transcript.", "0-1", "iab_categories_result.summary.*"),
-    ),
-)
-
-_SENTIMENT = "sentiment_analysis_results[]"
-SENTIMENTS = Table(
-    "sentiments",
-    "sentence with its sentiment",
-    ("transcript_id", "sentiment_idx"),
-    "GET /v2/transcript/{id}",
-    (
-        _id(),
-        _ordinal("sentiment_idx", "sentence"),
-        _text(_SENTIMENT, "The sentence."),
-        Column(
-            "sentiment", STRING, "POSITIVE, NEUTRAL, NEGATIVE; any value may come.", None, f"{_SENTIMENT}.sentiment"
-        ),
-        _confidence(_SENTIMENT, "sentiment"),
-        _speaker(_SENTIMENT),
-        _channel(_SENTIMENT),
-        *_span(_SENTIMENT, "sentence"),
-    ),
-)
-
-WORD_MATCHES = Table(
-    "word_matches",
-    "occurrence of a searched word",
-    ("transcript_id", "query", "match_idx"),
-    "GET /v2/transcript/{id}/word-search",
-    (
-        _id(),
-        Column("query", STRING, "The searched word or phrase, as the service gave it back.", None, "matches[].text"),
-        _ordinal("match_idx", "occurrence of the query"),
-        Column("word_idx", INT, "First word of the occurrence.", None, "matches[].indexes[]"),
-        Column("start_ms", INT, "Where the occurrence begins.", "ms", "matches[].timestamps[][0]"),
-        Column("end_ms", INT, "Where the occurrence ends.", "ms", "matches[].timestamps[][1]"),
-    ),
-)
-
-#: What tables of a corpus have behind `speaker`, which stays as the service gave it.
-SPEAKER_NAME = Column(
-    "speaker_name",
-    STRING,
-    "Name that Corpus.name_speakers gave to the speaker or the turn; the label where it gave none.",
+    _index("word_idx", "word in the transcript"),
+    Column("utterance_idx", INT, "Turn of the word; null if no turn has it (see `utterance_words`)."),
+    *_WORD,
+    root="words[]",
 )
 
 CONCORDANCE = Table(
     "concordance",
     "occurrence of a query in a corpus, with the words around it",
-    ("query", "transcript_id", "word_idx", "last_word_idx"),
+    ("term", "transcript_id", "word_idx", "last_word_idx"),
     "the search index of a corpus",
     (
-        Column("transcript_id", STRING, "Identifier of the transcript."),
-        Column("query", STRING, "The query as it was given."),
-        Column("left", STRING, "Words before it, of the same channel."),
-        Column("match", STRING, "The words that were found, as they were written."),
-        Column("right", STRING, "Words after it, of the same channel."),
-        Column("speaker", STRING, "Speaker label of its first word."),
+        Column("transcript_id", STRING, "Id of the transcript."),
+        Column("term", STRING, "The searched word or phrase, as given."),
+        Column("left", STRING, "Words before the match, of the same channel."),
+        Column("match", STRING, "The matching words, as written in the transcript."),
+        Column("right", STRING, "Words after the match, of the same channel."),
+        Column("speaker", STRING, "Speaker label of the first matching word."),
         SPEAKER_NAME,
         Column("channel", STRING, "Audio channel."),
-        Column("start_ms", INT, "Where its first word begins.", "ms"),
-        Column("end_ms", INT, "Where its last word ends.", "ms"),
-        Column("word_idx", INT, "Its first word in `words`.", nullable=False),
-        Column("last_word_idx", INT, "Its last word in `words`.", nullable=False),
-        Column("utterance_idx", INT, "Turn of its first word; null where no turn has it."),
+        Column("start_ms", INT, "Start of the first matching word.", "ms"),
+        Column("end_ms", INT, "End of the last matching word.", "ms"),
+        Column("word_idx", INT, "First matching word in `words`.", nullable=False),
+        Column("last_word_idx", INT, "Last matching word in `words`.", nullable=False),
+        Column("utterance_idx", INT, "Turn of the first matching word; null if no turn has it."),
     ),
 )
 
-RESPONSES = Table(
+RESPONSES = _table(
     "responses",
     "language-model answer",
-    ("request_id", "answer_idx"),
-    "POST /{llm}/v3/generate/*",
-    (
-        Column("request_id", STRING, "Identifier of the request.", None, "request_id"),
-        _ordinal("answer_idx", "answer; 0 but for question-answer"),
-        Column("task", STRING, "summary, question-answer, task or action-items."),
-        Column("prompt", STRING, "The prompt or question.", None, "response[].question"),
-        Column("transcript_ids", STRINGS, "Transcripts the request was about."),
-        Column("response", STRING, "The answer.", None, "response or response[].answer"),
-        Column("input_tokens", INT, "Tokens read, of the whole request.", "tokens", "usage.input_tokens"),
-        Column("output_tokens", INT, "Tokens written, of the whole request.", "tokens", "usage.output_tokens"),
-        Column("created", TIMESTAMP, "When the answer was received, UTC."),
-    ),
+    _index("answer_idx", "answer; 0 except for question-answer"),
+    Column("task", STRING, "summary, question-answer, task or action-items."),
+    Column("prompt", STRING, "The prompt or question.", None, "response[].question"),
+    Column("transcript_ids", STRING, "Transcripts of the request: a JSON array of ids.", json=True),
+    Column("response", STRING, "The answer.", None, "response or response[].answer"),
+    Column("input_tokens", INT, "Tokens read, for the whole request.", "tokens", "usage.input_tokens"),
+    Column("output_tokens", INT, "Tokens written, for the whole request.", "tokens", "usage.output_tokens"),
+    Column("created", TIMESTAMP, "Time at which the answer was received, UTC."),
+    source="POST /{llm}/v3/generate/*",
+    first=Column("request_id", STRING, "Id of the request.", None, "request_id"),
 )
 
-STREAM = Table(
+STREAM = _table(
     "stream",
     "real-time message",
-    ("session_id", "message_idx"),
-    "GET {stream_url}/v2/realtime/ws",
-    (
-        Column("session_id", STRING, "Identifier of the session.", None, "session_id"),
-        _ordinal("message_idx", "message in the session"),
-        Column("message_type", STRING, "Kind of message; any value may come.", None, "message_type"),
-        Column("text", STRING, "Text of a partial or final transcript.", None, "text"),
-        Column("confidence", FLOAT, "Confidence of that text.", "0-1", "confidence"),
-        Column("start_ms", INT, "Where the text begins.", "ms", "audio_start"),
-        Column("end_ms", INT, "Where the text ends.", "ms", "audio_end"),
-        Column("punctuated", BOOL, "Whether the text is punctuated.", None, "punctuated"),
-        Column("text_formatted", BOOL, "Whether the text is formatted.", None, "text_formatted"),
-        Column("audio_duration_s", FLOAT, "Audio received in the session.", "s", "audio_duration_seconds"),
-        Column("created", TIMESTAMP, "When the service made the message, as it says.", None, "created"),
-    ),
+    _index("message_idx", "message in the session"),
+    _value("message_type", STRING, "Kind of message; any value is possible."),
+    _text("Text of a partial or final transcript."),
+    _value("confidence", FLOAT, "Confidence of that text.", "0-1"),
+    *_span("text", "audio_start", "audio_end"),
+    _value("punctuated", BOOL, "True if the text is punctuated."),
+    _value("text_formatted", BOOL, "True if the text is formatted."),
+    _value("audio_duration_s", FLOAT, "Audio received in the session.", "s", "audio_duration_seconds"),
+    _value("created", TIMESTAMP, "Time of the message, as the service sent it."),
+    source=_REALTIME,
+    first=_SESSION,
 )
 
-STREAM_WORDS = Table(
+STREAM_WORDS = _table(
     "stream_words",
     "word of a real-time message",
-    ("session_id", "message_idx", "word_idx"),
-    "GET {stream_url}/v2/realtime/ws",
-    (
-        Column("session_id", STRING, "Identifier of the session.", None, "session_id"),
-        _ordinal("message_idx", "message in the session"),
-        _ordinal("word_idx", "word in the message"),
-        _text("words[]", "The word."),
-        *_span("words[]", "word"),
-        _confidence("words[]", "word"),
-    ),
+    _index("message_idx", "message in the session"),
+    _index("word_idx", "word in the message"),
+    _text("The word."),
+    *_span("word"),
+    _confidence("word"),
+    root="words[]",
+    source=_REALTIME,
+    first=_SESSION,
 )
 
 JOBS = Table(
@@ -572,42 +400,148 @@ JOBS = Table(
     "the ledger of a corpus",
     (
         Column("key", STRING, "Hash of the media, the options and the service.", nullable=False),
-        Column("transcript_id", STRING, "Identifier of the transcript, once the service gave one.", None, "id"),
-        Column("source", STRING, "File or address that was submitted."),
+        Column("transcript_id", STRING, "Id of the transcript; null until the service sends one.", None, "id"),
+        Column("source", STRING, "Submitted file or URL."),
         Column(
             "state", STRING, "planned, uploading, submitting, submitted, completed, error or uncertain.", nullable=False
         ),
-        Column("attempts", INT, "How often the service was asked for the job.", nullable=False),
-        Column("error", STRING, "Why it failed, or what stopped it the last time."),
-        Column("audio_duration_s", FLOAT, "Duration of the media, where it is known.", "s", "audio_duration"),
-        Column("service", STRING, "Address of the service."),
+        Column("attempts", INT, "Number of requests to create the job.", nullable=False),
+        Column("error", STRING, "Reason for the failure, or for the last interruption."),
+        Column("audio_duration_s", FLOAT, "Duration of the media, if known.", "s", "audio_duration"),
+        Column("service", STRING, "URL of the service."),
         Column("options", STRING, "Options of the job, as JSON."),
-        Column("created", TIMESTAMP, "When it was asked for, UTC."),
-        Column("sent", TIMESTAMP, "When the service was last asked for the job, UTC."),
-        Column("updated", TIMESTAMP, "When its state last changed, UTC."),
+        Column("created", TIMESTAMP, "Time of the submission, UTC."),
+        Column("sent", TIMESTAMP, "Time of the last request to create the job, UTC."),
+        Column("updated", TIMESTAMP, "Time of the last change of state, UTC."),
     ),
 )
 
-#: Every table, by name.
+#: All tables by name.
 TABLES: dict[str, Table] = {
-    t.name: t
-    for t in (
+    table.name: table
+    for table in (
         TRANSCRIPTS,
         WORDS,
-        UTTERANCES,
-        UTTERANCE_WORDS,
-        SENTENCES,
-        PARAGRAPHS,
-        ENTITIES,
-        CHAPTERS,
-        HIGHLIGHTS,
-        HIGHLIGHT_TIMES,
-        CONTENT_SAFETY,
-        CONTENT_SAFETY_SUMMARY,
-        TOPICS,
-        TOPICS_SUMMARY,
-        SENTIMENTS,
-        WORD_MATCHES,
+        _table(
+            "utterances",
+            "turn",
+            _index("utterance_idx", "turn"),
+            _SPEAKER,
+            _CHANNEL,
+            _text("Words of the turn."),
+            *_span("turn"),
+            _confidence("turn"),
+            *_words(_SAME_WORDS),
+            root="utterances[]",
+        ),
+        _table(
+            "utterance_words",
+            "word of a turn that is not a run of `words`",
+            _index("utterance_idx", "turn"),
+            _index("word_idx", "word in the turn"),
+            *_WORD,
+            root="utterances[].words[]",
+        ),
+        _passages("sentences", "sentence"),
+        _passages("paragraphs", "paragraph"),
+        _table(
+            "entities",
+            "entity",
+            _index("entity_idx", "entity"),
+            _value("entity_type", STRING, "Kind of entity; any value is possible."),
+            _text("The words that name it."),
+            *_span("entity"),
+            root="entities[]",
+        ),
+        _table(
+            "chapters",
+            "chapter",
+            _index("chapter_idx", "chapter"),
+            _value("headline", STRING, "One line."),
+            _value("gist", STRING, "A few words."),
+            _value("summary", STRING, "A paragraph."),
+            *_span("chapter"),
+            root="chapters[]",
+        ),
+        _table(
+            "highlights",
+            "key phrase",
+            _index("highlight_idx", "key phrase"),
+            _text("The phrase."),
+            _value("occurrences", INT, "Number of occurrences.", None, "count"),
+            _value("relevance", FLOAT, "Relevance; higher is more relevant.", "0-1", "rank"),
+            root="auto_highlights_result.results[]",
+        ),
+        _table(
+            "highlight_times",
+            "occurrence of a key phrase",
+            _index("highlight_idx", "key phrase"),
+            _index("time_idx", "occurrence of the phrase"),
+            *_span("occurrence"),
+            root="auto_highlights_result.results[].timestamps[]",
+        ),
+        _labels(
+            "content_safety",
+            "label on a segment",
+            "content_safety_labels",
+            "Content label; any value is possible.",
+            _value("confidence", FLOAT, "Confidence of the label.", "0-1", "labels[].confidence"),
+            _value("severity", FLOAT, "Severity of the content.", "0-1", "labels[].severity"),
+            _value("first_sentence_idx", INT, "First sentence of the segment.", None, "sentences_idx_start"),
+            _value("last_sentence_idx", INT, "Last sentence of the segment.", None, "sentences_idx_end"),
+        ),
+        _table(
+            "content_safety_summary",
+            "content label over the whole transcript",
+            _label("Content label.", "summary"),
+            _value("confidence", FLOAT, "Confidence over the whole transcript.", "0-1", "summary.*"),
+            *(
+                _value(n, FLOAT, f"Share of the label at {n} severity.", "0-1", f"severity_score_summary.*.{n}")
+                for n in ("low", "medium", "high")
+            ),
+            root="content_safety_labels",
+        ),
+        _labels("topics", "label on a segment", "iab_categories_result", _TOPIC, *_LEVELS, _RELEVANCE),
+        _table(
+            "topics_summary",
+            "topic over the whole transcript",
+            _label(_TOPIC, "summary"),
+            *_LEVELS,
+            _RELEVANCE_OF_ALL,
+            root="iab_categories_result",
+        ),
+        _labels("custom_topics", "custom topic on a segment", "custom_topics_results", "The custom topic.", _RELEVANCE),
+        _table(
+            "custom_topics_summary",
+            "custom topic over the whole transcript",
+            _label("The custom topic.", "summary"),
+            _RELEVANCE_OF_ALL,
+            root="custom_topics_results",
+        ),
+        _table(
+            "sentiments",
+            "sentence with its sentiment",
+            _index("sentiment_idx", "sentence"),
+            _text("The sentence."),
+            _value("sentiment", STRING, "POSITIVE, NEUTRAL or NEGATIVE; any value is possible."),
+            _confidence("sentiment"),
+            _SPEAKER,
+            _CHANNEL,
+            *_span("sentence"),
+            root="sentiment_analysis_results[]",
+        ),
+        _table(
+            "word_matches",
+            "occurrence of a searched word",
+            _value("term", STRING, "The searched word or phrase, as the service sent it.", None, "matches[].text"),
+            _index("match_idx", "occurrence of the term"),
+            _value("word_idx", INT, "First word of the occurrence.", None, "matches[].indexes[]"),
+            *_span("occurrence", "matches[].timestamps[][0]", "matches[].timestamps[][1]"),
+            _value("occurrences", INT, "Number of occurrences of the term.", None, "matches[].count"),
+            _value("total_count", INT, "Number of occurrences of all terms of the search."),
+            source="GET /v2/transcript/{id}/word-search",
+            key=("transcript_id", "term", "match_idx"),
+        ),
         CONCORDANCE,
         RESPONSES,
         STREAM,
@@ -624,8 +558,8 @@ def _named(table: Table) -> Table:
     return replace(table, columns=(*table.columns[:place], SPEAKER_NAME, *table.columns[place:]))
 
 
-#: Every table as a corpus keeps and shows it: those with `speaker` have `speaker_name`, too.
+#: All tables as a corpus returns them: tables with `speaker` also have `speaker_name`.
 CORPUS_TABLES: dict[str, Table] = {name: _named(table) for name, table in TABLES.items()}
 
-#: Tables made from a transcript payload alone, in reading order.
+#: Names of the tables built from the transcript payload alone, in reading order.
 TRANSCRIPT_TABLES: tuple[str, ...] = tuple(t.name for t in TABLES.values() if t.source == "GET /v2/transcript/{id}")

@@ -1,9 +1,10 @@
-"""Where the service is, who asks, and where data is kept: argument, then environment, then default."""
+"""Settings for the service, the API key and the data directory: from arguments, the environment, or defaults."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import math
 import os
 import re
 from collections.abc import Callable
@@ -22,17 +23,24 @@ ENVIRONMENT = {
     "api_key": "VOXFRAME_API_KEY",
     "data_dir": "VOXFRAME_DATA_DIR",
     "allow_http": "VOXFRAME_ALLOW_HTTP",
+    "timeout": "VOXFRAME_TIMEOUT",
+    "max_response_mb": "VOXFRAME_MAX_RESPONSE_MB",
 }
+
+#: Seconds from the first to the last byte of a response. The longest results, tens of MB, arrive in seconds.
+RESPONSE_TIMEOUT_S = 600.0
+#: Maximum size of a response in MiB. Ten hours of speech with every analysis take about 30.
+MAX_RESPONSE_MB = 256
 
 
 class Secret:
-    """A key that shows itself to nobody but `reveal()`: not in a repr, a log, a notebook, a pickle or JSON.
+    """An API key that only `reveal()` returns; it never appears in a repr, a log, a notebook, a pickle or JSON.
 
     Args:
-        value: The key. White space around it is dropped.
+        value: The key. Leading and trailing white space is removed.
 
     Raises:
-        SettingsError: The key is empty or cannot stand in an HTTP header.
+        SettingsError: The key is empty or contains characters not allowed in an HTTP header.
 
     Example:
         >>> Secret("not-shown")
@@ -45,12 +53,12 @@ class Secret:
         value = value.strip()
         if not value or not all("!" <= c <= "~" for c in value):
             raise SettingsError(
-                "the API key is empty or holds characters no key has (it is not shown here); give it as it was issued"
+                "the API key is empty or has characters that no key has (not shown here); pass it as it was issued"
             )
-        self._reveal: Callable[[], str] = lambda: value  # a closure keeps it out of everything that walks attributes
+        self._reveal: Callable[[], str] = lambda: value  # a closure hides it from code that walks attributes
 
     def reveal(self) -> str:
-        """The key itself."""
+        """Return the key in plain text."""
         return self._reveal()
 
     def __repr__(self) -> str:
@@ -74,19 +82,21 @@ class Secret:
         return self
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("an API key is not pickled; call voxframe.connect() again where it is needed")
+        raise TypeError("an API key cannot be pickled; call voxframe.connect() in the other process")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings as resolved.
+    """Resolved settings.
 
     Attributes:
-        base_url: Address of the service, without a slash at its end; None where none is configured.
-        stream_url: Address of its streaming socket (ws or wss); None where none is configured.
-        llm_prefix: First path segment of its language-model endpoints.
-        api_key: The key, or None.
-        data_dir: Directory for corpora and for the embedded service.
+        base_url: URL of the service, without a trailing slash; None if not configured.
+        stream_url: URL of the streaming WebSocket (ws or wss); None if not configured.
+        llm_prefix: First path segment of the language model endpoints.
+        api_key: The API key, or None.
+        data_dir: Directory for corpora and for the embedded server.
+        timeout: Maximum seconds from the first to the last byte of a response. Does not apply to media downloads.
+        max_response_mb: Maximum size of a response in MiB. Media downloads have a separate limit.
     """
 
     base_url: str | None
@@ -94,6 +104,8 @@ class Settings:
     llm_prefix: str
     api_key: Secret | None
     data_dir: Path
+    timeout: float = RESPONSE_TIMEOUT_S
+    max_response_mb: float = MAX_RESPONSE_MB
 
 
 def resolve(
@@ -104,19 +116,27 @@ def resolve(
     data_dir: str | os.PathLike[str] | None = None,
     *,
     allow_http: bool | None = None,
+    timeout: float | None = None,
+    max_response_mb: float | None = None,
 ) -> Settings:
-    """Settings from arguments, else from the environment, else defaults.
+    """Return settings from the arguments, then the environment, then defaults.
 
     Args:
-        base_url: Address of the service; environment `VOXFRAME_BASE_URL`.
-        stream_url: Address of its streaming socket; `VOXFRAME_STREAM_URL`, else `base_url` with ws or wss.
-        llm_prefix: First path segment of the language-model endpoints; `VOXFRAME_LLM_PREFIX`, else "llm".
-        api_key: The key; `VOXFRAME_API_KEY`.
-        data_dir: Directory for data; `VOXFRAME_DATA_DIR`, else the platform's directory for user data.
-        allow_http: Whether the key may travel unencrypted to another machine; `VOXFRAME_ALLOW_HTTP=1`, else False.
+        base_url: URL of the service. None (default): `VOXFRAME_BASE_URL`.
+        stream_url: URL of the streaming WebSocket. None (default): `VOXFRAME_STREAM_URL`, else `base_url` with
+            ws or wss.
+        llm_prefix: First path segment of the language model endpoints. None (default): `VOXFRAME_LLM_PREFIX`,
+            else "llm".
+        api_key: The API key. None (default): `VOXFRAME_API_KEY`.
+        data_dir: Directory for data. None (default): `VOXFRAME_DATA_DIR`, else the platform's user data directory.
+        allow_http: Allow sending the key unencrypted to another machine. None (default): True if `VOXFRAME_ALLOW_HTTP`
+            is 1, true or yes.
+        timeout: Maximum seconds from the first to the last byte of a response. None (default): `VOXFRAME_TIMEOUT`,
+            else 600.
+        max_response_mb: Maximum size of a response in MiB. None (default): `VOXFRAME_MAX_RESPONSE_MB`, else 256.
 
     Raises:
-        SettingsError: A setting cannot be used.
+        SettingsError: A setting is invalid.
 
     Example:
         >>> resolve("https://speech.example", api_key="not-shown").stream_url
@@ -124,11 +144,11 @@ def resolve(
     """
     for name, given in (("base_url", base_url), ("stream_url", stream_url), ("llm_prefix", llm_prefix)):
         if given is not None and not isinstance(given, str):
-            raise SettingsError(f"{name} is a {type(given).__name__}; give it as text")
+            raise SettingsError(f"{name} must be text, got {type(given).__name__}")
     if api_key is not None and not isinstance(api_key, str | Secret):
-        raise SettingsError(f"the API key is a {type(api_key).__name__}; give it as text")
+        raise SettingsError(f"the API key must be text, got {type(api_key).__name__}")
     if allow_http is None:
-        allow_http = (_environment("allow_http") or "").lower() in ("1", "true", "yes")
+        allow_http = is_on(ENVIRONMENT["allow_http"])
     base = base_url or _environment("base_url")
     base = base and _address(base, "base_url", {"http": "http", "https": "https"}, allow_http)
     stream = stream_url or _environment("stream_url") or base
@@ -143,11 +163,13 @@ def resolve(
         llm_prefix=_prefix(llm_prefix or _environment("llm_prefix") or "llm"),
         api_key=key if isinstance(key, Secret) else Secret(key) if key else None,
         data_dir=Path(directory).expanduser().absolute() if directory else _default_data_dir(),
+        timeout=_positive("timeout", timeout, RESPONSE_TIMEOUT_S, "seconds"),
+        max_response_mb=_positive("max_response_mb", max_response_mb, MAX_RESPONSE_MB, "megabytes"),
     )
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address leads to this machine."""
+    """Return True if a URL refers to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -155,8 +177,29 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def is_on(variable: str) -> bool:
+    """Return True if an environment variable is 1, true or yes."""
+    return os.environ.get(variable, "").strip().lower() in ("1", "true", "yes")
+
+
 def _environment(name: str) -> str | None:
     return os.environ.get(ENVIRONMENT[name], "").strip() or None
+
+
+def _positive(name: str, given: float | None, default: float, unit: str) -> float:
+    """Return a positive number from the argument, the environment or the default."""
+    value = _environment(name) if given is None else given
+    if value is None:
+        return default
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise SettingsError(
+            f"{name} must be a number of {unit} above 0, got {value!r}; change the argument or {ENVIRONMENT[name]}"
+        )
+    return number
 
 
 def _default_data_dir() -> Path:
@@ -175,25 +218,23 @@ def _prefix(value: str) -> str:
 
 
 def _address(value: str, name: str, schemes: dict[str, str], allow_http: bool) -> str:
-    """The address in one spelling, or a SettingsError that never repeats a password it holds."""
+    """Return the URL in normalized form, or raise a SettingsError that never repeats a password in it."""
     hint = f"give it as {name}='https://host', or in {ENVIRONMENT[name]}"
     try:
         parts = urlsplit(value)
-        parts.port  # noqa: B018 - reading it is the check: a bad port raises here
+        parts.port  # noqa: B018 - reading the port validates it: a bad one raises
     except ValueError as error:
-        raise SettingsError(f"{name} is not an address ({error}); {hint}") from None
+        raise SettingsError(f"{name} is not a valid URL ({error}); {hint}") from None
     if parts.username is not None or parts.password is not None:
-        raise SettingsError(f"{name} holds a user name or password; {hint}, and the key as api_key")
+        raise SettingsError(f"{name} contains a user name or password; {hint}, and the key as api_key")
     if parts.scheme not in schemes or not parts.hostname or re.search(r"[\s\x00-\x1f\\]", value):
-        # What was given is not repeated: it may be a key in the wrong place.
-        raise SettingsError(f"{name} is not an address of a service ({', '.join(schemes)}); {hint}")
+        # The message does not repeat the value: it may be a key passed as a URL by mistake.
+        raise SettingsError(f"{name} is not the URL of a service ({', '.join(schemes)}); {hint}")
     if parts.query or parts.fragment:
-        raise SettingsError(f"{name} is an address alone, without what follows '?' or '#'; {hint}")
+        raise SettingsError(f"{name} must be a URL without a query ('?') or a fragment ('#'); {hint}")
     path = parts.path.rstrip("/")
     if re.search(r"/v\d+$", path):
-        raise SettingsError(
-            f"{name} is {value!r}, but versions are added to it for each request; leave the last part off"
-        )
+        raise SettingsError(f"{name} is {value!r}, but voxframe adds the version to each request; remove the last part")
     address = SplitResult(schemes[parts.scheme], parts.netloc.lower(), path, "", "").geturl()
     if schemes[parts.scheme] in ("http", "ws") and not is_loopback(address) and not allow_http:
         raise SettingsError(

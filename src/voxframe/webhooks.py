@@ -1,4 +1,4 @@
-"""Notifications of the service, in any web framework or in a notebook.
+"""Webhook notifications, for any web framework or a notebook.
 
 In a web application:
 
@@ -8,14 +8,14 @@ In a web application:
 
 In a notebook:
 
-    with webhooks.listen(client=client) as inbox:
-        client.submit("talk.wav", **inbox.options())
-        transcript = inbox.get(timeout=60).transcript()
+    with webhooks.listen(client=client) as receiver:
+        client.submit("talk.wav", **receiver.options())
+        transcript = receiver.get(timeout=60).transcript()
 
-A notification may come more than once and in any order; an inbox gives each once.
+A notification may arrive more than once and in any order; a receiver returns each one once.
 """
 
-from voxframe.service.inbox import Inbox, listen
-from voxframe.service.webhook import Headers, Notification, parse, verify
+from voxframe.client.notification import Headers, Notification, parse, verify
+from voxframe.client.webhook_receiver import WebhookReceiver, listen
 
-__all__ = ["Headers", "Inbox", "Notification", "listen", "parse", "verify"]
+__all__ = ["Headers", "Notification", "WebhookReceiver", "listen", "parse", "verify"]

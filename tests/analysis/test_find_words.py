@@ -42,14 +42,14 @@ PAYLOADS = [
     ],
 )
 def test_it_finds_what_a_search_of_a_corpus_finds(query, expected, tmp_path):
-    """Words, phrases over one channel and wildcards are found where they are, and where `Corpus.search` finds them."""
+    """`find_words` and `Corpus.search` find the same words, phrases within one channel, and wildcards."""
     words = voxframe.load_words(PAYLOADS)
     found = analysis.find_words(words, query)
     assert sorted(zip(found["transcript_id"], found["word_idx"], strict=True)) == expected
     corpus = voxframe.Corpus(tmp_path)
     for item in PAYLOADS:
-        corpus.put(item["id"], json.dumps(item).encode())
-    columns = ["query", "transcript_id", "word_idx", "start_ms", "end_ms"]
+        corpus.raw.put(item["id"], json.dumps(item).encode())
+    columns = ["term", "transcript_id", "word_idx", "start_ms", "end_ms"]
     searched = corpus.search(query)[columns].astype(object).values.tolist()
     assert found.sort_values(["transcript_id", "word_idx"])[columns].astype(object).values.tolist() == searched
 

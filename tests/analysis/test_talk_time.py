@@ -62,7 +62,7 @@ def test_nobody_known_keeps_a_row() -> None:
 
 
 def test_no_talk_time_has_no_share_and_no_pace() -> None:
-    """Nothing is divided by zero seconds."""
+    """A speaker without talk time has no share and no speaking rate."""
     row = talk_time(_UTTERANCES.iloc[[0]].assign(end_ms=0)).iloc[0]
     assert math.isnan(row["share"])
     assert math.isnan(row["words_per_minute"])

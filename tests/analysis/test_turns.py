@@ -52,7 +52,7 @@ def test_channel_stands_for_a_missing_speaker() -> None:
 
 
 def test_no_speakers_is_one_voice() -> None:
-    """Words with neither speaker nor channel are one turn of nobody known."""
+    """Words with neither speaker nor channel are one turn of an unknown speaker."""
     found = turns(_words([("t", None, "a", 0, 10), ("t", None, "b", 20, 30)]))
     assert found["text"].to_list() == ["a b"]
     assert found["speaker"].isna().all()

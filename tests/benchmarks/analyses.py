@@ -1,7 +1,8 @@
 """How good the analyses of the embedded service are: `python -m tests.benchmarks analyses [--payloads DIR] [--speech]`.
 
-Against the labelled sets in tests/local/analyses/labelled. `dev` was looked at while a method was made, `held` was only
-scored; both were written before the code, but by the same hand, which flatters methods that go by lists of words.
+Against the labelled sets in tests/server/analyses/labelled. Those of `meaning` were written for the methods that go by
+meaning, before these methods. Of the others, `dev` was used for development, `held` only for
+scoring; both were written before the code, but by the same hand, which flatters methods that go by lists of words.
 `fresh` was written afterwards by somebody who had seen neither the methods nor their lists, and is what to expect of
 talk that nobody prepared for. `--payloads`: agreement with what a hosted service said of a real recording. `--speech`:
 what is left to hear of the personal parts of data/*.flac once they were transcribed by the default engine and covered.
@@ -20,13 +21,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks import labelled
-from voxframe.local.analyses import content_safety, entities, extract, key_phrases, sentiment, topics
-from voxframe.local.analyses.chapters import boundaries
-from voxframe.local.analyses.english import stem, words_of
-from voxframe.local.analyses.evidence import clues
-from voxframe.local.analyses.passages import sentences_of
-from voxframe.local.analyses.redaction import Redaction
+from voxframe import encoder
+from voxframe.encoder import SentenceEncoder
+from voxframe.server.analyses import content_safety, entities, extract, key_phrases, sentence_sentiment, topics
+from voxframe.server.analyses.chapters import boundaries
+from voxframe.server.analyses.english_lexicon import stem, words_of
+from voxframe.server.analyses.pii_redaction import Redaction
+from voxframe.server.text.sentences import sentences_of
 
+Coder = SentenceEncoder | None
 _SIGNS = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
 
 
@@ -36,7 +39,7 @@ def score_entities(half: str, style: str | None = None) -> tuple[labelled.Score,
     for written, text, gold in labelled.marked(f"entities_{half}.txt"):
         if style not in (None, written):
             continue
-        found = [(entity.kind, set(entity.places)) for entity in entities.find(labelled.words(text))]
+        found = [(entity.kind, set(entity.indexes)) for entity in entities.find(labelled.words(text))]
         anywhere = set().union(*(places for _, places in found)) if found else set()
         for kind, places in gold:
             marked_words += len(places)
@@ -49,11 +52,13 @@ def score_entities(half: str, style: str | None = None) -> tuple[labelled.Score,
     return score, covered / marked_words
 
 
-def score_sentiment(name: str = "sentiment.txt") -> tuple[float, dict[str, float]]:
+def score_sentiment(name: str = "sentiment.txt", coder: Coder = None) -> tuple[float, dict[str, float]]:
     """Share of sentences judged right; F1 of each sentiment."""
     score = labelled.Score()
-    for line in labelled.lines(name):
-        _count(score, {_SIGNS[line[0]]}, {sentiment.judge(line[2:])[0]})
+    rows = list(labelled.lines(name))
+    judged = sentence_sentiment.judge([row[2:] for row in rows], coder)
+    for row, (found, _) in zip(rows, judged, strict=True):
+        _count(score, {_SIGNS[row[0]]}, {found})
     return score.right.total() / (score.right.total() + score.missed.total()), {
         kind: score.of_kind(kind) for kind in _SIGNS.values()
     }
@@ -65,16 +70,16 @@ def _count(score: labelled.Score, gold: set[str], found: set[str]) -> None:
     score.missed.update(gold - found)
 
 
-def score_topics(half: str) -> tuple[float, float, float]:
+def score_topics(half: str, coder: Coder = None) -> tuple[float, float, float]:
     """Share of passages whose first label is right; is right in its first level; share of empty ones left empty."""
     first, level, empty = [], [], []
-    known = clues("topics.txt")
     passages = [(labels.split(","), text) for labels, text in labelled.halved("topics.txt", half)]
     passages += [
         (section.topics, " ".join(section.sentences)) for talk in labelled.talks(half) for section in talk.sections
     ]
-    for gold, text in passages:
-        relevances = {label: value for label, value in topics.relevances(text, known).items() if value >= topics.FLOOR}
+    found = topics.taxonomy_relevances([text for _, text in passages], coder)
+    for (gold, _), every in zip(passages, found, strict=True):
+        relevances = {label: value for label, value in every.items() if value >= topics.FLOOR}
         best = max(relevances, key=relevances.__getitem__, default="")
         if gold == ["none"]:
             empty.append(not best)
@@ -84,15 +89,14 @@ def score_topics(half: str) -> tuple[float, float, float]:
     return statistics.mean(first), statistics.mean(level), statistics.mean(empty)
 
 
-def score_custom_topics(half: str) -> labelled.Score:
+def score_custom_topics(half: str, coder: Coder = None) -> labelled.Score:
     """Topics of one's own: found in the sections that are about them, and not in the others."""
     score = labelled.Score()
     rows = [line.split(" | ") for line in labelled.lines("custom_topics.txt")]
     for talk in labelled.talks(half):
         own = {topic: int(section) for title, topic, section in rows if title == talk.title}
-        known = topics.own_clues(own)
-        for number, section in enumerate(talk.sections, 1):
-            found = topics.relevances(" ".join(section.sentences), known)
+        texts = [" ".join(section.sentences) for section in talk.sections]
+        for number, found in enumerate(topics.custom_relevances(texts, list(own), coder), 1):
             _count(
                 score,
                 {topic for topic, about in own.items() if about == number},
@@ -101,13 +105,19 @@ def score_custom_topics(half: str) -> labelled.Score:
     return score
 
 
-def score_safety(half: str) -> labelled.Score:
+def score_safety(half: str, coder: Coder = None) -> labelled.Score:
     """Labels of passages from 50 percent confidence on."""
     score = labelled.Score()
-    for label, text in labelled.halved("safety.txt", half):
-        found = {one["label"] for one in content_safety.judge(text) if one["confidence"] >= 0.5}
+    rows = list(labelled.halved("safety.txt", half))
+    for (label, _), found in zip(rows, unsafe([text for _, text in rows], coder), strict=True):
         _count(score, {label} - {"none"}, found)
     return score
+
+
+def unsafe(texts: Sequence[str], coder: Coder = None) -> list[set[str]]:
+    """Labels of texts from 50 percent confidence on."""
+    parts = [[one["text"] for one in labelled.sentences(text)] for text in texts]
+    return [{one["label"] for one in found if one["confidence"] >= 0.5} for found in content_safety.judge(parts, coder)]
 
 
 def score_key_phrases(half: str) -> tuple[float, float]:
@@ -164,7 +174,7 @@ def first_ones(texts: list[str]) -> list[float]:
     return [-float(at) for at in range(len(texts))]
 
 
-def compare(payloads: Path) -> Iterator[str]:
+def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     """Agreement with the example answers of a hosted service for one recording of 281 s."""
     said = json.loads((payloads / "transcripts" / "completed.json").read_text("utf-8"))["words"]
     answers = {
@@ -172,7 +182,10 @@ def compare(payloads: Path) -> Iterator[str]:
         for name in ("sentiment-analysis", "entity-detection", "topic-detection", "content-moderation", "key-phrases")
     }
     rated = answers["sentiment-analysis"]["sentiment_analysis_results"]
-    same = [sentiment.judge(item["text"])[0] == item["sentiment"] for item in rated]
+    same = [
+        judged[0] == item["sentiment"]
+        for judged, item in zip(sentence_sentiment.judge([item["text"] for item in rated], coder), rated, strict=True)
+    ]
     yield f"sentiment: the same for {statistics.mean(same):.2f} of {len(same)} sentences"
     theirs = Counter((e["entity_type"], _stems(e["text"])) for e in answers["entity-detection"]["entities"])
     ours = Counter((e["entity_type"], _stems(e["text"])) for e in entities.entities(said))
@@ -182,13 +195,13 @@ def compare(payloads: Path) -> Iterator[str]:
     )
     agreed = []
     for result in answers["topic-detection"]["iab_categories_result"]["results"]:
-        found = topics.relevances(result["text"], clues("topics.txt"))
+        (found,) = topics.taxonomy_relevances([result["text"]], coder)
         sure = {label for label, value in found.items() if value >= topics.FLOOR}
         agreed.append(max(result["labels"], key=lambda label: label["relevance"])["label"] in sure)
     yield f"topics: their first label among ours for {sum(agreed)} of {len(agreed)} passages"
     agreed = []
     for result in answers["content-moderation"]["content_safety_labels"]["results"]:
-        found_labels = [one["label"] for one in content_safety.judge(result["text"]) if one["confidence"] >= 0.5]
+        (found_labels,) = unsafe([result["text"]], coder)
         agreed.append(result["labels"][0]["label"] in found_labels)
     yield f"content safety: their label among ours for {sum(agreed)} of {len(agreed)} passages"
     theirs_keys = [_stems(r["text"]) for r in answers["key-phrases"]["auto_highlights_result"]["results"]]
@@ -199,7 +212,7 @@ def compare(payloads: Path) -> Iterator[str]:
 
 def hear(name: str) -> tuple[float, float, list[str]]:
     """Share of a recording's personal time that is covered, of other speech that is covered too, and what is left."""
-    from voxframe.local.worker import run_job
+    from voxframe.server.jobs.pipeline import run_job
 
     truth = [
         word
@@ -235,37 +248,53 @@ def _covered(word: dict[str, Any], spans: Sequence[tuple[int, int]]) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print all figures."""
+    from tests.benchmarks import meaning
+
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks analyses", description=__doc__.splitlines()[0])
     parser.add_argument("--payloads", type=Path, help="folder of example payloads")
     parser.add_argument("--speech", action="store_true", help="transcribe and cover the recordings of data/ too")
     asked = parser.parse_args(arguments)
-    for name in ("sentiment.txt", "sentiment_fresh.txt"):
-        right, kinds = score_sentiment(name)
-        print(f"{name}: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items()))
-    for half in (*labelled.HALVES, labelled.FRESH):
-        print(f"\n{half}")
-        for style, name in ((None, "all"), ("w", "written"), ("s", "as the engine writes")):
-            score, covered = score_entities(half, style)
-            print(f"entities, {name}: {score}; {covered:.2f} of their words found")
-        print("  kinds below 1: " + ", ".join(_below(score_entities(half)[0])))
-        print("topics: first label {:.2f}, first level {:.2f}, empty left empty {:.2f}".format(*score_topics(half)))
-        print(f"custom topics: {score_custom_topics(half)}")
-        print(f"content safety: {score_safety(half)}")
-        print("key phrases: {:.2f} of the first ten, {:.2f} of the labelled ones".format(*score_key_phrases(half)))
-        for name, cut in (("ours", lambda texts, _: boundaries(texts)), ("equal lengths, count told", equal)):
-            error, found = score_chapters(half, cut)
-            print(f"chapters, {name}: Pk {error:.3f}; boundaries {found}")
-        print(
-            f"summaries: {score_summaries(half, extract.scores):.2f} of the chosen sentences; "
-            f"the first sentences {score_summaries(half, first_ones):.2f}; "
-            f"any sentences {statistics.mean(score_summaries(half, _any(seed)) for seed in range(20)):.2f}"
-        )
-    if asked.payloads:
-        print("\na hosted service's answers")
-        print("\n".join(compare(asked.payloads)))
+    for title, coder in (("by meaning", encoder.load()), ("by lists of words", None)):
+        print(f"\n== {title}")
+        print("\n".join(meaning.report(coder)))
+        _print_older(coder)
+        if asked.payloads:
+            print("\na hosted service's answers")
+            print("\n".join(compare(asked.payloads, coder)))
     for name in ("call", "interview", "panel") if asked.speech else ():
         hidden, lost, left = hear(name)
         print(f"\n{name}: {hidden:.2f} of the personal time covered, {lost:.2f} of the rest; left: {', '.join(left)}")
+
+
+def _print_older(coder: Coder) -> None:
+    for name in ("sentiment.txt", "sentiment_fresh.txt"):
+        right, kinds = score_sentiment(name, coder)
+        print(f"{name}: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items()))
+    for half in (*labelled.HALVES, labelled.FRESH):
+        print(f"\n{half}")
+        print(
+            "topics: first label {:.2f}, first level {:.2f}, empty left empty {:.2f}".format(*score_topics(half, coder))
+        )
+        print(f"custom topics: {score_custom_topics(half, coder)}")
+        print(f"content safety: {score_safety(half, coder)}")
+        for name, cut in (("ours", lambda texts, _: boundaries(texts, coder)), ("equal lengths, count told", equal)):
+            error, found = score_chapters(half, cut)
+            print(f"chapters, {name}: Pk {error:.3f}; boundaries {found}")
+        if coder is None:
+            _print_by_words(half)
+
+
+def _print_by_words(half: str) -> None:
+    for style, name in ((None, "all"), ("w", "written"), ("s", "as the engine writes")):
+        score, covered = score_entities(half, style)
+        print(f"entities, {name}: {score}; {covered:.2f} of their words found")
+    print("  kinds below 1: " + ", ".join(_below(score_entities(half)[0])))
+    print("key phrases: {:.2f} of the first ten, {:.2f} of the labelled ones".format(*score_key_phrases(half)))
+    print(
+        f"summaries: {score_summaries(half, extract.scores):.2f} of the chosen sentences; "
+        f"the first sentences {score_summaries(half, first_ones):.2f}; "
+        f"any sentences {statistics.mean(score_summaries(half, _any(seed)) for seed in range(20)):.2f}"
+    )
 
 
 def _below(score: labelled.Score) -> list[str]:

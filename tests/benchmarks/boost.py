@@ -18,10 +18,10 @@ import jiwer
 import numpy as np
 
 from tests.benchmarks import labelled
-from voxframe.local.engines import Wanted
-from voxframe.local.engines.sphinx import Sphinx
-from voxframe.local.samples import Samples
-from voxframe.local.worker import new_pool, run_job
+from voxframe.server.jobs.pipeline import new_pool, run_job
+from voxframe.server.speech import Samples
+from voxframe.server.speech.engines import EngineOptions
+from voxframe.server.speech.engines.sphinx import Sphinx
 
 VOICES = ("slt", "rms", "awb")
 STRENGTHS = (None, "low", "default", "high")
@@ -52,8 +52,8 @@ def sentences(half: str) -> tuple[list[str], list[tuple[str, Samples]]]:
 
 
 def hear(said: Sequence[tuple[str, Samples]], terms: Sequence[str], strength: str | None) -> Iterator[tuple[str, str]]:
-    """What was said and what was heard."""
-    engine = Sphinx(Wanted(boost=tuple(terms), boost_param=strength) if strength else Wanted())
+    """Return what was said and what was recognized."""
+    engine = Sphinx(EngineOptions(boost=tuple(terms), boost_param=strength) if strength else EngineOptions())
     for text, samples in said:
         yield text, words_of(" ".join(word.text for word in engine.transcribe(samples)))
 
@@ -73,7 +73,7 @@ def recordings(strength: str | None) -> Iterator[tuple[str, str]]:
 
 
 def score(pairs: Sequence[tuple[str, str]], terms: Sequence[str]) -> tuple[int, int, int, float]:
-    """Terms said, heard where they are, heard where they are not; word error rate of the rest."""
+    """Count boosted terms that were said, recognized and invented; also return the word error rate of the rest."""
     said = right = false = 0
     rest: list[tuple[str, str]] = []
     for text, heard in pairs:

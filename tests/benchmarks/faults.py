@@ -1,4 +1,4 @@
-"""What is lost, paid twice or unreadable under 1,000 faults of a service, 200 kills of a batch, 40 of a writer."""
+"""Data lost, paid for twice or unreadable after 1,000 faults of a service, 200 kills of a batch and 40 of a writer."""
 
 import argparse
 import tempfile
@@ -6,11 +6,11 @@ from pathlib import Path
 from unittest import mock
 
 from tests.corpus import torture
-from voxframe.corpus import reconcile
+from voxframe.corpus.batch import reconcile
 
 
 def main(arguments: list[str]) -> int:
-    """Run the three and print their figures; 1 where anything was lost, paid twice or unreadable."""
+    """Run the three benchmarks and print their figures; return 1 if anything was lost, paid for twice or unreadable."""
     parser = argparse.ArgumentParser(prog="faults", description=__doc__)
     parser.add_argument("--recordings", type=int, default=1400)
     parser.add_argument("--kills", type=int, default=200)

@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and print.
 
     Returns:
-        1 where a figure is above its limit, else 0.
+        1 if a figure is above its limit, else 0.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks flatten", description=__doc__.partition("\n")[0])
     parser.add_argument("--words", type=int, default=9000, help="words of a payload (default 9000, about an hour)")

@@ -1,4 +1,4 @@
-"""How long `import voxframe` takes, as a ratio to `import pandas`; each in fresh interpreters, in turn."""
+"""Import time of voxframe as a ratio to that of pandas, each in fresh interpreters."""
 
 import argparse
 import statistics
@@ -12,7 +12,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and print.
 
     Returns:
-        1 where the figure is above its limit, else 0.
+        1 if the figure is above its limit, else 0.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks imports", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="interpreters started for each (default 9)")

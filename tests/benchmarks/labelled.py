@@ -1,4 +1,4 @@
-"""The labelled sets of tests/local/analyses/labelled, read; and what scores have in common."""
+"""The labelled sets of tests/server/analyses/labelled, read; and what scores have in common."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from voxframe.local.analyses.passages import Sentence, sentences_of
+from voxframe.server.text.sentences import Sentence, sentences_of
 
-LABELLED = Path(__file__).parents[1] / "local" / "analyses" / "labelled"
+LABELLED = Path(__file__).parents[1] / "server" / "analyses" / "labelled"
 DATA = Path(__file__).parents[2] / "data"
 HALVES = ("dev", "held")
 #: A third part, of another hand, written after the methods were done.
@@ -22,7 +22,7 @@ _MARK = re.compile(r"\{([^|{}]*)\|(\w+)\}")
 
 @dataclass
 class Score:
-    """Right, too many, missed; by kind where there are kinds."""
+    """Numbers of correct, superfluous and missed results, by kind if there are kinds."""
 
     right: Counter[str] = field(default_factory=Counter)
     extra: Counter[str] = field(default_factory=Counter)
@@ -125,7 +125,7 @@ def talks(half: str) -> list[Talk]:
 
 
 def mixtures(half: str, count: int = 30) -> Iterator[tuple[list[str], list[int]]]:
-    """Texts of three to five sections of different talks and of different lengths, and where each section begins."""
+    """Return texts of three to five sections from different talks, and the position at which each section begins."""
     sections = [part.sentences for talk in talks(half) for part in talk.sections]
     for seed in range(count):
         chance = random.Random(seed)

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 def one_core() -> None:
-    """Keep this process, and the threads of Arrow, on one core, where the system can."""
+    """Keep this process and the threads of Arrow on one core, if the system supports that."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     pa.set_cpu_count(1)

@@ -10,12 +10,12 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from tests.local.conftest import Service
-from tests.local.openapi_run import SERVICE_ARGUMENTS, run
+from tests.server.conftest import Service
+from tests.server.openapi_run import SERVICE_ARGUMENTS, run
 
 
 def main(arguments: list[str]) -> int:
-    """Run it, print what was found; 1 where anything was."""
+    """Run the check and print the findings; return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks openapi", description=__doc__)
     parser.add_argument("--examples", type=int, default=60, help="most requests of an operation in a phase")
     parser.add_argument("--seed", type=int, default=1)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 _SYLLABLES = (
@@ -62,7 +63,8 @@ def transcript(words: int = 9000, *, seed: int = 1, speakers: int = 4) -> Item:
         "filter_profanity": False, "redact_pii": False, "redact_pii_audio": False, "redact_pii_policies": None,
         "speaker_labels": True, "speakers_expected": speakers, "content_safety": True, "content_safety_confidence": 50,
         "content_safety_labels": _content_safety(segments, chance), "iab_categories": True,
-        "iab_categories_result": _topics(segments, chance), "custom_topics": False, "topics": [],
+        "iab_categories_result": _topics(segments, chance), "custom_topics": True, "topics": ["rowing", "larches"],
+        "custom_topics_results": _topics(segments[::9], chance, ["rowing", "larches"]),
         "custom_spelling": [{"from": ["di carlo"], "to": "DiCarlo"}], "throttled": None, "disfluencies": False,
         "auto_chapters": True,
         "chapters": [
@@ -158,13 +160,15 @@ def _content_safety(segments: list[list[Item]], chance: random.Random) -> Item:
     return {"status": "success", "results": results, "summary": summary, "severity_score_summary": severities}
 
 
-def _topics(segments: list[list[Item]], chance: random.Random) -> Item:
+def _topics(segments: list[list[Item]], chance: random.Random, labels: Sequence[str] = _TOPICS) -> Item:
     results = [
         {
             "text": _text(s),
-            "labels": [{"relevance": chance.random(), "label": label} for label in chance.sample(_TOPICS, 10)],
+            "labels": [
+                {"relevance": chance.random(), "label": label} for label in chance.sample(labels, min(10, len(labels)))
+            ],
             "timestamp": _span(s),
         }
         for s in segments
     ]
-    return {"status": "success", "results": results, "summary": {label: chance.random() for label in _TOPICS}}
+    return {"status": "success", "results": results, "summary": {label: chance.random() for label in labels}}

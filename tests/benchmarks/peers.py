@@ -16,8 +16,9 @@ Frames = dict[str, pd.DataFrame]
 _PLAIN = {"words": "words", "entities": "entities", "chapters": "chapters", "sentiments": "sentiment_analysis_results"}
 #: Wire names of columns where the data dictionary has others.
 _RENAMED = {
-    "start": "start_ms", "end": "end_ms", "entity_type": "entity_type", "sentences_idx_start": "sentence_start",
-    "sentences_idx_end": "sentence_end", "timestamp.start": "start_ms", "timestamp.end": "end_ms",
+    "start": "start_ms", "end": "end_ms", "entity_type": "entity_type", "sentences_idx_start": "first_sentence_idx",
+    "sentences_idx_end": "last_sentence_idx", "timestamp.start": "start_ms", "timestamp.end": "end_ms",
+    "count": "occurrences", "rank": "relevance",
 }  # fmt: skip
 
 

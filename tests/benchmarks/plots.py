@@ -1,9 +1,9 @@
-"""How long the plots take for a million spans, beside drawing each of them with matplotlib's broken_barh.
+"""Processor time of the plots for a million spans, compared with matplotlib's broken_barh.
 
     python -m tests.benchmarks plots [SPANS]
 
-Seconds of processor time from the call to the picture in memory, the least and the median of five; "no spans" is what
-an empty figure costs. broken_barh draws a fiftieth of the spans: all of them would take minutes.
+Minimum and median of five runs in seconds, from the call to the picture in memory. "no spans" is the time of an empty
+figure. broken_barh draws a fiftieth of the spans, because all of them would take minutes.
 """
 
 import statistics

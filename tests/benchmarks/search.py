@@ -1,11 +1,11 @@
-"""How long a search takes over nine million words, beside Polars, DuckDB and SQLite FTS5.
+"""Search time over nine million words, compared with Polars, DuckDB and SQLite FTS5.
 
-A synthetic corpus whose words are as frequent as Zipf's law has it. Queries are drawn from the running text, so that
-frequent words come as often as people say them; besides, there are words and pairs of the twenty most frequent only,
-each a twentieth to a hundred-and-fiftieth of all that is said. One core, in processor time. Every way gives the number
-of matches in each transcript (FTS5, which does not count, the transcripts that have any) in the form that it gives
-fastest, and the results are checked to be equal. The peers get words that are normalised already. Then what only
-voxframe does: words in context, wildcards, any order, opening, adding.
+The words of the synthetic corpus follow Zipf's law. Queries are drawn from the running text, so frequent words are
+queried as often as people say them. Other queries have only words and pairs of the twenty most frequent, each a 20th to
+a 150th of all words. Everything runs on one core and is measured in processor time. Each system returns the number of
+matches per transcript in its fastest form; FTS5 does not count, so it returns the transcripts that have matches. The
+results are checked to be equal. The other systems get normalized words. The last part measures what only voxframe does:
+words in context, wildcards, any order, opening and adding.
 """
 
 import argparse
@@ -26,10 +26,11 @@ import polars as pl
 import pyarrow as pa
 
 from tests.benchmarks.one_core import one_core
-from voxframe.corpus.name_files import Names
-from voxframe.corpus.searches import Searches
-from voxframe.corpus.store import Store
-from voxframe.errors import CorpusError
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.search.search import Search
+from voxframe.corpus.speakers import CurrentNames
 from voxframe.schema import WORDS
 
 #: Milliseconds, 99th percentile.
@@ -41,38 +42,16 @@ _TURN = 25  # words
 Matches = dict[int, int]
 
 
-class Corpus(Searches):
-    """A corpus that has its words in memory, and of raw payloads no more than that they are there."""
+class MemoryArchive(Archive):
+    """An archive with its words in memory, and raw payloads that only show that a transcript exists."""
 
     def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
-        self._store = Store(path)
+        super().__init__(path)
         self._forms = forms
         self._transcripts = transcripts
 
-    def put(self, number: int) -> None:
-        """Make one of the transcripts known."""
-        self._store.put_raw(f"t{number:06}", "transcript", b"%d" % number)
-
-    def content(self, transcript_id: str, view: str) -> str | None:
-        """What tells one payload from another."""
-        return self._store.content(transcript_id, view)
-
-    def _names_now(self) -> dict[str, Names]:
-        return {}
-
-    def _absent(self, transcript_id: str, view: str) -> CorpusError:
-        return CorpusError(f"no {view} {transcript_id}")
-
-    def about(self, _: object = None) -> pa.Table:
-        """Nothing is known about the recordings."""
-        return pa.table({"transcript_id": pa.array([], pa.string())})
-
-    def metadata(self, _: object = None) -> pd.DataFrame:
-        """The same as a DataFrame."""
-        return self.about().to_pandas()
-
-    def arrow(self, _: str, transcript_id: str) -> pa.Table:
-        """Words of one of the transcripts."""
+    def table(self, _: str, transcript_id: str) -> pa.Table:
+        """Return the words of one of the transcripts."""
         words = self._transcripts[int(transcript_id[1:])]
         count = np.arange(len(words))
         turn = count // _TURN
@@ -86,15 +65,29 @@ class Corpus(Searches):
             "confidence": np.full(len(words), 0.9),
             "speaker": pa.array(["A", "B"]).take(pa.array(turn % 2)),
             "channel": pa.nulls(len(words), pa.string()),
+            "extra": pa.nulls(len(words), pa.string()),
         }
         return pa.table(columns, schema=WORDS.arrow)
+
+
+class Corpus(Search):
+    """Search over an archive in memory."""
+
+    def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
+        archive = MemoryArchive(path, forms, transcripts)
+        super().__init__(archive, CurrentNames(archive), Metadata(archive, Ledger(path / "ledger.sqlite")))
+        self.path, self.forms, self.transcripts = path, forms, transcripts
+
+    def put(self, number: int) -> None:
+        """Make one of the transcripts known."""
+        self._archive.store.put_raw(f"t{number:06}", "transcript", b"%d" % number)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure and print.
 
     Returns:
-        1 where a figure is above its limit, else 0.
+        1 if a figure is above its limit, else 0.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks search", description=__doc__.partition("\n")[0])
     parser.add_argument("--transcripts", type=int, default=1000, help="of an hour each (default 1000)")
@@ -176,10 +169,10 @@ def _peers(
 
 
 def _matches(found: pd.DataFrame | pl.DataFrame | list[tuple[int, ...]]) -> Matches:
-    """What one of the ways found."""
+    """Return the matches that one of the systems found."""
     if isinstance(found, pd.DataFrame):
-        some = found[found["count"] > 0]
-        return dict(zip(some["transcript_id"].str[1:].astype(int).tolist(), some["count"].tolist(), strict=True))
+        some = found[found["occurrences"] > 0]
+        return dict(zip(some["transcript_id"].str[1:].astype(int).tolist(), some["occurrences"].tolist(), strict=True))
     return {row[0]: row[-1] for row in (found.iter_rows() if isinstance(found, pl.DataFrame) else found)}
 
 
@@ -240,7 +233,7 @@ def _alone(corpus: Corpus, queries: dict[str, list[list[int]]], tokens: list[str
     print(f"\n{'counts per transcript, ms':34}{'median':>9}{'99%':>9}{'most':>9}")
     over = False
     for kind, asked in near.items():
-        over |= _show(kind, _timed(lambda q: corpus.counts(q, within=5), asked)[0], LIMITS["counts"])
+        over |= _show(kind, _timed(lambda q: corpus.counts(q, slop=5), asked)[0], LIMITS["counts"])
     over |= _show("with *", _timed(corpus.counts, stars)[0], LIMITS["counts"])
     times, _ = _timed(lambda q: corpus.counts(q, by="speaker"), phrases[::6])
     over |= _show("words and phrases, by speaker", times, LIMITS["counts"])
@@ -249,7 +242,7 @@ def _alone(corpus: Corpus, queries: dict[str, list[list[int]]], tokens: list[str
     over |= _show("words and phrases, first 100 rows", _timed(lambda q: corpus.search(q, limit=100), phrases)[0], limit)
     over |= _show("with *, first 100 rows", _timed(lambda q: corpus.search(q, limit=100), stars)[0], limit)
     for kind, asked in near.items():
-        times, _ = _timed(lambda q: corpus.search(q, within=5, limit=100), asked)
+        times, _ = _timed(lambda q: corpus.search(q, slop=5, limit=100), asked)
         over |= _show(f"{kind}, first 100", times, limit)
     drawn = phrases[: 4 * len(pairs)]  # all kinds but the frequent ones
     times, found = _timed(corpus.search, drawn)
@@ -263,19 +256,19 @@ def _open_and_add(corpus: Corpus, transcripts: int) -> bool:
     print(f"\n{'ms':34}{'median':>9}{'99%':>9}{'most':>9}")
 
     def reopened(_: int) -> None:
-        other = Corpus(corpus._store.root, corpus._forms, corpus._transcripts)
+        other = Corpus(corpus.path, corpus.forms, corpus.transcripts)
         other.search("none")
 
     over = _show("open, and a first search", _timed(reopened, range(20))[0], LIMITS["open"])
     gc.collect()
     times, waited, begun = [], [], time.process_time()
-    for number in range(transcripts, len(corpus._transcripts)):
+    for number in range(transcripts, len(corpus.transcripts)):
         corpus.put(number)
         begin, clock = time.thread_time(), time.perf_counter()
-        corpus._index.view()
+        corpus.index.view()
         times.append(1e3 * (time.thread_time() - begin))
         waited.append(1e3 * (time.perf_counter() - clock))
-    corpus._index.wait()
+    corpus.index.wait()
     whole = 1e3 * (time.process_time() - begun) / len(times)
     over |= _show(f"add a transcript, {len(times)} times", times, LIMITS["add a transcript"])
     _show("the same with waiting for the disk", waited)

@@ -1,10 +1,11 @@
-"""How well and how fast the embedded engine hears: `python -m tests.benchmarks speech [--audio DIR]`.
+"""Accuracy, speed and memory of the speech engines: `python -m tests.benchmarks speech [--audio DIR] [--engine NAME]`.
 
-Word error rate: edits / words of the reference, lower case, without punctuation. Real-time factor: processor seconds of
-a whole job on one core (decoding the file, finding speech, loading the models, recognition, speakers) / seconds of
-audio, of each channel where they are apart. Memory: the most a worker process ever held. Speaker confusion: share of
-the time in which both the truth and the transcript have a speaker, and it is the wrong one, labels matched as well as
-they can be.
+Word error rate: edits / words of the reference, lower case, without punctuation, with numbers and titles as words.
+Real-time factor: processor seconds of a whole job on one core / seconds of audio, per channel if they are separate. A
+job decodes the file, finds speech, recognizes it and labels speakers. Another job loads the models before.
+Memory: peak of a worker process. Word times: distance of the starts and ends of correct words from those of the truth.
+Confidence: share of correct words per band of confidence. Speaker confusion: share of the time with a wrong speaker, of
+the time in which both the truth and the transcript have one, for the best assignment of labels.
 """
 
 from __future__ import annotations
@@ -18,33 +19,66 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
 
 import jiwer
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from threadpoolctl import threadpool_limits
 
-from voxframe.local.worker import new_pool, run_job
+from voxframe.server.jobs.pipeline import new_pool, run_job
 
 DATA = Path(__file__).parents[2] / "data"
 PLAIN = {"punctuate": False, "format_text": False}
+#: Engine and options of each line of the report.
+ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
+    "pocketsphinx": ("sphinx", {}),
+    "tiny.en": ("whisper", {"speech_model": "nano"}),
+    "base": ("whisper", {"speech_model": "best"}),
+}
+_OTHER_LANGUAGES = ("French", "Mandarin")
+_TITLES = {"mr": "mister", "mrs": "missus", "dr": "doctor", "st": "saint", "prof": "professor"}
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
 STEP_MS = 10
+#: Limits of the bands of confidence.
+BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.01)
 
 
 @dataclass
 class Recording:
-    """A recording, who says what in it when (nothing is known of times in real ones), and how it is transcribed."""
+    """A recording, who says what in it when (nothing is known of times in real ones), and how it is transcribed.
+
+    `spoken` has the words of each channel with start and end in ms.
+    """
 
     path: Path
     channels: list[str]
     speech: list[tuple[str, int, int]]
     options: dict[str, Any]
+    spoken: list[list[tuple[str, int, int]]]
 
 
 def words_of(text: str) -> str:
-    """Words as they are compared."""
-    return " ".join(re.sub(r"[^\w' ]", " ", text.lower()).split())
+    """Return the words in the form in which they are compared."""
+    text = re.sub(r"[^\w' ]", " ", re.sub(r"(?<=\d),(?=\d{3})", "", text.lower().replace("\u2019", "'")))
+    spoken = (number(int(word)) if word.isdecimal() and len(word) < 7 else word for word in text.split())
+    return " ".join(_TITLES.get(word, word) for word in spoken)
+
+
+def number(value: int) -> str:
+    """Return a number up to 999,999 in words, without "and"."""
+    if value < 20:
+        return _ONES[value]
+    for unit, name in ((1000, "thousand"), (100, "hundred")):
+        if value >= unit:
+            rest = f" {number(value % unit)}" if value % unit else ""
+            return f"{number(value // unit)} {name}{rest}"
+    return _TENS[value // 10] + (f" {_ONES[value % 10]}" if value % 10 else "")
 
 
 def of_project() -> Iterator[Recording]:
@@ -56,20 +90,21 @@ def of_project() -> Iterator[Recording]:
             key=lambda each: each[2]["start_ms"],
         )
         apart = truth["channels"] > 1
-        texts = [
-            words_of(" ".join(word["text"] for at, _, word in words if at == channel or not apart))
+        spoken = [
+            [(word["text"], word["start_ms"], word["end_ms"]) for at, _, word in words if at == channel or not apart]
             for channel in range(truth["channels"])
         ]
+        texts = [words_of(" ".join(text for text, *_ in channel)) for channel in spoken]
         how = {"multichannel": True} if apart else {"speaker_labels": True, "speakers_expected": len(truth["voices"])}
-        yield Recording(path, texts, [(who, word["start_ms"], word["end_ms"]) for _, who, word in words], how)
+        yield Recording(path, texts, [(who, word["start_ms"], word["end_ms"]) for _, who, word in words], how, spoken)
 
 
 def of_folder(folder: Path) -> Iterator[Recording]:
-    """Real recordings, listed with their references in the table of the folder's README.md."""
+    """Yield the English recordings of the table in the folder's README.md, with their references."""
     for line in (folder / "README.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) == 5 and (folder / cells[1]).is_file():
-            yield Recording(folder / cells[1], [words_of(cells[3])], [], {})
+        if len(cells) == 5 and (folder / cells[1]).is_file() and not cells[2].startswith(_OTHER_LANGUAGES):
+            yield Recording(folder / cells[1], [words_of(cells[3])], [], {}, [])
 
 
 def confusion(speech: list[tuple[str, int, int]], words: list[dict[str, Any]]) -> float:
@@ -83,9 +118,14 @@ def confusion(speech: list[tuple[str, int, int]], words: list[dict[str, Any]]) -
     for word in words:
         given[word["speaker"]][word["start"] // STEP_MS : word["end"] // STEP_MS] = True
     shared = np.array([[np.sum(a & b) for b in given.values()] for a in true.values()])
+    if len(given) < len(true):
+        shared = np.pad(shared, ((0, 0), (0, len(true) - len(given))))
+    ways = permutations(range(shared.shape[1]), len(true))
+    best = max(ways, key=lambda way: sum(shared[row, column] for row, column in enumerate(way)))
     right = np.zeros(steps, bool)
-    for row, column in zip(*linear_sum_assignment(-shared), strict=True):
-        right |= list(true.values())[row] & list(given.values())[column]
+    for row, column in enumerate(best):
+        if column < len(given):
+            right |= list(true.values())[row] & list(given.values())[column]
     both = np.any(list(true.values()), axis=0) & np.any(list(given.values()), axis=0)
     return float(np.sum(both & ~right) / np.sum(both))
 
@@ -96,36 +136,72 @@ def edits(reference: str, heard: str) -> int:
     return found.substitutions + found.deletions + found.insertions
 
 
-def measure(group: str, recordings: list[Recording]) -> None:
-    """Transcribe each on one core and print a line for it, and one for all."""
-    print(f"\n{group}\n{'recording':16}{'audio s':>9}{'words':>7}{'WER':>7}{'real-time factor':>18}  speakers")
+def measure(group: str, recordings: list[Recording], name: str) -> None:
+    """Transcribe each recording on one core and print its figures, and those of all."""
+    engine, options = ENGINES[name]
+    run_job(recordings[0].path, options, engine=engine)  # loads the models
+    print(f"\n{name}: {group}\n{'recording':16}{'audio s':>9}{'words':>7}{'WER':>7}{'real-time factor':>18}  speakers")
     sums = np.zeros(4)
+    distances: list[int] = []
+    sure: list[tuple[float, bool]] = []
     for recording in recordings:
         begun = time.process_time()
-        result = run_job(recording.path, {**PLAIN, **recording.options})
+        result = run_job(recording.path, {**PLAIN, **options, **recording.options}, engine=engine)
         spent = time.process_time() - begun
-        heard = [
-            words_of(" ".join(word["text"] for word in result["words"] if word.get("channel") in (None, str(number))))
+        found = [
+            [word for word in result["words"] if word.get("channel") in (None, str(number))]
             for number in range(1, len(recording.channels) + 1)
         ]
+        heard = [words_of(" ".join(word["text"] for word in words)) for words in found]
+        for number, words in enumerate(found):
+            spoken = recording.spoken[number] if recording.spoken else []
+            compare_words(recording.channels[number], spoken, words, distances, sure)
         wrong = sum(map(edits, recording.channels, heard))
         count = sum(len(text.split()) for text in recording.channels)
         seconds = result["audio_duration"] * len(heard)
         sums += (seconds, count, wrong, spent)
         print(
             f"{recording.path.name:16}{seconds:9.0f}{count:7}{wrong / count:7.3f}{spent / seconds:18.2f}  "
-            + (speakers(recording, result) if recording.speech else "")
+            + (speakers(recording, result, name) if recording.speech else "")
         )
     seconds, count, wrong, spent = sums
     print(f"{'all':16}{seconds:9.0f}{count:7.0f}{wrong / count:7.3f}{spent / seconds:18.2f}")
+    if distances:
+        away = np.abs(distances)
+        print(f"word times: median error {np.median(away):.0f} ms, {np.mean(away <= 200):.1%} within 200 ms")
+    bands = [(low, [right for value, right in sure if low <= value < high]) for low, high in pairwise(BANDS)]
+    print("confidence: " + ", ".join(f"from {low:g}: {np.mean(b):.1%} of {len(b)} right" for low, b in bands if b))
 
 
-def speakers(recording: Recording, result: dict[str, Any]) -> str:
-    """How well the speakers were told apart, with their number known, and how many are found without."""
+def compare_words(
+    reference: str,
+    spoken: list[tuple[str, int, int]],
+    words: list[dict[str, Any]],
+    distances: list[int],
+    sure: list[tuple[float, bool]],
+) -> None:
+    """Append the errors of the times of correct words, and whether each word is correct, with its confidence."""
+    heard = [(text, word) for word in words for text in words_of(word["text"]).split()]
+    times = [(start, end) for text, start, end in spoken for _ in words_of(text).split()]
+    pieces = jiwer.process_words(reference, " ".join(text for text, _ in heard) or "-").alignments[0]
+    right = set()
+    for piece in (piece for piece in pieces if piece.type == "equal"):
+        right.update(range(piece.hyp_start_idx, piece.hyp_end_idx))
+        for n in range(piece.ref_end_idx - piece.ref_start_idx) if times else ():
+            start, end = times[piece.ref_start_idx + n]
+            word = heard[piece.hyp_start_idx + n][1]
+            if len(words_of(word["text"]).split()) == 1:  # not 2019, which is three words of the truth
+                distances += (word["start"] - start, word["end"] - end)
+    sure += [(word["confidence"], n in right) for n, (_, word) in enumerate(heard)]
+
+
+def speakers(recording: Recording, result: dict[str, Any], name: str) -> str:
+    """Return the speaker confusion with their number known and unknown, and the number found."""
     known = f"confusion {confusion(recording.speech, result['words']):.3f}"
     if recording.options.get("multichannel"):
         return f"{known}, by channel"
-    free = run_job(recording.path, {**PLAIN, "speaker_labels": True})
+    engine, options = ENGINES[name]
+    free = run_job(recording.path, {**PLAIN, **options, "speaker_labels": True}, engine=engine)
     found = len({word["speaker"] for word in free["words"]})
     return (
         f"{known}, {recording.options['speakers_expected']} known; "
@@ -133,14 +209,15 @@ def speakers(recording: Recording, result: dict[str, Any]) -> str:
     )
 
 
-def measure_memory(recordings: list[Recording]) -> None:
-    """Print the most memory a worker process holds while it decodes one recording after the other."""
+def measure_memory(recordings: list[Recording], name: str) -> None:
+    """Print the peak memory of a worker process that decodes one recording after the other."""
+    engine, options = ENGINES[name]
     with new_pool(1) as pool:
         for recording in recordings:
-            run_job(recording.path, recording.options, pool=pool)
+            run_job(recording.path, {**options, **recording.options}, pool=pool, engine=engine)
         # A function of the standard library: one of this module would bring all that it imports to the worker.
         peak = pool.submit(resource.getrusage, resource.RUSAGE_SELF).result().ru_maxrss
-    print(f"most memory of a worker: {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
+    print(f"{name}: peak memory of a worker {peak / (1024**2 if sys.platform == 'darwin' else 1024):.0f} MB")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -152,15 +229,23 @@ def main(arguments: list[str] | None = None) -> None:
         default=os.environ.get("VOXFRAME_TEST_AUDIO"),
         help="folder of real recordings with a README.md that lists them (default: VOXFRAME_TEST_AUDIO)",
     )
+    parser.add_argument(
+        "--engine", choices=ENGINES, action="append", help="engine or model to measure; may be repeated (default: all)"
+    )
     asked = parser.parse_args(arguments)
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # of the worker
+    threadpool_limits(1)  # of this process
     made = list(of_project())
     real = list(of_folder(asked.audio)) if asked.audio else []
-    measure_memory([*made, *real])  # first: Linux counts what this process held as the worker's, as that began in it
-    measure("made for the project (data/)", made)
-    if real:
-        measure("real recordings", real)
-    else:
-        print("\nreal recordings: not measured; name their folder with --audio")
+    names = asked.engine or list(ENGINES)
+    for name in names:  # first: Linux counts the memory of this process before the start of the worker as the worker's
+        measure_memory([*made, *real], name)
+    for name in names:
+        measure("made for the project (data/)", made, name)
+        if real:
+            measure("real recordings", real, name)
+    if not real:
+        print("\nreal recordings: not measured; give their folder with --audio")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""How long the WordSearch widget takes for each letter that is typed, over nine million words.
+"""Time that the WordSearch widget takes per typed letter, over nine million words.
 
-Queries are drawn from the running text, so that frequent words come as often as people say them, and typed letter by
-letter: after each the widget counts, finds the first matches with their context and where they fall, and packs all of
-it for the browser. One core, in processor time; sending and drawing come on top.
+Queries are drawn from the running text, so frequent words are queried as often as people say them. They are typed
+letter by letter. After each letter the widget counts, finds the first matches with their context and positions, and
+packs all of it for the browser. Everything runs on one core and is measured in processor time, without sending and
+drawing.
 """
 
 import argparse
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and print.
 
     Returns:
-        1 where the figure is above its limit, else 0.
+        1 if the figure is above its limit, else 0.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks typing", description=__doc__.partition("\n")[0])
     parser.add_argument("--transcripts", type=int, default=1000, help="of an hour each (default 1000)")
@@ -37,9 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
     said = _zipf(rng, asked.transcripts * asked.words).reshape(-1, asked.words)
     with tempfile.TemporaryDirectory() as folder:
         corpus = Corpus(Path(folder, "corpus"), forms, 4 * said + rng.integers(0, 4, said.shape))
-        corpus.path, corpus.ledger = Path(folder), SimpleNamespace(jobs=list)
+        corpus.path, corpus._ledger = Path(folder), SimpleNamespace(jobs=list)
         for number in range(asked.transcripts):
-            corpus.put(number)
+            corpus.raw.put(number)
         search = WordSearch(corpus)
         words = [tokens[word] for word in rng.choice(said.ravel(), asked.queries)]
         letters = [word[:n] for word in words for n in range(1, len(word) + 1)]

@@ -49,6 +49,13 @@ _SETTINGS = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder as long."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.long)
+
+
 @dataclass(frozen=True)
 class Lab:
     """A running JupyterLab: its address, its token, and the folder it serves."""

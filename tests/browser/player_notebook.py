@@ -31,7 +31,7 @@ payload["content_safety_labels"] = {{"status": "success", "results": [{{"text": 
 os.environ["VOXFRAME_API_KEY"] = {CANARY[0]!r} + {CANARY[1]!r}
 client = voxframe.connect(base_url="http://127.0.0.1:9", api_key=os.environ["VOXFRAME_API_KEY"])
 corpus = voxframe.Corpus("corpus")
-_ = corpus.put("interview", json.dumps(payload).encode())
+_ = corpus.raw.put("interview", json.dumps(payload).encode())
 player = voxframe.TranscriptPlayer(
     "interview", "interview.flac", client=client, corpus=corpus, names={{"A": "Ada"}}, title="Interview")
 player"""

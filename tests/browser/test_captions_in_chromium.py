@@ -1,11 +1,14 @@
-"""Captions of the embedded service, read back by the parsers people use: Chromium's own for WebVTT, `srt` for SRT."""
+"""Captions of the embedded service and of exports, read back by Chromium's own WebVTT parser and by `srt`."""
 
 from itertools import pairwise
 
 import pytest
 import srt
 
-from voxframe.local import captions
+import voxframe
+from tests.hostile import HOSTILE as MARKUP
+from voxframe import export
+from voxframe.server.text import sentences
 
 HOSTILE = [
     "Hello,", "<b>bold</b>", "-->", "00:00:01.000", "--> 00:00:09.000", "&amp;", "&lt;i&gt;", "a<b", "c>d", "R&D", "&",
@@ -56,8 +59,8 @@ def check(cues: list[tuple[str, int, int]], expected: list[tuple[str, int, int]]
     assert len(cues) > 3
 
 
-def chromium_cues(page, serve, vtt: str) -> list[tuple[str, int, int]]:
-    """Cues as Chromium parses them: visible text, start and end in ms."""
+def chromium_cues(page, serve, vtt: str, voices: list[str] | None = None) -> list[tuple[str, int, int]]:
+    """Cues as Chromium parses them: visible text, start and end in ms. The only elements are those of the voices."""
     base = serve(
         {
             "/": ("text/html", b"<video controls><track kind=captions src=/captions.vtt></video>"),
@@ -73,11 +76,13 @@ def chromium_cues(page, serve, vtt: str) -> list[tuple[str, int, int]]:
         const cues = Array.from(document.querySelector('track').track.cues);
         return cues.map((cue) => {
             const shown = cue.getCueAsHTML();
-            return {text: shown.textContent, elements: shown.querySelectorAll('*').length,
+            const elements = Array.from(shown.querySelectorAll('*'));
+            return {text: shown.textContent, elements: elements.map((one) => [one.tagName, one.title]),
                     start: cue.startTime, end: cue.endTime};
         });
     }""")
-    assert not any(cue["elements"] for cue in found)  # nothing that was said became markup
+    elements = [element for cue in found for element in cue["elements"]]
+    assert elements == [["SPAN", voice] for voice in voices or ()]  # nothing that was said became markup
     assert page.evaluate("window.hurt === undefined")
     return [(cue["text"], round(cue["start"] * 1000), round(cue["end"] * 1000)) for cue in found]
 
@@ -86,28 +91,51 @@ def chromium_cues(page, serve, vtt: str) -> list[tuple[str, int, int]]:
 def test_chromium_reads_back_every_word_of_hostile_speech(page, serve):
     """Chromium's WebVTT parser gives exactly the words and times that were spoken, markup and arrows included."""
     transcript = spoken(HOSTILE)
-    check(chromium_cues(page, serve, captions.vtt(transcript)), tokens(transcript))
+    check(chromium_cues(page, serve, sentences.vtt(transcript)), tokens(transcript))
 
 
 @pytest.mark.browser
 def test_chromium_reads_back_captions_shorter_than_a_word(page, serve):
     """With 12 characters a caption no cue is longer, and nothing that was said is lost."""
     transcript = spoken(HOSTILE)
-    cues = chromium_cues(page, serve, captions.vtt(transcript, 12))
+    cues = chromium_cues(page, serve, sentences.vtt(transcript, 12))
     assert max(len(text) for text, _, _ in cues) <= 12
     assert "".join("".join(text.split()) for text, _, _ in cues) == "".join(token for token, _, _ in tokens(transcript))
 
 
 @pytest.mark.browser
+def test_chromium_reads_back_every_word_of_an_export(page, serve):
+    """An exported file shows exactly the words and times that were spoken, `&amp;` and `<` included."""
+    transcript = spoken([*HOSTILE, *MARKUP])
+    transcript["words"] = [word | {"text": word["text"].replace("\ufffe", "")} for word in transcript["words"]]
+    made = export.vtt(voxframe.load_words(transcript), speakers=False)
+    check(chromium_cues(page, serve, made), tokens(transcript))
+
+
+@pytest.mark.browser
+def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
+    """Each caption of an exported file has its speaker as a voice, whatever the name; overlaps and instants stay."""
+    names = ['Ann "the" <b>', "R&amp;D & Co", "x>y", None]
+    texts = ["&amp;", "a<b", "&lt;i&gt;", "<v Eve>"]
+    words = [
+        {"text": text, "start": 1000 * n, "end": 1000 * n + 1500 * (n < 3), "speaker": name}
+        for n, (text, name) in enumerate(zip(texts, names, strict=True))
+    ]
+    made = export.vtt(voxframe.load_words({"id": "t", "words": words}))
+    expected = [("&amp;", 0, 1500), ("a<b", 1000, 2500), ("&lt;i&gt;", 2000, 3500), ("<v Eve>", 3000, 3001)]
+    assert chromium_cues(page, serve, made, names[:3]) == expected
+
+
+@pytest.mark.browser
 def test_chromium_reads_an_empty_transcript_as_no_cues(page, serve):
     """A transcript without words is a valid WebVTT file without cues."""
-    assert chromium_cues(page, serve, captions.vtt(spoken([]))) == []
+    assert chromium_cues(page, serve, sentences.vtt(spoken([]))) == []
 
 
 def test_the_srt_package_reads_back_every_word_of_hostile_speech():
     """`srt` gives exactly the words and times; an arrow, which SRT cannot hold, becomes a typographic one."""
     transcript = spoken(HOSTILE)
-    parsed = list(srt.parse(captions.srt(transcript)))
+    parsed = list(srt.parse(sentences.srt(transcript)))
     assert [cue.index for cue in parsed] == list(range(1, len(parsed) + 1))
     cues = [(c.content, round(c.start.total_seconds() * 1000), round(c.end.total_seconds() * 1000)) for c in parsed]
     expected = [(token.replace("-->", "→"), start, end) for token, start, end in tokens(transcript)]

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.open_notebook import WAIT_MS, Notebook, controls, dark_theme, write_notebook
 from tests.language_model import language_model
-from voxframe.widgets.job_options import GROUPS
+from voxframe.options import FIELDS
 
 DATA = Path(__file__).parents[2] / "data"
 CANARY = "canary-5f1b0c77d2"
@@ -25,13 +25,13 @@ payloads = Path({str(DATA / "payloads")!r})
 client = voxframe.connect()
 corpus = voxframe.Corpus("corpus")
 for name in ("call", "interview", "panel"):
-    corpus.put(name, (payloads / f"{{name}}.json").read_bytes())
+    corpus.raw.put(name, (payloads / f"{{name}}.json").read_bytes())
 bad = {HOSTILE!r}
 words = [{{"text": text, "start": 1000 * n, "end": 1000 * n + 900, "speaker": bad}} for n, text in
          enumerate(["hostile", bad, "words", "are", "text"])]
-corpus.put(bad, json.dumps({{"id": bad, "status": "completed", "words": words}}).encode())
+corpus.raw.put(bad, json.dumps({{"id": bad, "status": "completed", "words": words}}).encode())
 for name, speaker in (("interview", "A"), (bad, bad)):
-    corpus.name_speakers(name, {{speaker: bad}})  # transcripts with names are sent as text: no service has these
+    corpus.speakers.set(name, {{speaker: bad}})  # transcripts with names are sent as text: no service has these
 audio = {{name: Path({str(DATA)!r}) / f"{{name}}.flac" for name in ("call", "interview", "panel")}}
 search = voxframe.WordSearch(corpus, audio=audio, title=bad)
 search""",
@@ -42,7 +42,7 @@ search""",
 ]
 
 #: What the first option of each group says it does.
-FIRST_HELP = {group: next(iter(options.values())) for group, options in GROUPS.items()}
+FIRST_HELP = {field.group: field.help for field in reversed(FIELDS.values()) if field.group}
 
 pytestmark = pytest.mark.browser
 
@@ -225,7 +225,7 @@ def test_an_answer_leads_to_the_moment(notebook):
 def test_a_lost_answer_is_asked_for_again_by_a_button(notebook):
     """It is offered once the answer was lost, with what it may cost; a click asks, and the answer is there."""
     panel = notebook.widget("vf-ask")
-    again = panel.get_by_role("button", name="Ask again, even if it is paid for twice")
+    again = panel.get_by_role("button", name="Ask again (may be charged twice)")
     with language_model() as model:
         notebook.kernel(f"setattr(panel, '_client', voxframe.connect({model.url!r}, api_key='key'))")
         panel.get_by_role("textbox").first.fill("What is lost?")
@@ -264,7 +264,7 @@ def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
     field.click()
     page.keyboard.type(CANARY)
     page.keyboard.press("Tab")
-    expect(form.get_by_text("given; not shown and not saved")).to_be_visible()
+    expect(form.get_by_text("Set (hidden, not saved)")).to_be_visible()
     assert notebook.kernel("form._key.secret.reveal()[::-1]") == CANARY[::-1]
     assert notebook.kernel(f"{CANARY[::-1]!r}[::-1] in json.dumps(search.get_manager_state(), default=str)") is False
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
@@ -279,7 +279,7 @@ def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
 def test_every_control_has_a_name_and_sheets_keep_apart(notebook):
     """A screen reader is told what each control is; the sheet of one widget changes nothing of another's."""
     form = notebook.widget("vf-submit-form")
-    for group in ("Text", "Speakers", "Analyses", "Privacy", "Part and notice", "Language"):
+    for group in ("Text", "Speakers", "Analyses", "Privacy", "Span and webhook", "Language"):
         form.get_by_role("button", name=group, exact=True).click()
         expect(form.get_by_text(FIRST_HELP[group])).to_be_visible()
         assert [role for role, name in controls(form) if not name.strip()] == []
@@ -313,7 +313,9 @@ def test_both_themes_and_a_narrow_page(notebook):
                     < 150
                     < sum(map(int, re.findall(r"\d+", ink)[:3])) - 300
                 )
-        keys = notebook.widget("vf-word-search").get_by_role("button", name="Keys").first  # the second is its player's
+        keys = (
+            notebook.widget("vf-word-search").get_by_role("button", name="Keyboard shortcuts").first
+        )  # the second is the player
         keys.click()
         expect(notebook.widget("vf-word-search").locator(".vf-keys").first).to_have_css("padding", "10px 12px")
         keys.click()

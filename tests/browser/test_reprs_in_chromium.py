@@ -6,11 +6,11 @@ import re
 import pytest
 
 from tests.hostile import HOSTILE
+from voxframe.client import connect
+from voxframe.client.response import HTTPResponse
+from voxframe.client.transcript import Transcript
 from voxframe.corpus import Corpus
-from voxframe.corpus.ledger import new_job
-from voxframe.service import connect
-from voxframe.service.answer import Answer
-from voxframe.service.transcript import Transcript
+from voxframe.corpus.job import new_job
 
 pytestmark = pytest.mark.browser
 
@@ -30,10 +30,10 @@ def reprs(tmp_path) -> list[tuple[str, str]]:
     shown = []
     for text in HOSTILE:
         payload = {"id": text, "status": text, "error": text, "text": text, "audio_duration": 5}
-        answer = Answer(200, {}, json.dumps(payload).encode(), "GET", "/")
-        shown.append((text, Transcript(client, text, answer)._repr_html_()))
+        answer = HTTPResponse(200, {}, json.dumps(payload).encode(), "GET", "/")
+        shown.append((text, Transcript(client.transport, text, answer)._repr_html_()))
         corpus = Corpus(tmp_path / re.sub(r"[/\x00]", "_", text)[:200])
-        corpus.ledger.save(new_job(text, text, {}, "here", state="completed", audio_duration_s=7200))
+        corpus._ledger.save(new_job(text, text, {}, "here", state="completed", audio_duration_s=7200))
         shown.append((re.sub(r"[/\x00]", "_", text), corpus._repr_html_()))
     return shown
 
@@ -60,9 +60,9 @@ def test_hostile_texts_are_text(page, serve, tmp_path):
 def test_they_can_be_read_in_both_themes(page, serve, tmp_path, scheme):
     """Text has a contrast of at least 7 on a white and on a dark page, and what matters is there."""
     corpus = Corpus(tmp_path / "calls")
-    corpus.put("a1", b'{"id": "a1", "status": "completed", "words": []}')
-    corpus.ledger.save(new_job("a.wav", "m", {}, "here", state="completed", audio_duration_s=9000))
-    corpus.ledger.save(new_job("b.wav", "n", {}, "here", state="error"))
+    corpus.raw.put("a1", b'{"id": "a1", "status": "completed", "words": []}')
+    corpus._ledger.save(new_job("a.wav", "m", {}, "here", state="completed", audio_duration_s=9000))
+    corpus._ledger.save(new_job("b.wav", "n", {}, "here", state="error"))
     ink, paper = ("#111", "#fff") if scheme == "light" else ("#e8e8e8", "#111")
     style = f"<body style='color: {ink}; background: {paper}'>"
     page.goto(serve({"/": ("text/html", f"<!doctype html>{style}{corpus._repr_html_()}".encode())}))

@@ -7,10 +7,10 @@ import orjson
 import pytest
 from playwright.sync_api import expect
 
-from tests.local.conftest import KEY, Service
-from tests.local.test_llm import put
-from voxframe.local.jobs import Jobs
-from voxframe.local.places import Places
+from tests.server.conftest import KEY, Service
+from tests.server.test_llm import put
+from voxframe.server.data_dir import DataDir
+from voxframe.server.jobs.job_store import JobStore
 
 pytestmark = pytest.mark.browser
 
@@ -52,7 +52,7 @@ def service(tmp_path_factory):
 
 def change(service, job, **columns):
     """Set columns of a job as the service's own processes do."""
-    jobs = Jobs(Places(service.data_dir).database)
+    jobs = JobStore(DataDir(service.data_dir).database)
     for name, value in columns.items():
         jobs.database.connection.execute(f"UPDATE jobs SET {name} = ? WHERE id = ?", (value, job))
     jobs.close()
@@ -61,7 +61,7 @@ def change(service, job, **columns):
 def job_of(service, url, **columns):
     """A job that is what a test says it is, and that no process takes."""
     job = put(service, [("A", "Said.")])
-    change(service, job, asked=orjson.dumps({"audio_url": url}).decode(), **columns)
+    change(service, job, request=orjson.dumps({"audio_url": url}).decode(), **columns)
     return job
 
 
@@ -118,12 +118,12 @@ def test_progress_of_real_work_is_shown(page, service):
 def test_hostile_text_stays_text(page, service):
     """As words, speakers, addresses and errors: what is shown is what was said, no script runs, no markup appears."""
     said = [(text, text) for text in XSS]
-    places = Places(service.data_dir)
+    data_dir = DataDir(service.data_dir)
     spoken = put(service, [])
     turns = [{"speaker": who, "text": text, "start": 0, "end": 9, "confidence": 1, "words": []} for who, text in said]
     result = {"words": [], "text": XSS[0], "summary": XSS[1], "utterances": turns, "audio_duration": 1, "confidence": 1}
-    places.result(spoken).write_bytes(orjson.dumps(result))
-    change(service, spoken, asked=orjson.dumps({"audio_url": "http://192.0.2.1/" + XSS[1]}).decode())
+    data_dir.result(spoken).write_bytes(orjson.dumps(result))
+    change(service, spoken, request=orjson.dumps({"audio_url": "http://192.0.2.1/" + XSS[1]}).decode())
     for text in XSS:
         job_of(service, f"http://192.0.2.1/x#{text}" if "http" in text else text, status="error", error=f"why: {text}")
     enter(page, service)

@@ -111,7 +111,7 @@ def test_a_saved_notebook_shows_pictures_where_no_kernel_runs(in_lab, page, serv
     picture = page.locator("img[alt^='Who speaks when: Ada, B; 0:00 to 2:04']")
     expect(picture.first).to_be_visible()
     assert picture.first.evaluate("image => image.complete && image.naturalWidth > 0")
-    expect(page.get_by_text("Good morning and welcome").first).to_be_visible()
+    expect(page.get_by_text("Good morning, and welcome").first).to_be_visible()
     expect(page.get_by_text(HOSTILE[6]).first).to_be_visible()
     page.wait_for_timeout(200)
     assert page.evaluate("window.hurt === undefined")
@@ -119,11 +119,11 @@ def test_a_saved_notebook_shows_pictures_where_no_kernel_runs(in_lab, page, serv
 
 _MONEY = """
 from IPython.display import HTML, display
-from voxframe.service.answer import Answer
-from voxframe.service.transcript import Transcript
+from voxframe.client.response import HTTPResponse
+from voxframe.client.transcript import Transcript
 paid = {"id": "m", "status": "completed", "text": "It was $5 and then $6."}
 paid["words"] = [{"text": text, "start": 0, "end": 9} for text in paid["text"].split()]
-handle = Transcript(client, "m", Answer(200, {}, json.dumps(paid).encode(), "GET", "/"))
+handle = Transcript(client.transport, "m", HTTPResponse(200, {}, json.dumps(paid).encode(), "GET", "/"))
 still = HTML(voxframe.TranscriptPlayer(paid).static_html())
 display(HTML("<p id=formula>It was $5 and then $6.</p>"), handle, still)"""
 
@@ -159,7 +159,7 @@ def test_a_notebook_saved_with_the_state_of_its_widgets_shows_them_and_holds_no_
     again = in_lab.context.new_page()
     again.goto(f"{lab.base}/lab/tree/widgets/again.ipynb?token={lab.token}&reset")
     player = again.locator(".vf-player[aria-label='Interview']").first
-    expect(player.locator(".vf-row").first).to_contain_text("Good morning and welcome", timeout=WAIT_MS)
+    expect(player.locator(".vf-row").first).to_contain_text("Good morning, and welcome", timeout=WAIT_MS)
     expect(player.locator(".vf-name").first).to_have_text("Ada")
     again.close()
 
@@ -172,11 +172,11 @@ def test_a_page_on_the_disk_plays(in_lab, page, audio):
     page.goto(Path(name).as_uri())
     player = page.locator(".vf-player[data-ready]")
     wait_in_page(page, "window.sounds[0].readyState >= 1")
-    player.locator(".vf-w", has_text="Forty").click()
-    expect(player.locator(".vf-w.vf-on")).to_have_text("Forty")
+    player.locator(".vf-w", has_text="42").click()
+    expect(player.locator(".vf-w.vf-on")).to_have_text("42")
     player.get_by_role("button", name="Play").click()
     wait_in_page(page, "window.sounds[0].currentTime > 20.8")
-    expect(player.locator(".vf-w.vf-on")).not_to_have_text("Forty")
+    expect(player.locator(".vf-w.vf-on")).not_to_have_text("42")
     assert player.locator(".vf-edit").count() == 0
     expect(player.locator(".vf-error")).to_be_hidden()
 

@@ -68,7 +68,7 @@ def test_keys_zoom_pan_select_and_say_who_speaks(notebook):
     notebook.until("timeline.view", lambda view: view == [])
     page.keyboard.press("ArrowRight")
     time = notebook.until("timeline.time")
-    expect(plot).to_have_attribute("aria-description", re.compile(r"^0:02\.\d: A$"))
+    expect(plot).to_have_attribute("aria-description", re.compile(r"^0:02\.\d: Ada$"))
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Shift+ArrowRight")
     notebook.until("timeline.interval", lambda interval: interval == [time, pytest.approx(3 * time, abs=3)])

@@ -13,7 +13,7 @@ from voxframe.cli import main
 
 @pytest.fixture
 def calls(peer, tmp_path: Path, monkeypatch) -> Path:  # noqa: F811
-    """A working directory with three recordings and a service that is configured."""
+    """A working directory with three recordings, and a configured service."""
     for n in range(3):
         tmp_path.joinpath(f"{n}.mp3").write_bytes(bytes([n]))
     monkeypatch.chdir(tmp_path)
@@ -23,20 +23,20 @@ def calls(peer, tmp_path: Path, monkeypatch) -> Path:  # noqa: F811
 
 
 def run(capsys, *arguments: str) -> tuple[int, str]:
-    """Exit status and what was printed."""
+    """Run a command and return its exit status and standard output."""
     status = main(arguments)
     return status, capsys.readouterr().out
 
 
-def test_a_batch_from_plan_to_tables(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """Plan, submit, submit again, sync, jobs: each says what it did."""
+def test_submit_sync_and_jobs(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """A batch is planned, submitted once, fetched and listed, and each command prints what it did."""
     batch = ("submit", "*.mp3", "--corpus", "c", "--speakers", "2")
     status, said = run(capsys, *batch, "--plan")
     assert (status, peer.asked) == (0, [])
     assert "3 of 3 recordings to send" in said
     assert run(capsys, *batch) == (
         0,
-        f"3 sent, 3 waiting\n  waiting: sync() fetches them when they are finished\nin {calls / 'c'}\n",
+        f"3 sent, 3 waiting\n  waiting: sync() fetches them once they are finished\nin {calls / 'c'}\n",
     )
     assert peer.asked_for["t1"]["speakers_expected"] == 2
     status, said = run(capsys, *batch, "--json")
@@ -50,16 +50,16 @@ def test_a_batch_from_plan_to_tables(peer, calls: Path, capsys) -> None:  # noqa
     assert json.loads(said)["transcript_id"] in ("t1", "t2", "t3")
 
 
-def test_a_table_brings_metadata(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """Columns of a CSV beside that of the sources are shown by jobs."""
+def test_other_columns_of_a_table_become_metadata(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """Columns of a CSV other than the sources are metadata of the jobs."""
     calls.joinpath("calls.csv").write_text("path,customer\n0.mp3,A\n1.mp3,B\n")
     assert run(capsys, "submit", "--table", "calls.csv", "--corpus", "c")[0] == 0
     found = [json.loads(line) for line in run(capsys, "jobs", "--corpus", "c", "--json")[1].splitlines()]
     assert sorted(job["customer"] for job in found) == ["A", "B"]
 
 
-def test_failures_are_told_and_sent_again_when_asked(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """A job that failed makes the exit status 1 until it has been sent again and succeeded."""
+def test_failed_jobs_are_submitted_again_on_request(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """The exit status is 1 while a job has failed, and 0 after `submit --failed` has succeeded."""
     peer.outcome = "error"
     assert run(capsys, "submit", "0.mp3", "--corpus", "c")[0] == 0
     status, said = run(capsys, "sync", "--corpus", "c")
@@ -72,8 +72,8 @@ def test_failures_are_told_and_sent_again_when_asked(peer, calls: Path, capsys) 
     assert run(capsys, "sync", "--corpus", "c")[0] == 0
 
 
-def test_what_is_uncertain_makes_it_fail(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """A lost answer is never silent, and --uncertain sends it again."""
+def test_uncertain_jobs_are_submitted_again_on_request(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """A job with a lost response gives exit status 1 until `submit --uncertain` sends it again."""
     peer.drop_submissions = 1
     status, said = run(capsys, "submit", "0.mp3", "--corpus", "c")
     assert status == 1
@@ -82,8 +82,8 @@ def test_what_is_uncertain_makes_it_fail(peer, calls: Path, capsys) -> None:  # 
     assert len(peer.statuses) == 1
 
 
-def test_adopting_from_the_command_line(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """`sync --adopt` brings in what another corpus submitted."""
+def test_sync_adopts_jobs_of_another_corpus(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """`sync --adopt` fetches a transcript that another corpus submitted."""
     run(capsys, "submit", "0.mp3", "--corpus", "c")
     status, said = run(capsys, "sync", "--adopt", "--corpus", "other", "--json")
     assert (status, json.loads(said)["adopted"]) == (0, 1)
@@ -93,28 +93,28 @@ def test_adopting_from_the_command_line(peer, calls: Path, capsys) -> None:  # n
     ("arguments", "message"),
     [
         (["submit", "none/*.mp3"], "leads to no recording"),
-        (["submit", "0.mp3", "--table", "calls.csv"], "not both"),
+        (["submit", "0.mp3", "--table", "calls.csv"], "only one of the two"),
         (["submit", "--table", "none.csv"], "No such file"),
-        (["submit", "--plan"], "--plan needs recordings"),
+        (["submit", "--plan"], "--plan requires recordings"),
         (["submit", "0.mp3", "-o", "speaker_label=true"], "speaker_labels"),
         (["submit", "0.mp3", "--concurrency", "0"], "concurrency"),
     ],
 )
-def test_wrong_arguments_are_2(peer, calls: Path, capsys, arguments: list[str], message: str) -> None:  # noqa: F811
-    """What cannot be done as it was asked is said in a line, and nothing is sent."""
+def test_invalid_arguments_send_nothing(peer, calls: Path, capsys, arguments: list[str], message: str) -> None:  # noqa: F811
+    """Invalid arguments give exit status 2 and a message, and nothing is sent."""
     assert main([*arguments, "--corpus", "c"]) == 2
     assert message in capsys.readouterr().err
     assert peer.count("POST") == 0
 
 
-def test_jobs_of_no_corpus(calls: Path, capsys) -> None:
-    """A directory that is not there is no empty corpus."""
+def test_jobs_of_a_missing_corpus(calls: Path, capsys) -> None:
+    """`jobs` reports that the directory has no corpus."""
     assert main(["jobs", "--corpus", "none"]) == 1
     assert f"no corpus at {calls / 'none'}" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_130_and_the_next_run_goes_on(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """Stopped in the middle, it says so in a line, and the rest is sent later."""
+def test_ctrl_c_ends_submit_and_the_next_run_continues(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """An interrupted `submit` exits with 130 and one line, and the next run sends the rest."""
     reached, go_on = threading.Event(), threading.Event()
     answer = peer.answer
 
@@ -132,13 +132,13 @@ def test_ctrl_c_is_130_and_the_next_run_goes_on(peer, calls: Path, capsys) -> No
         threading.Timer(0.3, go_on.set).start()
         said = batch.communicate(timeout=20)[1]
     assert batch.returncode == 130
-    assert said == "\nvoxframe submit: stopped; run it again to go on\n"
+    assert said == "\nvoxframe submit: interrupted; run the command again to continue\n"
     assert json.loads(run(capsys, "submit", "--corpus", "c", "--json")[1])["sent"] == 2
     assert len(peer.statuses) == 3
 
 
-def test_a_slip_is_no_success(peer, calls: Path, capsys) -> None:  # noqa: F811
-    """A mistyped corpus, rows below none and no submissions at once are said, and nothing is written down."""
+def test_mistyped_directories_and_numbers_create_nothing(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """A mistyped corpus, a negative --rows and a concurrency of 0 are errors, and no file is written."""
     for command in (["sync", "--corpus", "nowhere"], ["jobs", "--corpus", "nowhere"], ["tables", "nowhere"]):
         assert main(command) in (1, 2)
         assert "there is no corpus" in capsys.readouterr().err

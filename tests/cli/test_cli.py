@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import os
 import re
@@ -17,13 +19,13 @@ from voxframe.cli import main
 
 
 def _voxframe(*arguments: str, encoding: str = "utf-8", **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command as a person runs it."""
+    """Run the command in a process of its own."""
     command = [sys.executable, "-m", "voxframe", *arguments]
     return subprocess.run(command, capture_output=True, encoding=encoding, check=False, env=os.environ | environment)
 
 
 def _beginning(path: Path, seconds: int) -> Path:
-    """The first seconds of the sample, as a WAV file."""
+    """Write the first seconds of the sample as a WAV file."""
     with av.open(str(voxframe.sample())) as sample, wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -36,7 +38,7 @@ def _beginning(path: Path, seconds: int) -> Path:
 
 @pytest.fixture
 def payload(tmp_path: Path) -> Path:
-    """A payload file, with text that would steer a terminal."""
+    """A payload file with control characters in its text."""
     words = [{"text": f"word{n}\x1b[31m\u202e", "start": n, "end": n + 1, "confidence": 0.5} for n in range(30)]
     path = tmp_path / "payload.json"
     path.write_text(json.dumps({"id": "t1", "status": "completed", "words": words}))
@@ -44,7 +46,7 @@ def payload(tmp_path: Path) -> Path:
 
 
 def test_help_and_version_need_no_pandas() -> None:
-    """Asking for help is quick: nothing heavy is imported."""
+    """`--help` and `--version` do not import pandas."""
     code = "import sys; from voxframe.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     done = subprocess.run(
         [sys.executable, "-c", code + "print('pandas' in sys.modules)"], capture_output=True, text=True, check=True
@@ -53,12 +55,14 @@ def test_help_and_version_need_no_pandas() -> None:
     assert _voxframe("--version").stdout == f"voxframe {voxframe.__version__}\n"
 
 
-_COMMANDS = ("demo transcribe submit sync jobs tables search summarize export snapshot doctor completion").split()
+_COMMANDS = (
+    "demo transcribe submit sync jobs tables search summarize export snapshot models doctor completion"
+).split()
 
 
 @pytest.mark.parametrize("command", [*_COMMANDS, "serve"])
-def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each command is listed and has its own help."""
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command is listed by `voxframe --help` and has a help text of its own."""
     for arguments in (["--help"], [command, "--help"]):
         with pytest.raises(SystemExit) as left:
             main(arguments)
@@ -69,8 +73,8 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("given", ["summarize nosuch", "tables --nosuch a", "search x --nosuch=1"])
-def test_an_argument_that_is_not_known_is_named(given: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one line, with the help of the command that it was given to; exit status 2."""
+def test_an_unknown_argument_is_named(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown argument gives one line with the command's help and exit status 2."""
     with pytest.raises(SystemExit) as ended:
         main(given.split())
     told = capsys.readouterr().err
@@ -80,8 +84,8 @@ def test_an_argument_that_is_not_known_is_named(given: str, capsys: pytest.Captu
     assert f"`voxframe {given.partition(' ')[0]} --help`" in told
 
 
-def test_a_shell_completes_commands_options_and_values(tmp_path: Path) -> None:
-    """What `completion bash` prints is taken by bash, and completes a command, an option, a choice and a file."""
+def test_bash_completes_commands_options_and_directories(tmp_path: Path) -> None:
+    """Bash runs the output of `completion bash` and completes a command, an option and a directory."""
     script = tmp_path / "completion"
     script.write_text(_voxframe("completion", "bash").stdout)
     (tmp_path / "folder").mkdir()
@@ -90,11 +94,11 @@ source completion
 complete_it() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); "$handler"; echo "${COMPREPLY[@]}"; }
 handler=$(complete -p voxframe | sed 's/.*-F \\([^ ]*\\).*/\\1/')
 complete_it voxframe summ
-complete_it voxframe search --wit
+complete_it voxframe search --slo
 complete_it voxframe submit --corpus fol
 """
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines() == ["summarize", "--within", "folder"]
+    assert done.stdout.splitlines() == ["summarize", "--slop", "folder"]
 
 
 @pytest.mark.parametrize(
@@ -104,25 +108,34 @@ complete_it voxframe submit --corpus fol
         (["dance"], "invalid choice: 'dance'"),
         (["demo", "--speakers", "two"], "invalid int value: 'two'"),
         (["demo", "--speakers", "11"], "speakers_expected must be a whole number from 1 to 10, not 11"),
-        (["demo", "--out", "text.wav"], "--out takes a directory, and 'text.wav' is a file"),
+        (["demo", "--out", "text.wav"], "--out must be a directory, but 'text.wav' is a file; name another directory"),
         (["demo", "nowhere.wav"], "there is no file 'nowhere.wav'; check its path"),
         (["demo", "."], "'.' is a directory"),
         (["demo", "https://a.example/x.mp3"], "`voxframe transcribe https://a.example/x.mp3`"),
-        (["demo", "pipe"], "'pipe' is no file but a pipe or a device"),
-        (["demo", "text.wav"], "'text.wav' cannot be transcribed"),
+        (["demo", "pipe"], "a pipe or a device"),
+        (["demo", "text.wav"], "'text.wav' cannot be transcribed: "),
         (["demo", "empty.mp3"], "'empty.mp3' is empty"),
         (["demo", "short.wav"], "too short"),
-        (["transcribe", "text.wav"], "'text.wav' cannot be transcribed"),
+        (["transcribe", "text.wav"], "'text.wav' cannot be transcribed: "),
         (["transcribe", "nowhere.wav"], "there is no file 'nowhere.wav'"),
         (["transcribe", "https://a.example/x.mp3", "-o", "speaker_label=true"], "did you mean 'speaker_labels'?"),
-        (["transcribe", "https://a.example/x.mp3", "-o", "speed"], "--option takes NAME=VALUE, not 'speed'"),
+        (
+            ["transcribe", "https://a.example/x.mp3", "-o", "speed"],
+            "--option must be NAME=VALUE",
+        ),
         (["tables", "nowhere.json"], "cannot read the payload file 'nowhere.json': no such file"),
         (["tables", "text.wav"], ""),
-        (["tables", "--rows", "-3"], "'-3' is not a whole number of at least 0"),
+        (["tables", "--rows", "-3"], "must be a whole number of at least 0, got '-3'"),
     ],
 )
-def test_what_cannot_be_done_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str], said: str) -> None:
-    """Wrong input is answered with one line that names it, no traceback, and exit status 2; nothing is made."""
+def test_invalid_input_is_one_line_and_exit_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    """Invalid input gives one line that names it and exit status 2, and no file is written."""
     (tmp_path / "text.wav").write_text("Dear diary, " * 100)
     (tmp_path / "empty.mp3").touch()
     with wave.open(str(tmp_path / "short.wav"), "wb") as short:
@@ -132,18 +145,50 @@ def test_what_cannot_be_done_is_one_line_and_exit_2(tmp_path: Path, arguments: l
         short.writeframes(b"\0\0" * 1600)
     os.mkfifo(tmp_path / "pipe")
     before = sorted(tmp_path.rglob("*"))
-    command = [sys.executable, "-m", "voxframe", *arguments]
-    environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.startswith("voxframe")
-    assert len(done.stderr.strip().splitlines()) == 1
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXFRAME_DATA_DIR", str(tmp_path / "data"))
+    try:
+        status = main(arguments)
+    except SystemExit as stop:  # argparse
+        status = stop.code
+    error = capsys.readouterr().err
+    assert status == 2
+    assert said in error
+    assert error.startswith("voxframe")
+    assert len(error.strip().splitlines()) == 1
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--llm-window", "-1", "must be a whole number of at least 0, got '-1'"),
+        ("--keep-gb", "much", "must be a number of at least 0, got 'much'"),
+        ("--webhook-interval", "0", "must be a number of seconds above 0, got '0'"),
+    ],
+)
+def test_serve_names_an_invalid_value(option: str, value: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An invalid option of `serve` gives exit status 2 and a message with the value and the allowed range."""
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", option, value])
+    assert ended.value.code == 2
+    assert f"{option}: {said}" in capsys.readouterr().err
+
+
+def test_serve_without_the_extra_names_it() -> None:
+    """`serve` without the packages of the extra `local` gives exit status 2 and the command that installs them."""
+    code = (
+        "import sys; sys.modules |= {'starlette': None, 'uvicorn': None, 'anyio': None}\n"
+        "from voxframe.cli import main; sys.exit(main(['serve']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "voxframe[local]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_tables_of_a_payload(payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows per table, one table cut to what fits a screen, and all of it as CSV or JSON lines."""
+    """`tables` prints the rows per table, the first 20 rows of one table, or all rows as CSV or JSON lines."""
     assert main(["tables", str(payload)]) == 0
     assert capsys.readouterr().out.splitlines()[2].split() == ["words", "30"]
     assert main(["tables", str(payload), "--table", "words"]) == 0
@@ -158,19 +203,37 @@ def test_tables_of_a_payload(payload: Path, capsys: pytest.CaptureFixture[str]) 
     assert [line["start_ms"] for line in lines] == [0, 1]
 
 
-def test_text_cannot_steer_the_terminal(payload: Path) -> None:
-    """No control character and no mark that turns the writing direction reaches a terminal."""
+@pytest.mark.parametrize(("form", "export_form"), [("json", "jsonl"), ("csv", "csv")])
+def test_tables_and_exports_have_the_same_format(
+    tmp_path: Path, form: str, export_form: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """CSV and JSON lines of `tables` equal an exported file, byte for byte."""
+    words = [{"text": "", "start": 0, "end": 1, "confidence": 0.12345678901234567}, {"text": "a\rb", "start": 2}]
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"id": "t", "words": words}))
+    assert main(["tables", str(path), "--table", "words", "--format", form]) == 0
+    printed = capfdbinary.readouterr().out
+    voxframe.export.write(voxframe.load_words(path), tmp_path / f"w.{export_form}", export_form)
+    assert printed == (tmp_path / f"w.{export_form}").read_bytes()
+    if form == "json":
+        assert [json.loads(line)["confidence"] for line in printed.splitlines()] == [0.12345678901234567, None]
+    else:
+        assert [row[3] for row in csv.reader(io.StringIO(printed.decode(), newline=""))][1:] == ["", "a\rb"]
+
+
+def test_control_characters_are_removed(payload: Path) -> None:
+    """No control character or direction mark reaches a terminal."""
     done = _voxframe("tables", str(payload), "--table", "words")
     assert "word0[31m" in done.stdout
     assert not set(done.stdout) & {"\x1b", "\u202e"}
 
 
 def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory is read as a corpus; one that is none is said to be none."""
+    """A directory is read as a corpus; a missing corpus and an unknown table are errors."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("t1", payload.read_bytes())
+    corpus.raw.put("t1", payload.read_bytes())
     assert main(["tables", str(corpus.path), "--format", "csv"]) == 0
-    rows = dict(line.split(",") for line in capsys.readouterr().out.splitlines()[1:])
+    rows = dict(csv.reader(capsys.readouterr().out.splitlines()[1:]))
     assert (rows["words"], rows["sentences"]) == ("30", "0")
     assert main(["tables", str(tmp_path)]) == 1
     assert "there is no corpus at" in capsys.readouterr().err
@@ -179,23 +242,23 @@ def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.Captur
 
 
 def test_a_closed_pipe_is_no_error(payload: Path) -> None:
-    """`voxframe tables | head` ends quietly."""
+    """`voxframe tables | head` ends without a message."""
     command = f"{sys.executable} -m voxframe tables {payload} --table words --format csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("transcript_id,")
     assert done.stderr == ""
 
 
-def test_a_terminal_without_the_letters_gets_no_traceback(tmp_path: Path) -> None:
-    """On an old encoding, what cannot be written is a question mark."""
+def test_characters_outside_the_encoding_are_replaced(tmp_path: Path) -> None:
+    """A character that the encoding of the terminal cannot represent is printed as a question mark."""
     path = tmp_path / "p.json"
     path.write_text(json.dumps({"id": "t", "words": [{"text": "日本é"}]}))
     done = _voxframe("tables", str(path), "--table", "words", encoding="latin-1", PYTHONIOENCODING="latin-1")
     assert "??é" in done.stdout
 
 
-def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
-    """Every check is a line; a setting that cannot be used fails with what to do, and no key is shown."""
+def test_doctor_prints_problems_and_next_steps(tmp_path: Path) -> None:
+    """`doctor` prints one line per check, and the next step for an invalid setting, but no key."""
     done = _voxframe(
         "doctor", VOXFRAME_DATA_DIR=str(tmp_path), VOXFRAME_BASE_URL="http://127.0.0.1:9", VOXFRAME_API_KEY="hidden-key"
     )
@@ -207,15 +270,18 @@ def test_doctor_says_what_is_wrong(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.touch()
     done = _voxframe("doctor", VOXFRAME_DATA_DIR=str(blocked / "x"))
-    assert "set VOXFRAME_DATA_DIR to one that can be written" in done.stdout
+    assert "set VOXFRAME_DATA_DIR to a writable directory" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.speech
-def test_demo_from_nothing_to_tables_and_a_picture(tmp_path: Path) -> None:
-    """With nothing there and no network: tables, talk time, conversation and picture; then the same from the cache."""
+def test_demo_writes_tables_and_a_timeline(tmp_path: Path) -> None:
+    """`demo` prints tables, talk time and conversation and draws a timeline; a second run reads the stored tables."""
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": "http://127.0.0.1:9"}
     environment |= {"VOXFRAME_API_KEY": "never-used", "MPLBACKEND": "tkagg", "DISPLAY": ""}
-    command = [sys.executable, "-m", "voxframe", "demo"]
+    (tmp_path / "data").mkdir()
+    recording = _beginning(tmp_path / "data" / "interview.wav", seconds=40)
+    command = [sys.executable, "-m", "voxframe", "demo", str(recording), "--speakers", "2"]
     first = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert first.returncode == 0, first.stderr
     corpus = voxframe.Corpus(tmp_path / "voxframe-demo")
@@ -233,10 +299,11 @@ def test_demo_from_nothing_to_tables_and_a_picture(tmp_path: Path) -> None:
     assert second.stdout.split("rows per table:")[1] == first.stdout.split("rows per table:")[1]
 
 
+@pytest.mark.long
 @pytest.mark.speech
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
-def test_ctrl_c_stops_and_the_next_run_goes_on(tmp_path: Path) -> None:
-    """Interrupted while it waits, the demo ends with 130 and no traceback; the next run goes on with the same job."""
+def test_ctrl_c_ends_demo_and_the_next_run_continues(tmp_path: Path) -> None:
+    """An interrupted `demo` exits with 130 and one line, and the next run waits for the same job."""
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}
     command = [sys.executable, "-m", "voxframe", "demo", str(_beginning(tmp_path / "beginning.wav", seconds=12))]
     corpus = voxframe.Corpus(tmp_path / "voxframe-demo")
@@ -252,16 +319,17 @@ def test_ctrl_c_stops_and_the_next_run_goes_on(tmp_path: Path) -> None:
         finally:
             demo.kill()
     assert demo.returncode == 130
-    assert said.strip().splitlines() == ["voxframe demo: stopped; run it again to go on"]
+    assert said.strip().splitlines() == ["voxframe demo: interrupted; run the command again to continue"]
     (submitted,) = corpus.jobs()["transcript_id"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
     assert submitted in done.stdout
     assert corpus.ids() == [submitted]
 
 
+@pytest.mark.long
 @pytest.mark.speech
-def test_transcribe_keeps_what_it_made(tmp_path: Path, audio_folder: Path) -> None:
-    """A recording goes into the corpus; a second run sends nothing, a failed one is told and exits with 1."""
+def test_transcribe_stores_transcripts(tmp_path: Path, audio_folder: Path) -> None:
+    """A recording is stored in the corpus and not sent twice; a failed job gives exit status 1."""
     environment = {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": ""}
     arguments = ["transcribe", str(audio_folder / "ss-0880.wav"), "--corpus", str(tmp_path / "c"), "--no-speakers"]
     first, second = _voxframe(*arguments, **environment), _voxframe(*arguments, **environment)

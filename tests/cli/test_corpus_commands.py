@@ -1,4 +1,4 @@
-"""`voxframe summarize`, `snapshot` and `doctor` over a corpus, and what chooses transcripts by their metadata."""
+"""`voxframe summarize`, `snapshot` and `doctor` on a corpus, and selection by metadata."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests.local.conftest import KEY, Service
+from tests.server.conftest import KEY, Service
 
 import voxframe
 from voxframe.cli import main
@@ -19,12 +19,12 @@ WORDS = [
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A corpus of two transcripts of different customers, with names of their speakers."""
+    """A corpus of two transcripts of different customers, with speaker names."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
     for name in ("t1", "t2"):
-        corpus.put(name, json.dumps({"id": name, "status": "completed", "words": WORDS}).encode())
-        corpus.name_speakers(name, {"A": "Maria"})
-    corpus.set_metadata(
+        corpus.raw.put(name, json.dumps({"id": name, "status": "completed", "words": WORDS}).encode())
+        corpus.speakers.set(name, {"A": "Maria"})
+    corpus.metadata.set(
         pd.DataFrame({"transcript_id": ["t1", "t2"], "customer": ["Acme", "Böhm"], "year": [2025, 2026]})
     )
     return str(corpus.path)
@@ -32,7 +32,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """The embedded service, as the one that the environment names."""
+    """The embedded server, configured by environment variables."""
     running = Service(tmp_path / "data")
     monkeypatch.setenv("VOXFRAME_BASE_URL", running.url)
     monkeypatch.setenv("VOXFRAME_API_KEY", KEY)
@@ -41,7 +41,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
 
 
 def test_summarize_and_doctor_with_a_service(directory: str, service: Service, tmp_path: Path, capsys) -> None:
-    """A summary, answers and a task, also as JSON; the second time nothing is asked; doctor finds all well."""
+    """Summaries, answers and action items are printed and cached, and every check of `doctor` passes."""
     assert main(["summarize", "--corpus", directory, "--where", "customer=Acme", "--format", "one sentence"]) == 0
     assert "bridge" in capsys.readouterr().out
     question = ["summarize", "--corpus", directory, "--question", "When does the bridge open?", "--json"]
@@ -55,7 +55,7 @@ def test_summarize_and_doctor_with_a_service(directory: str, service: Service, t
     assert main(["summarize", "--corpus", directory, "--action-items"]) == 0
     assert "drawings" in capsys.readouterr().out
     assert main(["summarize", "--corpus", directory, "--prompt", "Say it.", "--question", "What?"]) == 2
-    assert "one of them" in capsys.readouterr().err
+    assert "exclude each other" in capsys.readouterr().err
     assert main(["doctor", "--corpus", directory, "--json"]) == 0
     checks = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all(check["ok"] for check in checks)
@@ -64,68 +64,68 @@ def test_summarize_and_doctor_with_a_service(directory: str, service: Service, t
     assert main(question) == 0  # kept
 
 
-def test_metadata_chooses_and_groups(directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--where chooses transcripts, --by groups counts, --metadata and --partition-by go into an export."""
+def test_metadata_selects_and_groups(directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--where selects transcripts, --by groups counts, and --metadata and --partition-by add columns to an export."""
     assert main(["search", "bridge", "--corpus", directory, "--where", "year=2026", "--json"]) == 0
     assert [json.loads(line)["transcript_id"] for line in capsys.readouterr().out.splitlines()] == ["t2"]
     assert main(["search", "the", "--corpus", directory, "--count", "--by", "customer", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(row["customer"], row["count"]) for row in rows] == [("Acme", 3), ("Böhm", 3)]
+    assert [(row["customer"], row["occurrences"]) for row in rows] == [("Acme", 3), ("Böhm", 3)]
     target = str(tmp_path / "set")
     chosen = ["--table", "words", "--metadata", "year", "--partition-by", "customer"]
     assert main(["export", target, "--corpus", directory, *chosen]) == 0
     assert pd.read_parquet(target)["year"].unique().tolist() == [2025, 2026]
     assert main(["search", "the", "--corpus", directory, "--where", "region=x"]) == 1
     assert main(["search", "the", "--corpus", directory, "--where", "region"]) == 2
-    assert "there is no metadata 'region'; there is customer, year" in capsys.readouterr().err
+    assert "there is no metadata column 'region'; the columns are: customer, year" in capsys.readouterr().err
 
 
 def test_tables_as_json(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--json is one object a line, with the names of speakers."""
+    """`tables --json` prints one object per line, with speaker names."""
     assert main(["tables", directory, "--table", "words", "--json", "--rows", "1"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert (row["text"], row["speaker"], row["speaker_name"]) == ("The", "A", "Maria")
 
 
 def test_snapshots(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A version is sealed, listed and checked; one that is damaged or not there is exit status 1."""
+    """Snapshots are created, listed and verified; a damaged or missing version gives exit status 1."""
     assert main(["snapshot", "--corpus", directory]) == 0
-    assert capsys.readouterr().out.startswith("version 1 sealed: 2 transcripts, ")
+    assert capsys.readouterr().out.startswith("version 1 created: 2 transcripts, ")
     assert main(["snapshot", "--corpus", directory, "--json"]) == 0
     manifest = json.loads(capsys.readouterr().out)
     assert (manifest["version"], manifest["tables"]["metadata"]["rows"]) == (2, 2)
     assert main(["snapshot", "--corpus", directory, "--list", "--json"]) == 0
     assert [json.loads(line)["version"] for line in capsys.readouterr().out.splitlines()] == [1, 2]
     assert main(["snapshot", "--corpus", directory, "--verify"]) == 0
-    assert "version 2 as it was sealed" in capsys.readouterr().out
+    assert "version 2 is unchanged" in capsys.readouterr().out
     (Path(directory) / "snapshots/v=1/words/part-0.parquet").write_bytes(b"PAR1")
     assert main(["snapshot", "--corpus", directory, "--verify", "1"]) == 1
     assert "missing or damaged" in capsys.readouterr().err
     assert main(["snapshot", "--corpus", directory, "--verify", "9"]) == 1
 
 
-def test_doctor_tells_what_is_wrong_with_a_corpus(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A damaged file, a damaged ledger and a directory that is not there are lines with what to do."""
+def test_doctor_finds_damaged_files(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` prints a line with the next step for a damaged file, a damaged ledger and a missing directory."""
     monkeypatch.setenv("VOXFRAME_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("VOXFRAME_API_KEY", "hidden")
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("t1", json.dumps({"id": "t1", "words": WORDS}).encode())
-    raw = corpus.path / "raw/t1.json.zst"
+    corpus.raw.put("t1", json.dumps({"id": "t1", "words": WORDS}).encode())
+    (raw,) = corpus.path.glob("raw/*/t1.json.zst")
     raw.write_bytes(raw.read_bytes()[:20])
-    corpus.ledger.path.write_bytes(b"no database, however long it is")
+    corpus._ledger.path.write_bytes(b"no database, however long it is")
     assert main(["doctor", "--corpus", str(corpus.path)]) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no")]
     assert "t1.json.zst is damaged" in wrong[0]
     assert "the ledger of the corpus" in wrong[1]
     assert "127.0.0.1:9" in wrong[2]
     whole = voxframe.Corpus(tmp_path / "whole")
-    whole.put("t1", json.dumps({"id": "t1", "words": WORDS}).encode())
-    sealed = whole.snapshot(progress=False)
+    whole.raw.put("t1", json.dumps({"id": "t1", "words": WORDS}).encode())
+    sealed = whole.snapshots.create(progress=False)
     (sealed.path / "words/part-0.parquet").write_bytes(b"PAR1")
-    (whole.path / "tables/words/t1.parquet").write_bytes(b"PAR1")
+    next(whole.path.glob("tables/words/[!_]*.parquet")).write_bytes(b"PAR1")
     assert main(["doctor", "--corpus", str(whole.path)]) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no")]
-    assert "tables/words/t1.parquet is damaged" in wrong[0]
+    assert "tables/words/" in wrong[0]
     assert "v=1/words/part-0.parquet is missing or damaged; `voxframe snapshot`" in wrong[1]
     assert main(["doctor", "--corpus", str(tmp_path / "none")]) == 1
-    assert "there is no such directory" in capsys.readouterr().out
+    assert "the directory does not exist" in capsys.readouterr().out

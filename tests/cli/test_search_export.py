@@ -14,17 +14,17 @@ PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Directory of a corpus of two recordings, and of one whose text would steer a terminal."""
+    """The directory of a corpus of two recordings and one transcript with control characters."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
     for name in ("interview", "panel"):
-        corpus.put(name, (PAYLOADS / f"{name}.json").read_bytes())
+        corpus.raw.put(name, (PAYLOADS / f"{name}.json").read_bytes())
     words = [{"text": text, "start": 0, "end": 9} for text in ("\x1b[31mred", "\u202ezebra", "\nline")]
-    corpus.put("odd", json.dumps({"id": "odd", "status": "completed", "words": words}).encode())
+    corpus.raw.put("odd", json.dumps({"id": "odd", "status": "completed", "words": words}).encode())
     return str(corpus.path)
 
 
 def test_search_shows_words_in_context(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Matches stand below each other, and no text steers the terminal."""
+    """Matches are aligned below each other, without control characters."""
     assert main(["search", "trees", "zebra", "--corpus", corpus, "--context", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     matches = [line for line in lines if "trees" in line]
@@ -33,11 +33,11 @@ def test_search_shows_words_in_context(corpus: str, capsys: pytest.CaptureFixtur
     assert lines[-1].split() == ["odd", "0:00", "[31mred", "zebra", "line"]
     assert "\x1b" not in "".join(lines)
     assert main(["search", "nothingofthekind", "--corpus", corpus]) == 0
-    assert capsys.readouterr().out == "nothing found\n"
+    assert capsys.readouterr().out == "no matches\n"
 
 
 def test_search_as_data(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--json gives an object a line with every column, --csv the same rows; --rows and --speaker choose among them."""
+    """--json and --csv print every column of each match; --rows and --speaker select matches."""
     assert main(["search", "the", "--corpus", corpus, "--json", "--speaker", "B", "--rows", "3"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     expected = voxframe.Corpus(corpus).search("the", speaker="B", limit=3)
@@ -46,24 +46,25 @@ def test_search_as_data(corpus: str, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["search", "the", "--corpus", corpus, "--csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(voxframe.Corpus(corpus).search("the"))
     assert main(["search", "the", "--corpus", corpus]) == 0
-    assert "there are more" in capsys.readouterr().out
+    assert "there are more matches" in capsys.readouterr().out
 
 
 def test_counts(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--count says how often, by what is named."""
+    """`search --count` prints the occurrences per group."""
     assert main(["search", "the", "trees", "--corpus", corpus, "--count", "--by", "speaker", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["query"] for row in rows} == {"the", "trees"}
-    assert sum(row["count"] for row in rows if row["query"] == "the") == len(voxframe.Corpus(corpus).search("the"))
+    assert {row["term"] for row in rows} == {"the", "trees"}
+    assert sum(row["occurrences"] for row in rows if row["term"] == "the") == len(voxframe.Corpus(corpus).search("the"))
     assert main(["search", "the", "--corpus", corpus, "--count", "--by", "nothing", "--csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Data sets, captions and single files, with what was written as JSON."""
+    """`export` writes datasets, captions and single files, and prints a summary as text or JSON."""
     assert main(["export", str(tmp_path / "set"), "--corpus", corpus, "--table", "words", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said == {"target": str(tmp_path / "set"), "format": "parquet", "files": ["words/part-0.parquet"]}
+    expected = {"target": str(tmp_path / "set"), "format": "parquet", "files": ["words/part-0.parquet"]}
+    assert said == expected | {"losses": {}, "omitted": {}}
     assert len(pl.read_parquet(tmp_path / "set/words/*.parquet")) == len(voxframe.Corpus(corpus).table("words"))
     assert main(["export", str(tmp_path / "vtt"), "--corpus", corpus, "--format", "vtt", "--id", "panel"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'vtt'}: 1 file\n"
@@ -73,20 +74,20 @@ def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """1 where the work cannot be done, 2 where it was asked for wrongly; one line says why."""
+    """Failed work gives exit status 1, invalid arguments 2, each with one line."""
     (tmp_path / "there.csv").touch()
     target = str(tmp_path / "x")
     wrong = {
         ("search", "the", "--corpus", str(tmp_path)): (1, "there is no corpus at"),
         ("search", "?", "--corpus", corpus): (2, "no word to search for"),
-        ("search", "a b", "--within", "1", "--corpus", corpus): (2, "within is a whole number from 2"),
+        ("search", "a b", "--slop", "1", "--corpus", corpus): (2, "slop is a whole number from 2"),
         ("export", target, "--corpus", corpus, "--format", "docx"): (2, "no format 'docx'"),
         ("export", target, "--corpus", corpus, "--pii", "mask"): (2, "without entity_detection"),
         ("export", target, "--corpus", corpus, "--pii-type", "date"): (2, "--pii mask or --pii drop"),
         ("export", target, "--corpus", corpus, "--table", "nope"): (1, "nope"),
         ("export", str(tmp_path / "there.csv"), "--format", "csv", "--table", "words", "--corpus", corpus): (
             1,
-            "is there already",
+            "already exists",
         ),
     }
     for arguments, (status, said) in wrong.items():
@@ -99,8 +100,8 @@ def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["search", "export"])
-def test_help_reads_well(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """--help has examples and says what the exit status means."""
+def test_help_has_examples_and_exit_status(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--help shows examples and the exit status."""
     with pytest.raises(SystemExit) as ended:
         main([command, "--help"])
     assert ended.value.code == 0

@@ -1,14 +1,16 @@
 """A small service on loopback: it counts what it is asked, and can be told to fail."""
 
+import hashlib
 import json
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from tests.local.conftest import web  # noqa: F401  a fixture here, too
+from tests.server.conftest import web  # noqa: F401  a fixture here, too
 
 import voxframe
 
@@ -21,6 +23,17 @@ UTTERANCES = [
     {"speaker": "A", "text": "Good morning.", "start": 100, "end": 700, "confidence": 0.85, "words": WORDS[:2]},
     {"speaker": "B", "text": "Hello!", "start": 900, "end": 1300, "confidence": 0.7, "words": WORDS[2:]},
 ]
+
+
+def raw_file(corpus: voxframe.Corpus, name: str) -> Path:
+    """The file of a payload, named without its folder, such as `t1.json.zst`."""
+    (path,) = corpus.path.glob(f"raw/*/{name}")
+    return path
+
+
+def table_files(corpus: voxframe.Corpus, name: str) -> list[Path]:
+    """The files with the rows of a table, oldest first."""
+    return sorted((corpus.path / "tables" / name).glob("[!_]*.parquet"))
 
 
 def payload(transcript_id: str, status: str = "completed") -> dict:
@@ -64,6 +77,10 @@ class Peer:
         audio_urls: Address of the audio of each transcript, by id.
         asked_for: Body of each submission, by id.
         outcome: Status that new transcripts get.
+        clock: Time by the service's clock when it makes a transcript.
+        equal_uploads: Whether equal audio gets equal addresses.
+        longest_list: Transcripts after which the list ends, without a link to older ones.
+        lagging: Whether the list does not show what is made from now on; `catch_up` ends that.
         base_url: Its address.
     """
 
@@ -74,6 +91,12 @@ class Peer:
         self.asked_for: dict[str, dict] = {}
         self.cut_submissions = self.drop_submissions = self.refuse_submissions = self.limit_submissions = 0
         self.listing = True
+        self.equal_uploads = False
+        self.longest_list = 10**9
+        self.lagging = False
+        self.unlisted: set[str] = set()
+        self.clock = datetime.now(UTC).replace(tzinfo=None)
+        self.created: dict[str, str] = {}
         self.outcome = "completed"
         self.base_url = ""
 
@@ -92,7 +115,8 @@ class Peer:
             self.statuses[parts[2]] = "deleted"
             return 200, payload(parts[2]) | {"text": "Deleted by user."}
         if method == "POST" and parts == ["v2", "upload"]:
-            return 200, {"upload_url": f"{self.base_url}/upload/{len(self.asked)}"}
+            name = hashlib.sha256(body).hexdigest() if self.equal_uploads else len(self.asked)
+            return 200, {"upload_url": f"{self.base_url}/upload/{name}"}
         if method == "POST":
             if self.refuse_submissions:
                 self.refuse_submissions -= 1
@@ -105,6 +129,8 @@ class Peer:
                 return None
             made = f"t{len(self.statuses) + 1}"
             self.statuses[made] = self.outcome
+            self.created[made] = self.clock.isoformat()
+            self.unlisted |= {made} if self.lagging else set()
             asked = json.loads(body)
             self.audio_urls[made], self.asked_for[made] = asked["audio_url"], asked
             if self.cut_submissions:
@@ -117,14 +143,26 @@ class Peer:
             return 200, export(parts[2], parts[3])
         return 200, {**self.asked_for.get(parts[2], {}), **payload(parts[2], self.statuses[parts[2]])}
 
+    def catch_up(self) -> None:
+        """Show everything in the list."""
+        self.lagging, self.unlisted = False, set()
+
     def page(self, path: str) -> dict:
         """A page of the list, newest first."""
         query = dict(parse_qsl(urlsplit(path).query))
-        ids = list(self.statuses)[::-1]
+        ids = [i for i in self.statuses if i not in self.unlisted][::-1][: self.longest_list]
         if "before_id" in query:
             ids = ids[ids.index(query["before_id"]) + 1 :]
         shown = ids[: int(query["limit"])]
-        items = [{"id": i, "status": self.statuses[i], "audio_url": self.audio_urls.get(i)} for i in shown]
+        items = [
+            {
+                "id": i,
+                "status": self.statuses[i],
+                "audio_url": self.audio_urls.get(i),
+                "created": self.created.get(i),
+            }
+            for i in shown
+        ]
         more = f"{self.base_url}/v2/transcript?before_id={shown[-1]}" if len(ids) > len(shown) else None
         return {"page_details": {"prev_url": more}, "transcripts": items}
 
@@ -144,7 +182,7 @@ def peer() -> Iterator[Peer]:
             if answer is None:
                 self.close_connection = True
                 return
-            body = json.dumps(answer[1]).encode()
+            body = answer[1] if isinstance(answer[1], bytes) else json.dumps(answer[1]).encode()
             self.send_response(answer[0])
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

@@ -2,9 +2,10 @@ import warnings
 
 import pandas as pd
 import pytest
+from tests.corpus.conftest import raw_file
 
 import voxframe
-from voxframe.errors import CorpusError, NotFoundError, OptionError, PayloadError, ServiceUnreachableError
+from voxframe.errors import NotFoundError, OptionError, PayloadError, ServiceUnreachableError
 from voxframe.schema import TRANSCRIPT_TABLES
 
 _EXPORTS = ("sentences", "paragraphs")
@@ -45,7 +46,7 @@ def test_a_handle_that_saw_the_end_is_not_asked_about_again(peer, client, corpus
     assert len(voxframe.load_words(transcript, corpus=corpus)) == 3
     assert len(voxframe.load_words(client.transcript("t1"), corpus=corpus)) == 3
     assert peer.asked == ["GET /v2/transcript/t1"] * 2
-    assert corpus.raw("t1") == transcript.raw
+    assert corpus.raw.get("t1") == transcript.raw
 
 
 def test_a_handle_on_a_job_under_way_is_asked_about(peer, client, corpus) -> None:
@@ -66,13 +67,11 @@ def test_refresh_fetches_again(peer, client, corpus) -> None:
     assert peer.count("GET") == 2
 
 
-def test_refresh_mends_a_damaged_payload(peer, client, corpus) -> None:
-    """A payload that lost bytes is an error that names refresh, and refresh mends it."""
+def test_a_damaged_payload_is_fetched_again(peer, client, corpus) -> None:
+    """A payload that lost bytes counts as absent: it is fetched again with a client, which replaces it."""
     voxframe.load_words("t1", client=client, corpus=corpus)
-    (corpus.path / "raw/t1.json.zst").write_bytes(b"\x28\xb5\x2f\xfd")
-    with pytest.raises(CorpusError, match="refresh=True"):
-        voxframe.load_words("t1", client=client, corpus=corpus)
-    assert len(voxframe.load_words("t1", client=client, corpus=corpus, refresh=True)) == 3
+    raw_file(corpus, "t1.json.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    assert len(voxframe.load_words("t1", client=client, corpus=corpus)) == 3
     assert len(voxframe.load_words("t1", corpus=corpus)) == 3
 
 
@@ -81,7 +80,7 @@ def test_exports_are_fetched_once(peer, client, corpus, view: str) -> None:
     """Sentences and paragraphs come from the service the first time, with their place among the words."""
     load = getattr(voxframe, f"load_{view}")
     first = load("t1", client=client, corpus=corpus)
-    assert first["word_start"].to_list() == [0, 2]
+    assert first["first_word_idx"].to_list() == [0, 2]
     asked = list(peer.asked)
     assert asked == ["GET /v2/transcript/t1", f"GET /v2/transcript/t1/{view}"]
     pd.testing.assert_frame_equal(load("t1", corpus=corpus), first)
@@ -135,7 +134,7 @@ def test_the_default_corpus_is_used(peer, client, tmp_path, monkeypatch) -> None
     voxframe.load_words("t1", client=client)
     voxframe.load_words("t1")
     assert len(peer.asked) == 1
-    assert (tmp_path / "data/corpus/raw/t1.json.zst").exists()
+    assert list(tmp_path.glob("data/corpus/raw/*/t1.json.zst"))
 
 
 def test_an_unknown_id_is_the_services_error(client, corpus) -> None:
@@ -180,6 +179,6 @@ def test_a_path_is_no_corpus_and_a_key_no_client(client, corpus) -> None:
             voxframe.load_words("t1", client=client, corpus=given)
     with pytest.raises(OptionError, match="not of type int"):
         voxframe.tables("t1", client=client, corpus=3)
-    with pytest.raises(OptionError, match=r"voxframe\.connect\(\) gives, not of type str") as told:
+    with pytest.raises(OptionError, match=r"result of voxframe\.connect\(\), not of type str") as told:
         voxframe.load_words("t1", client="canary-key", corpus=corpus)
     assert "canary" not in str(told.value)

@@ -12,27 +12,29 @@ from voxframe.errors import CorpusError, OptionError
 def corpus(tmp_path: Path) -> voxframe.Corpus:
     """A transcript of two turns."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("t1", json.dumps(payload("t1")).encode())
+    corpus.raw.put("t1", json.dumps(payload("t1")).encode())
     return corpus
 
 
 def shown(corpus: voxframe.Corpus) -> list:
     """Every correction."""
-    return corpus.corrections("t1")[["transcript_id", "utterance_idx", "text"]].values.tolist()
+    return corpus.corrections.get("t1")[["transcript_id", "utterance_idx", "text"]].values.tolist()
 
 
 def test_corrections_stand_beside_the_words_as_they_came(corpus: voxframe.Corpus) -> None:
     """They are on the disk and join by turn; tables stay; None takes one away, and removing the transcript all."""
     before = corpus.table("utterances")
     assert shown(corpus) == []
-    corpus.correct_turns("t1", {1: "  Not\nthis.  ", 0: "That."})
+    corpus.corrections.set("t1", {1: "  Not\nthis.  ", 0: "That."})
     assert shown(voxframe.Corpus(corpus.path)) == [["t1", 0, "That."], ["t1", 1, "Not this."]]
     assert corpus.table("utterances").equals(before)
-    joined = before.merge(corpus.corrections("t1"), on=["transcript_id", "utterance_idx"], suffixes=("", "_corrected"))
+    joined = before.merge(
+        corpus.corrections.get("t1"), on=["transcript_id", "utterance_idx"], suffixes=("", "_corrected")
+    )
     assert joined["text_corrected"].to_list() == ["That.", "Not this."]
-    corpus.correct_turns("t1", {0: None})
+    corpus.corrections.set("t1", {0: None})
     assert shown(corpus) == [["t1", 1, "Not this."]]
-    corpus.remove("t1")
+    corpus._archive.remove("t1")
     assert shown(corpus) == []
     assert not list(corpus.path.glob("corrections/*"))
 
@@ -40,55 +42,55 @@ def test_corrections_stand_beside_the_words_as_they_came(corpus: voxframe.Corpus
 def test_what_is_no_correction_is_refused(corpus: voxframe.Corpus) -> None:
     """A turn or transcript that is not there, an empty text, a number, a damaged file."""
     with pytest.raises(OptionError, match="'t1' has no turn 2; it has 0 to 1"):
-        corpus.correct_turns("t1", {0: "x", 2: "y"})
+        corpus.corrections.set("t1", {0: "x", 2: "y"})
     with pytest.raises(CorpusError, match="t2"):
-        corpus.correct_turns("t2", {0: "x"})
+        corpus.corrections.set("t2", {0: "x"})
     for text in (" ", 5, "\ud800"):
         with pytest.raises(OptionError, match="None takes it back"):
-            corpus.correct_turns("t1", {0: text})
+            corpus.corrections.set("t1", {0: text})
     assert shown(corpus) == []
-    corpus.correct_turns("t1", {0: "x"})
+    corpus.corrections.set("t1", {0: "x"})
     path = next(corpus.path.glob("corrections/*.json"))
     path.write_text("{")
     with pytest.raises(CorpusError, match="delete the file"):
-        corpus.corrections("t1")
+        corpus.corrections.get("t1")
 
 
 def test_what_was_said_of_a_turn_holds_for_that_turn_only(corpus: voxframe.Corpus) -> None:
     """Where the transcript is replaced, turns that stay keep text and speaker; what was said of others is listed."""
-    corpus.correct_turns("t1", {0: "First.", 1: "Second."})
-    corpus.name_speakers("t1", {"A": "Ada"}, turns={0: "Zoe", 1: "Bea"})
+    corpus.corrections.set("t1", {0: "First.", 1: "Second."})
+    corpus.speakers.set("t1", {"A": "Ada"}, turns={0: "Zoe", 1: "Bea"})
     before = payload("t1")
     changed = json.loads(json.dumps(before))
     changed["utterances"][1]["text"] = "Something else."
-    corpus.put("t1", json.dumps(changed | {"confidence": 0.5}).encode())
+    corpus.raw.put("t1", json.dumps(changed | {"confidence": 0.5}).encode())
     for each in (corpus, voxframe.Corpus(corpus.path)):
         assert shown(each) == [["t1", 0, "First."]]
         assert each.table("utterances")["speaker_name"].to_list() == ["Zoe", "B"]
         assert each.search("hello")["speaker_name"].to_list() == ["B"]
-        assert each.speaker_names("t1")["speaker_name"].to_list() == ["Ada", "Zoe"]
-        stale = each.stale_corrections()
+        assert each.speakers.get("t1")["speaker_name"].to_list() == ["Ada", "Zoe"]
+        stale = each.corrections.stale()
         assert stale[["utterance_idx", "was"]].values.tolist() == [[1, before["utterances"][1]["text"]]] * 2
         assert stale["text"].dropna().to_list() == ["Second."]
         assert stale["speaker_name"].dropna().to_list() == ["Bea"]
-    corpus.put("t1", json.dumps(before).encode())
+    corpus.raw.put("t1", json.dumps(before).encode())
     assert len(shown(corpus)) == 2
     assert corpus.table("utterances")["speaker_name"].to_list() == ["Zoe", "Bea"]
-    assert corpus.stale_corrections().empty
-    corpus.put("t1", json.dumps(before | {"utterances": before["utterances"][:1]}).encode())
-    assert len(corpus.stale_corrections()) == 2
-    corpus.correct_turns("t1", {1: None})
-    corpus.name_speakers("t1", turns={1: None})
-    assert corpus.stale_corrections().empty
+    assert corpus.corrections.stale().empty
+    corpus.raw.put("t1", json.dumps(before | {"utterances": before["utterances"][:1]}).encode())
+    assert len(corpus.corrections.stale()) == 2
+    corpus.corrections.set("t1", {1: None})
+    corpus.speakers.set("t1", turns={1: None})
+    assert corpus.corrections.stale().empty
     assert corpus.table("utterances")["speaker_name"].to_list() == ["Zoe"]
 
 
 def test_corrections_of_an_older_version_hold(corpus: voxframe.Corpus) -> None:
     """A file that does not say what its turns were is taken at its word."""
-    corpus.correct_turns("t1", {0: "First."})
+    corpus.corrections.set("t1", {0: "First."})
     path = next(corpus.path.glob("corrections/*.json"))
     path.write_text(json.dumps({"transcript_id": "t1", "texts": {"0": "First.", "7": "Gone."}}))
     assert shown(corpus) == [["t1", 0, "First."]]
-    stale = corpus.stale_corrections()
+    stale = corpus.corrections.stale()
     assert stale[["utterance_idx", "text"]].values.tolist() == [[7, "Gone."]]
     assert stale["was"].isna().all()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and owners of
 _PROGRAM = """
 import os, resource, sys, av, voxframe
 from voxframe.errors import CorpusError
-import voxframe.loaders, voxframe.corpus.search, voxframe.service.opening, tqdm.auto, encodings.idna
+import voxframe.loaders, voxframe.corpus.search.concordance, voxframe.client.client, tqdm.auto, encodings.idna
 path, limit, base_url, statement = sys.argv[1:]
 corpus, client = voxframe.Corpus(path), voxframe.connect(base_url, api_key="k")
 if limit == "nobody":
@@ -54,7 +54,7 @@ def kept(peer, client, folder: Path) -> voxframe.Corpus:
     corpus = voxframe.Corpus(folder / "corpus")
     corpus.submit(folder / "a.mp3", client=client)
     corpus.sync(client=client)
-    corpus.put("b1", json.dumps(payload("b1")).encode())
+    corpus.raw.put("b1", json.dumps(payload("b1")).encode())
     folder.joinpath("new.mp3").write_bytes(b"other sound")
     return corpus
 
@@ -85,7 +85,7 @@ def test_a_directory_that_cannot_be_written(peer, kept) -> None:
     assert run(kept, "nobody", peer.base_url, "corpus.jobs()['state'].to_list()") == "['completed']"
     assert "1 of 1 recordings to send" in run(kept, "nobody", peer.base_url, "corpus.plan('new.mp3', client=client)")
     for statement in (
-        "corpus.put('c1', b'{\"id\": \"c1\"}')",
+        "corpus.raw.put('c1', b'{\"id\": \"c1\"}')",
         "corpus.submit('new.mp3', client=client)",
         "corpus.transcribe(client, 'new.mp3')",
         "corpus.forget('b1')",
@@ -104,7 +104,7 @@ def test_a_full_disk(peer, kept, limit: int) -> None:
     before, sent = contents(kept), peer.count("POST /v2/transcript")
     words = [{"text": f"word{n * n}", "start": n, "end": n + 1, "confidence": 0.5} for n in range(40_000)]
     kept.path.with_name("big.json").write_text(json.dumps(payload("big") | {"words": words}))
-    said = run(kept, limit, peer.base_url, "corpus.put('big', open('big.json', 'rb').read())")
+    said = run(kept, limit, peer.base_url, "corpus.raw.put('big', open('big.json', 'rb').read())")
     assert said.startswith(f"CorpusError: cannot write to the corpus {kept.path}"), said
     said = run(kept, limit, peer.base_url, "corpus.submit('new.mp3', client=client).sent")
     assert said == "1" or said.startswith("CorpusError: cannot write to the corpus"), said

@@ -66,12 +66,12 @@ def test_a_batch_is_stopped_and_gone_on_with(client: voxframe.Client, calls: Pat
     sent = [int(other.communicate(timeout=60)[0]) for other in others]
     assert sum(sent) == 3 - before
     assert corpus.sync(client=client, wait=True).fetched == 3
-    assert sorted(item.id for item in client.transcripts()) == corpus.ids()
+    assert sorted(item.id for item in client.iter_transcripts()) == corpus.ids()
     assert set(corpus.jobs()["attempts"]) == {1}
     renamed = tmp_path / "another name.wav"
     renamed.write_bytes((calls / "2.wav").read_bytes())
     assert corpus.plan(renamed, client=client, speaker_labels=True).known == 1
-    assert corpus.plan(calls, client=client).changed == 3
+    assert corpus.plan(calls, client=client).new_options == 3
 
 
 def test_redacted_audio_is_real_whole_and_forgotten(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
@@ -82,18 +82,18 @@ def test_redacted_audio_is_real_whole_and_forgotten(client: voxframe.Client, cal
     corpus.submit(frame, client=client, redact_pii=True, redact_pii_audio=True, redact_pii_policies=["date"])
     corpus.sync(client=client, wait=True)
     (wanted,) = corpus.ids()
-    path = corpus.redacted_audio(wanted)
+    path = corpus.raw.redacted_audio(wanted)
     whole = path.read_bytes()
     with av.open(str(path)) as copy:
         assert copy.duration / av.time_base == pytest.approx(2.0, abs=0.2)
     with voxframe.connect("http://127.0.0.1:9", api_key="none") as nobody:
-        assert voxframe.Corpus(corpus.path).redacted_audio(wanted, client=nobody) == path
+        assert voxframe.Corpus(corpus.path).raw.redacted_audio(wanted, client=nobody) == path
     path.write_bytes(b"damage" + whole[6:])
     with pytest.warns(CorpusWarning, match="is damaged and is fetched again"):
-        assert corpus.redacted_audio(wanted).read_bytes() == whole
-    assert len(corpus.captions(wanted)) > 20
+        assert corpus.raw.redacted_audio(wanted).read_bytes() == whole
+    assert len(corpus.raw.captions(wanted)) > 20
     corpus.forget(wanted, remote=True)
     assert not path.exists()
     assert client.transcript(wanted).json()["text"] == "Deleted by user."
-    assert corpus.adopt(client).fetched == len([i for i in client.transcripts() if i.id != wanted])
+    assert corpus.adopt(client).fetched == len([i for i in client.iter_transcripts() if i.id != wanted])
     assert wanted not in corpus

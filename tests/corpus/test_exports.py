@@ -9,8 +9,8 @@ import pyarrow.dataset
 import pytest
 
 import voxframe
-from voxframe.corpus import exports
-from voxframe.errors import CorpusError, ExportError, OptionError
+from voxframe.corpus import export
+from voxframe.errors import CorpusError, ExportError, ExportWarning, OptionError
 from voxframe.schema import TRANSCRIPT_TABLES
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
@@ -21,10 +21,10 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
     """Three recordings, and a transcript in which entities were looked for."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("recordings"))
     for name in ("call", "interview", "panel"):
-        corpus.put(name, (PAYLOADS / f"{name}.json").read_bytes())
+        corpus.raw.put(name, (PAYLOADS / f"{name}.json").read_bytes())
     words = [{"text": w, "start": 100 * n, "end": 100 * n + 90} for n, w in enumerate("I am Ann".split())]
     entity = {"entity_type": "person_name", "text": "Ann", "start": 200, "end": 290}
-    corpus.put(
+    corpus.raw.put(
         "Ann's",
         json.dumps(
             {"id": "Ann's", "status": "completed", "text": "I am Ann", "words": words, "entity_detection": True}
@@ -37,13 +37,13 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts so small that there are several."""
-    monkeypatch.setattr(exports, "_AT_A_TIME", 2)
+    monkeypatch.setattr(export, "_AT_A_TIME", 2)
 
 
 def test_a_data_set_of_every_table(recordings: voxframe.Corpus, tmp_path: Path) -> None:
     """Part by part the same rows and types as the tables of the corpus."""
     written = recordings.export(tmp_path / "set")
-    assert written == [f"{name}/part-0.parquet" for name in TRANSCRIPT_TABLES]
+    assert written.files == [f"{name}/part-0.parquet" for name in TRANSCRIPT_TABLES]
     for name in TRANSCRIPT_TABLES:
         rows = duckdb.sql(f"select count(*) from '{tmp_path}/set/{name}/*.parquet'").fetchall()
         assert rows == [(len(recordings.table(name)),)]
@@ -51,7 +51,7 @@ def test_a_data_set_of_every_table(recordings: voxframe.Corpus, tmp_path: Path) 
     assert read["text"].to_list() == recordings.table("words")["text"].to_list()
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "huggingface"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", pytest.param("huggingface", marks=pytest.mark.long)])
 def test_other_data_sets(recordings: voxframe.Corpus, tmp_path: Path, form: str) -> None:
     """One header, one schema, all rows, in parts."""
     recordings.export(tmp_path / "set", form, tables=["words", "entities"])
@@ -101,7 +101,7 @@ def test_nothing_to_export(tmp_path: Path) -> None:
     """An empty corpus is a data set without rows, with every column."""
     voxframe.Corpus(tmp_path / "none").export(tmp_path / "set", tables="words")
     assert pd.read_parquet(tmp_path / "set/words").columns.to_list()[:2] == ["transcript_id", "word_idx"]
-    assert voxframe.Corpus(tmp_path / "none").export(tmp_path / "captions", "srt") == []
+    assert voxframe.Corpus(tmp_path / "none").export(tmp_path / "captions", "srt").files == []
 
 
 def test_what_cannot_be_exported(recordings: voxframe.Corpus, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_cannot_be_exported(recordings: voxframe.Corpus, tmp_path: Path) ->
         recordings.export(tmp_path / "x", "srt", tables="words")
     with pytest.raises(OptionError, match="one file holds one table"):
         recordings.export(tmp_path / "x.csv", "csv")
-    with pytest.raises(ExportError, match="is there already"):
+    with pytest.raises(ExportError, match="already exists"):
         recordings.export(PAYLOADS)
     assert list(tmp_path.iterdir()) == []
 
@@ -138,3 +138,36 @@ def test_nulls_in_a_column_of_folders_are_read_as_nulls(recordings: voxframe.Cor
     assert read["speaker"].isna().sum() == expected
     sql = f"select count(*) from read_parquet('{tmp_path}/set/words/**/*.parquet') where speaker is null"
     assert duckdb.sql(sql).fetchall() == [(expected,)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", pytest.param("huggingface", marks=pytest.mark.long)])
+def test_metadata_has_one_type_in_all_parts(tmp_path: Path, form: str) -> None:
+    """A column that is empty in the first part and holds numbers in the next one is a column of numbers."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for n in range(5):
+        corpus.raw.put(f"t{n}", json.dumps({"id": f"t{n}", "words": [{"text": "Hi", "start": 0, "end": 90}]}).encode())
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t3"], "age": [41]}))
+    corpus.export(tmp_path / "set", form, tables="words", metadata="age")
+    if form == "parquet":
+        ages = duckdb.sql(f"select age from '{tmp_path}/set/words/*.parquet'").fetchall()
+    elif form == "huggingface":
+        import datasets
+
+        ages = [(age,) for age in datasets.load_from_disk(str(tmp_path / "set/words"))["age"][:]]
+    else:
+        ages = duckdb.sql(f"select age from '{tmp_path}/set/words.{form}'").fetchall()
+    assert ages == [(None,), (None,), (None,), (41,), (None,)]
+
+
+def test_the_result_counts_what_the_format_cannot_hold(tmp_path: Path) -> None:
+    """Losses of all parts are in the result and in one warning."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for n in range(5):
+        words = [{"text": "=1+1", "start": 0, "end": 90}, {"text": "later"}]
+        corpus.raw.put(f"t{n}", json.dumps({"id": f"t{n}", "words": words}).encode())
+    with pytest.warns(ExportWarning, match="5 rows without times, left out") as warned:
+        result = corpus.export(tmp_path / "all", "ctm")
+    assert (list(result.losses.values()), len(result), len(warned)) == ([5], 5, 1)
+    with pytest.warns(ExportWarning, match="5 texts that a spreadsheet"):
+        corpus.export(tmp_path / "safe", "csv", tables="words", escape_formulas=True)
+    assert pd.read_csv(tmp_path / "safe/words.csv")["text"].to_list() == ["'=1+1", "later"] * 5

@@ -3,15 +3,20 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import voxframe
-from voxframe.corpus.about_values import jobs_frame
-from voxframe.corpus.ledger import Job, Ledger, new_job
-from voxframe.corpus.media import identify
-from voxframe.corpus.send import service_name
+from voxframe._files import open_sqlite
+from voxframe.corpus import ledger_file
+from voxframe.corpus.batch.media import identify
+from voxframe.corpus.batch.submission import service_name
+from voxframe.corpus.job import Job, new_job
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.metadata_values import jobs_frame
+from voxframe.errors import CorpusError
 from voxframe.options import check
 from voxframe.schema import JOBS
 
@@ -150,7 +155,7 @@ def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:
 
     def work() -> None:
         for _ in range(20):
-            with ledger.turn("k"):
+            with ledger.lock("k"):
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
                 time.sleep(0.001)
@@ -162,16 +167,17 @@ def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert most == [1]
-    with ledger.turn("a"), ledger.turn("b"):
+    with ledger.lock("a"), ledger.lock("b"):
         pass
 
 
+@pytest.mark.long
 def test_a_killed_process_gives_its_turn_back(tmp_path: Path) -> None:
     """Whoever waits for a turn gets it when the holder dies."""
     path = tmp_path / "ledger.sqlite"
     program = (
         "import sys, time; from pathlib import Path; from voxframe.corpus.ledger import Ledger\n"
-        "with Ledger(Path(sys.argv[1])).turn('k'): print('held', flush=True); time.sleep(100)"
+        "with Ledger(Path(sys.argv[1])).lock('k'): print('held', flush=True); time.sleep(100)"
     )
     with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE) as holder:
         try:
@@ -179,7 +185,7 @@ def test_a_killed_process_gives_its_turn_back(tmp_path: Path) -> None:
             got = threading.Event()
 
             def wait() -> None:
-                with Ledger(path).turn("k"):
+                with Ledger(path).lock("k"):
                     got.set()
 
             waiting = threading.Thread(target=wait)
@@ -189,3 +195,19 @@ def test_a_killed_process_gives_its_turn_back(tmp_path: Path) -> None:
             holder.kill()
         assert got.wait(10)
         waiting.join()
+
+
+def test_a_locked_ledger_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -> None:
+    """While another program holds the ledger, a batch fails with an error that says so; the ledger is unchanged."""
+    monkeypatch.setattr(ledger_file, "open_sqlite", partial(open_sqlite, timeout_s=0.1))
+    corpus, recording = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "a.mp3"
+    recording.write_bytes(b"sound")
+    with voxframe.connect("http://127.0.0.1:9", api_key="key") as client:
+        corpus._ledger.save(new_job("b.mp3", "sha256:1", {}, service_name(client)))
+        other = sqlite3.connect(tmp_path / "corpus" / "ledger.sqlite", isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(CorpusError, match="is locked by another program; close that program, or wait"):
+            corpus.submit(recording, client=client)
+        other.execute("ROLLBACK")
+        other.close()
+    assert corpus.jobs()["source"].to_list() == ["b.mp3"]

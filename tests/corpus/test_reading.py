@@ -1,27 +1,29 @@
 """Reading over many transcripts: columns, rows, SQL, Polars, and tables made again."""
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
-from tests.corpus.conftest import export, payload
+from tests.corpus.conftest import export, payload, raw_file, table_files
 
 import voxframe
-from voxframe.errors import CorpusError, CorpusWarning
-from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION
+from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
+from voxframe.schema import SCHEMA_VERSION, TABLES
 
 
 @pytest.fixture
 def filled(corpus: voxframe.Corpus) -> voxframe.Corpus:
     """Three transcripts of three words each, two by A and one by B."""
     for name in ("a", "b", "c"):
-        corpus.put(name, json.dumps(payload(name)).encode())
+        corpus.raw.put(name, json.dumps(payload(name)).encode())
     return corpus
 
 
@@ -59,11 +61,11 @@ def test_what_cannot_be_read_is_named(filled: voxframe.Corpus, asked: dict, said
 def test_a_data_set_reads_nothing_until_asked(filled: voxframe.Corpus) -> None:
     """`scan` gives a data set of pyarrow with the schema of a corpus, of all transcripts or some, also of none."""
     data = filled.scan("words")
-    assert data.schema.equals(CORPUS_TABLES["words"].arrow)
+    assert data.schema.equals(TABLES["words"].arrow)
     assert data.count_rows() == 9
     assert filled.scan("words", "b").count_rows(filter=pc.field("speaker") == "B") == 1
     assert filled.scan("topics").count_rows() == 0
-    assert filled.scan("words", []).to_table().schema.equals(CORPUS_TABLES["words"].arrow)
+    assert filled.scan("words", []).to_table().schema.equals(TABLES["words"].arrow)
 
 
 def test_conditions_on_what_is_not_there(filled: voxframe.Corpus) -> None:
@@ -74,7 +76,7 @@ def test_conditions_on_what_is_not_there(filled: voxframe.Corpus) -> None:
         len(filled.table("words", where=[[("speaker", "==", "A"), ("channel", "=", None)], [("speaker", "==", None)]]))
         == 6
     )
-    filled.set_metadata(
+    filled.metadata.set(
         pd.DataFrame({"transcript_id": ["a"], "customer": ["Acme"], "day": pd.to_datetime(["2026-01-01"])})
     )
     assert set(filled.table("words", where=[("customer", "==", None)])["transcript_id"]) == {"b", "c"}
@@ -96,7 +98,7 @@ def test_polars_reads_it(filled: voxframe.Corpus) -> None:
 
 def test_sql_joins_the_tables(filled: voxframe.Corpus) -> None:
     """DuckDB's SQL sees every table of the corpus; text comes as str and integers as Int64; values are parameters."""
-    filled.put("a", json.dumps(export("a", "sentences")).encode(), "sentences")
+    filled.raw.put("a", json.dumps(export("a", "sentences")).encode(), "sentences")
     found = filled.sql(
         "select t.transcript_id, count(*) as n from words w join transcripts t using (transcript_id) "
         "where w.speaker = ? group by all order by all",
@@ -133,85 +135,88 @@ def _flip_a_byte(path: Path) -> None:
 def test_a_damaged_table_is_told_and_made_again(filled: voxframe.Corpus, damage: object) -> None:
     """A flipped bit in a page, and a file cut short, are reported by name and the rows come from the raw payload."""
     before = filled.table("words")
-    damage(filled.path / "tables" / "words" / "b.parquet")  # type: ignore[operator]
-    with pytest.warns(CorpusWarning, match=r"b\.parquet is damaged"):
+    damage(table_files(filled, "words")[0])  # type: ignore[operator]
+    with pytest.warns(CorpusWarning, match=r"words/.*\.parquet is damaged"):
         pd.testing.assert_frame_equal(filled.table("words"), before)
     pd.testing.assert_frame_equal(filled.table("words"), before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, 40])
 def test_rebuild_makes_everything_again(corpus: voxframe.Corpus, count: int) -> None:
     """Tables that are missing or of another version are made again with no request: few here, many on all cores."""
     ids = [f"t{number:02d}" for number in range(count)]
     for name in ids:
-        corpus.put(name, json.dumps(payload(name)).encode())
-        corpus.put(name, json.dumps(export(name, "sentences")).encode(), "sentences")
+        corpus.raw.put(name, json.dumps(payload(name)).encode())
+        corpus.raw.put(name, json.dumps(export(name, "sentences")).encode(), "sentences")
     before, sentences = corpus.table("words"), corpus.table("sentences")
-    assert corpus.rebuild() == 0
-    for name in ("words", "sentences"):
-        for path in (corpus.path / "tables" / name).glob("t*.parquet"):
-            table = pq.read_table(path)
-            older = {**table.schema.metadata, b"voxframe.schema_version": str(SCHEMA_VERSION - 1).encode()}
-            pq.write_table(table.replace_schema_metadata(older), path)
-    assert corpus.stale() == corpus.stale("sentences") == ids
-    assert corpus.rebuild(progress=False) == 2 * count
-    assert corpus.stale() == corpus.stale("sentences") == []
+    assert corpus.raw.rebuild_tables() == 0
+    corpus._archive.wait()
+    for path in corpus.path.glob("parts/*.json"):
+        manifest = json.loads(path.read_bytes())
+        path.write_text(json.dumps(manifest | {"schema": SCHEMA_VERSION - 1}))
+    corpus = voxframe.Corpus(corpus.path)
+    assert corpus.raw.stale() == corpus.raw.stale("sentences") == ids
+    assert corpus.raw.rebuild_tables(progress=False) == 2 * count
+    assert corpus.raw.stale() == corpus.raw.stale("sentences") == []
     pd.testing.assert_frame_equal(corpus.table("words"), before)
     pd.testing.assert_frame_equal(corpus.table("sentences"), sentences)
 
 
 def test_rebuild_names_what_it_could_not_do(filled: voxframe.Corpus) -> None:
     """A damaged raw payload is named after all the others were done."""
-    for path in (filled.path / "tables" / "transcripts").glob("?.parquet"):
+    for path in table_files(filled, "transcripts"):
         path.unlink()
-    raw = filled.path / "raw" / "b.json.zst"
+    raw = raw_file(filled, "b.json.zst")
     data = bytearray(raw.read_bytes())
     data[10] ^= 0xFF
     raw.write_bytes(data)
     with pytest.raises(CorpusError, match=r"b\.json\.zst is damaged"):
-        filled.rebuild()
-    assert filled.stale() == ["b"]
+        filled.raw.rebuild_tables()
+    assert filled.raw.stale() == ["b"]
 
 
+@pytest.mark.long
 def test_rebuild_from_a_plain_script(filled: voxframe.Corpus, tmp_path: Path) -> None:
     """A script without a main guard can call it: its own lines run once."""
     for number in range(40):
-        filled.put(f"t{number}", json.dumps(payload(f"t{number}")).encode())
-    for path in (filled.path / "tables" / "transcripts").glob("t*.parquet"):
+        filled.raw.put(f"t{number}", json.dumps(payload(f"t{number}")).encode())
+    filled._archive.wait()
+    for path in filled.path.glob("parts/*.json"):
         path.unlink()
     script = tmp_path / "script.py"
-    script.write_text(f"import voxframe\nprint('once', voxframe.Corpus({str(filled.path)!r}).rebuild())\n")
+    script.write_text(f"import voxframe\nprint('once', voxframe.Corpus({str(filled.path)!r}).raw.rebuild_tables())\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "once 40\n"
+    assert done.stdout == "once 43\n"
 
 
 def test_damage_inside_a_file_is_found_for_sql_and_rebuild(filled: voxframe.Corpus) -> None:
     """A flipped bit is mended for a query at once, and for data sets by rebuild(verify=True)."""
-    path = filled.path / "tables" / "words" / "b.parquet"
+    (path,) = table_files(filled, "words")
     query = "select max(transcript_id) as last from words"
     before = filled.sql(query)
     _flip_a_byte(path)
-    with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
+    with pytest.warns(CorpusWarning, match=r"words/.*\.parquet is damaged"):
         pd.testing.assert_frame_equal(filled.sql(query), before)
-    _flip_a_byte(path)
+    _flip_a_byte(table_files(filled, "words")[0])
     with pytest.raises(OSError, match=r"only plain dictionary|CRC|deserialize"):
         filled.scan("words").to_table()
-    assert filled.rebuild() == 0
-    with pytest.warns(CorpusWarning, match="b.parquet is damaged"):
-        assert filled.rebuild(verify=True) == 1
+    assert filled.raw.rebuild_tables() == 0
+    with pytest.warns(CorpusWarning, match=r"words/.*\.parquet is damaged"):
+        assert filled.raw.rebuild_tables(verify=True) == 3
     assert filled.scan("words").to_table().num_rows == 9
 
 
 def test_what_is_no_identifier_is_said(filled: voxframe.Corpus, tmp_path: Path) -> None:
     """Jobs that were not sent have none; a table stands for the transcripts in it, each once."""
-    sealed = filled.snapshot(progress=False)
+    sealed = filled.snapshots.create(progress=False)
     for ids in (pd.Series(["a", np.nan]), ["a", None], 7):
         for read in (
             lambda ids: filled.table("words", ids),
             lambda ids: sealed.table("words", ids),
             lambda ids: filled.search("good", ids=ids),
             lambda ids: filled.export(tmp_path / "out", "vtt", ids=ids),
-            filled.metadata,
+            filled.metadata.get,
         ):
             with pytest.raises(CorpusError, match="is no identifier of a transcript; leave it out"):
                 read(ids)
@@ -220,3 +225,95 @@ def test_what_is_no_identifier_is_said(filled: voxframe.Corpus, tmp_path: Path) 
     some = filled.table("words", ["b", "a"])
     pd.testing.assert_frame_equal(filled.table("words", some), some)
     pd.testing.assert_frame_equal(sealed.table("words", some), filled.table("words", ["a", "b"]))
+
+
+def _three(folder: Path) -> voxframe.Corpus:
+    """A corpus of three transcripts, of which each says its own word."""
+    corpus = voxframe.Corpus(folder)
+    for name in ("a", "b", "c"):
+        words = [{"text": name, "start": 0, "end": 9, "speaker": "A"}]
+        corpus.raw.put(name, json.dumps({"id": name, "status": "completed", "text": name, "words": words}).encode())
+    return corpus
+
+
+def _cut_raw(corpus: voxframe.Corpus) -> None:
+    path = raw_file(corpus, "b.json.zst")
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def _deep_raw(corpus: voxframe.Corpus) -> None:
+    with contextlib.suppress(PayloadError):
+        corpus.raw.put("b", b'{"id": "b", "words": ' + b"[" * 200_000)
+
+
+@pytest.mark.parametrize("damage", [_cut_raw, _deep_raw])
+def test_one_bad_payload_does_not_stop_work_on_the_others(tmp_path: Path, damage: Callable) -> None:
+    """A damaged or unreadable payload is named in a warning; every read of the corpus goes on with the others."""
+    corpus = _three(tmp_path / "corpus")
+    damage(corpus)
+    with pytest.warns(CorpusWarning, match=r"1 of 3 transcripts cannot be read and are left out: 'b': "):
+        assert corpus.table("words")["text"].to_list() == ["a", "c"]
+    with pytest.warns(CorpusWarning, match="'b'"):
+        assert corpus.words(["b", "c"])["text"].to_list() == ["c"]
+    with pytest.warns(CorpusWarning, match="'b'"):
+        assert corpus.sql("select text from words order by text")["text"].to_list() == ["a", "c"]
+    with pytest.warns(UserWarning, match="b"):
+        assert corpus.search(["a", "b", "c"])["match"].to_list() == ["a", "c"]
+    # An index that has not changed for a while is not read again; the warning must come all the same.
+    for folder in (corpus.path / "raw", *corpus.path.glob("raw/*")):
+        if folder.is_dir():
+            os.utime(folder, (1, 1))
+    with pytest.warns(UserWarning, match="b"):
+        assert corpus.search("c")["match"].to_list() == ["c"]
+    with pytest.warns(UserWarning, match="b"):
+        assert corpus.search("c", ids=["b", "c"])["match"].to_list() == ["c"]
+    with pytest.warns(UserWarning, match="b"):
+        assert corpus.counts("a")["occurrences"].to_list() == [1, 0]
+    with pytest.warns(CorpusWarning, match="'b'"):
+        corpus.export(tmp_path / "out", "csv", tables="words")
+    assert (tmp_path / "out" / "words.csv").read_text().count("\n") == 3
+    with pytest.raises((PayloadError, CorpusError), match="b"):
+        corpus.table("words", "b")
+    assert [name in corpus for name in ("a", "b", "c", "never seen")] == [True, False, True, False]
+    with pytest.warns(PayloadWarning, match=r"1 of 3 payloads cannot be read and are left out: .*'?b"):
+        assert voxframe.load_words(["a", "b", "c"], corpus=corpus)["text"].to_list() == ["a", "c"]
+    with pytest.raises((PayloadError, CorpusError), match="b"):
+        voxframe.load_words("b", corpus=corpus)
+    with pytest.raises(PayloadError, match="'never seen' is neither a file nor a transcript"):
+        voxframe.load_words(["a", "never seen"], corpus=corpus)
+    with pytest.warns(CorpusWarning, match="'b'"):
+        snapshot = corpus.snapshots.create()
+    assert snapshot.table("words")["text"].to_list() == ["a", "c"]
+    assert snapshot.manifest["transcripts"] == 2
+    done = corpus.add([raw_file(corpus, "b.json.zst"), {"id": "d", "words": [], "status": "completed"}])
+    assert (done.added, len(done.left_out)) == (1, 1)
+    assert corpus.ids() == ["a", "b", "c", "d"]
+
+
+def test_a_damaged_export_leaves_the_other_tables(tmp_path: Path) -> None:
+    """Of a transcript whose sentences are damaged, all other tables are read, and a warning names the sentences."""
+    corpus = _three(tmp_path)
+    corpus.raw.put("a", b'{"id": "a", "sentences": [{"text": "a", "start": 0, "end": 9, "words": []}]}', "sentences")
+    path = raw_file(corpus, "a.sentences.json.zst")
+    path.write_bytes(path.read_bytes()[:30])
+    with pytest.warns(CorpusWarning, match="the sentences of 'a' cannot be read"):
+        tables = corpus.tables("a")
+    assert tables["words"]["text"].to_list() == ["a"]
+    assert "sentences" not in tables
+
+
+def test_a_snapshot_is_made_despite_damaged_sentences_and_pages(tmp_path: Path) -> None:
+    """A snapshot leaves out damaged sentences and rebuilds a damaged table; it has all other rows."""
+    corpus = _three(tmp_path)
+    for name in ("a", "b"):
+        sentences = [{"text": name, "start": 0, "end": 9, "words": []}]
+        corpus.raw.put(name, json.dumps({"id": name, "sentences": sentences}).encode(), "sentences")
+    path = raw_file(corpus, "a.sentences.json.zst")
+    path.write_bytes(path.read_bytes()[:30])
+    _flip_a_byte(table_files(corpus, "words")[0])
+    with pytest.warns(CorpusWarning) as warned:
+        snapshot = corpus.snapshots.create()
+    assert any("1 of 2 transcripts cannot be read and are left out: 'a'" in str(one.message) for one in warned)
+    assert any(".parquet is damaged" in str(one.message) for one in warned)
+    assert snapshot.table("words")["text"].to_list() == ["a", "b", "c"]
+    assert snapshot.table("sentences")["text"].to_list() == ["b"]

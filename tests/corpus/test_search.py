@@ -9,8 +9,8 @@ import pytest
 
 import voxframe
 from voxframe.errors import OptionError
-from voxframe.local import word_search
 from voxframe.schema import CONCORDANCE
+from voxframe.server.http import serialization
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
@@ -20,7 +20,7 @@ def say(corpus: voxframe.Corpus, transcript_id: str, text: str, **fields: object
     words = [
         {"text": word, "start": 1000 * n, "end": 1000 * n + 900, **fields} for n, word in enumerate(text.split("/"))
     ]
-    corpus.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
+    corpus.raw.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
 
 
 @pytest.fixture(scope="module")
@@ -28,25 +28,27 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
     """The recordings in data/, as the embedded service transcribed them."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("recordings"))
     for name in ("call", "interview", "panel"):
-        corpus.put(name, (PAYLOADS / f"{name}.json").read_bytes())
+        corpus.raw.put(name, (PAYLOADS / f"{name}.json").read_bytes())
     return corpus
 
 
 def test_the_same_matches_as_the_service(recordings: voxframe.Corpus) -> None:
     """Every word and every run of two to five words of every recording is found where the service finds it."""
     for name in recordings.ids():
-        words = json.loads(recordings.raw(name))["words"]
+        words = json.loads(recordings.raw.get(name))["words"]
         texts = [word["text"] for word in words]
         runs = {" ".join(texts[n : n + size]) for size in range(1, 6) for n in range(0, len(texts), size)}
-        terms = [term for term in word_search.terms(run.replace(",", "") for run in sorted(runs)) if "*" not in term]
-        matches = word_search.search(words, terms)
+        terms = [
+            term for term in serialization.search_terms(run.replace(",", "") for run in sorted(runs)) if "*" not in term
+        ]
+        matches = serialization.search_words(words, terms)
         expected = {
             (match["text"], index, start, end)
             for match in matches
             for index, (start, end) in zip(match["indexes"], match["timestamps"], strict=True)
         }
         found = recordings.search(terms, context=0, ids=name)
-        rows = found[["query", "word_idx", "start_ms", "end_ms"]].itertuples(index=False, name=None)
+        rows = found[["term", "word_idx", "start_ms", "end_ms"]].itertuples(index=False, name=None)
         assert len(terms) > 100
         assert set(rows) == expected
         assert len(found) == len(expected)
@@ -55,10 +57,10 @@ def test_the_same_matches_as_the_service(recordings: voxframe.Corpus) -> None:
 def test_the_same_matches_as_an_example_of_the_interface(tmp_path: Path, payload_folder: Path) -> None:
     """The service's own answer on its own transcript, as the table of that answer and as a search here."""
     corpus = voxframe.Corpus(tmp_path)
-    corpus.put("t", (payload_folder / "transcripts" / "completed.json").read_bytes())
+    corpus.raw.put("t", (payload_folder / "transcripts" / "completed.json").read_bytes())
     answer = voxframe.load_word_matches((payload_folder / "transcript_word-search.json").read_bytes())
-    found = corpus.search(list(answer["query"].unique()))
-    columns = ["query", "word_idx", "start_ms", "end_ms"]
+    found = corpus.search(list(answer["term"].unique()))
+    columns = ["term", "word_idx", "start_ms", "end_ms"]
     pd.testing.assert_frame_equal(found[columns].astype(answer[columns].dtypes), answer[columns])
 
 
@@ -98,19 +100,19 @@ def test_no_match_runs_over_the_end_of_a_transcript(tmp_path: Path) -> None:
     say(corpus, "a", "climate")
     say(corpus, "b", "change")
     assert corpus.search("climate change").empty
-    assert corpus.search("change climate", within=5).empty
+    assert corpus.search("change climate", slop=5).empty
     row = corpus.search("change").iloc[0]
     assert (row["left"], row["right"]) == ("", "")
 
 
 def test_any_order_within_so_many_words(tmp_path: Path) -> None:
-    """With within=, the shortest stretches that hold all words of the query."""
+    """With slop=, the shortest stretches that hold all words of the query."""
     corpus = voxframe.Corpus(tmp_path)
     say(corpus, "t", "change/the/climate/of/a/great/change/change")
-    found = corpus.search("climate change", within=5)
+    found = corpus.search("climate change", slop=5)
     assert found["match"].to_list() == ["change the climate", "climate of a great change"]
-    assert corpus.search("climate change", within=3)["match"].to_list() == ["change the climate"]
-    assert corpus.search("change change", within=2)["word_idx"].to_list() == [6]
+    assert corpus.search("climate change", slop=3)["match"].to_list() == ["change the climate"]
+    assert corpus.search("change change", slop=2)["word_idx"].to_list() == [6]
 
 
 def test_columns_and_dtypes_also_without_rows(recordings: voxframe.Corpus, tmp_path: Path) -> None:
@@ -126,14 +128,14 @@ def test_columns_and_dtypes_also_without_rows(recordings: voxframe.Corpus, tmp_p
 def test_filters_and_limit(recordings: voxframe.Corpus) -> None:
     """Speakers, transcripts, an expression over the columns, and a limit leave the rows they name, in order."""
     whole = recordings.search(["the", "a"])
-    assert whole["query"].to_list() == sorted(whole["query"], reverse=True)
+    assert whole["term"].to_list() == sorted(whole["term"], reverse=True)
     one = recordings.search(["the", "a"], speaker="B", ids=["interview", "panel"])
     expected = whole[(whole["speaker"] == "B") & (whole["transcript_id"] != "call")].reset_index(drop=True)
     pd.testing.assert_frame_equal(one, expected)
     early = recordings.search(["the", "a"], where=(pc.field("start_ms") < 20_000) & pc.field("channel").is_null())
     assert early.equals(whole[(whole["start_ms"] < 20_000) & whole["channel"].isna()].reset_index(drop=True))
     assert recordings.search("the", where=[("start_ms", "<", 20_000)]).equals(
-        whole[(whole["start_ms"] < 20_000) & (whole["query"] == "the")].reset_index(drop=True)
+        whole[(whole["start_ms"] < 20_000) & (whole["term"] == "the")].reset_index(drop=True)
     )
     for limit in (0, 3, 30, 10_000):
         assert recordings.search(["the", "a"], limit=limit).equals(whole.head(limit))
@@ -161,22 +163,22 @@ def test_counts_by_anything(recordings: voxframe.Corpus) -> None:
     counted = recordings.counts(["the", "trees"])
     assert len(counted) == 6
     for row in counted.to_dict("records"):
-        of_group = (rows["query"] == row["query"]) & (rows["transcript_id"] == row["transcript_id"])
+        of_group = (rows["term"] == row["term"]) & (rows["transcript_id"] == row["transcript_id"])
         said = (words["transcript_id"] == row["transcript_id"]).sum()
-        assert (row["count"], row["words"]) == (of_group.sum(), said)
+        assert (row["occurrences"], row["words"]) == (of_group.sum(), said)
         assert row["per_1000"] == pytest.approx(1000 * of_group.sum() / said)
     by_speaker = recordings.counts("the", by=["speaker", "transcript_id"]).set_index(["speaker", "transcript_id"])
     assert (
-        by_speaker["count"].to_dict()
-        == rows[rows["query"] == "the"].groupby(["speaker", "transcript_id"]).size().to_dict()
+        by_speaker["occurrences"].to_dict()
+        == rows[rows["term"] == "the"].groupby(["speaker", "transcript_id"]).size().to_dict()
     )
     about = pd.DataFrame({"transcript_id": ["call", "interview"], "customer": ["Ann", "Bo"]})
     by_customer = recordings.counts("the", by="customer", about=about)
     assert by_customer["customer"].fillna("nobody").to_list() == ["Ann", "Bo", "nobody"]
-    assert by_customer["count"].sum() == (rows["query"] == "the").sum()
+    assert by_customer["occurrences"].sum() == (rows["term"] == "the").sum()
     total = recordings.counts(["the", "trees"], by=(), speaker="B")
-    assert total["count"].to_list() == [
-        ((rows["query"] == q) & (rows["speaker"] == "B")).sum() for q in ("the", "trees")
+    assert total["occurrences"].to_list() == [
+        ((rows["term"] == q) & (rows["speaker"] == "B")).sum() for q in ("the", "trees")
     ]
 
 
@@ -184,20 +186,20 @@ def test_counts_in_nothing(tmp_path: Path) -> None:
     """A corpus without transcripts gives columns, and a total of nothing."""
     corpus = voxframe.Corpus(tmp_path / "nothing")
     none = corpus.counts("the", by=["transcript_id", "speaker"])
-    assert none.columns.to_list() == ["query", "transcript_id", "speaker", "count", "words", "per_1000"]
+    assert none.columns.to_list() == ["term", "transcript_id", "speaker", "occurrences", "words", "per_1000"]
     assert none.empty
     assert none.dtypes.astype(str).to_list() == ["str", "str", "str", "int64", "int64", "float64"]
-    assert corpus.counts("the", by=())["count"].to_list() == [0]
+    assert corpus.counts("the", by=())["occurrences"].to_list() == [0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"query": "?!"}, "no word to search for in '?!'"),
+        ({"query": "?!"}, "the query '?!' has no word to search for"),
         ({"query": "*"}, "no word to search for"),
         ({"query": []}, "nothing to search for"),
-        ({"query": [3]}, "is a text"),
-        ({"query": "a b", "within": 1}, "within is a whole number from 2, not 1"),
+        ({"query": [3]}, "a search query must be a text, such as 'climate change', not 3"),
+        ({"query": "a b", "slop": 1}, "slop is a whole number from 2, not 1"),
         ({"query": "a", "context": -1}, "context is a whole number from 0"),
         ({"query": "a", "limit": 1.5}, "limit is a whole number"),
         ({"query": "a", "where": pc.field("nope") == 1}, "where is an expression over transcript_id"),

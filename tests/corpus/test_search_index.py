@@ -11,16 +11,17 @@ import threading
 
 import pandas as pd
 import pytest
+from tests.corpus.conftest import raw_file
 
 import voxframe
-from voxframe.corpus import search_catalogue, search_index, search_segment
+from voxframe.corpus.search import index, manifest, segment
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
 def say(corpus: voxframe.Corpus, transcript_id: str, text: str) -> None:
     """Put a transcript of these words into a corpus."""
     words = [{"text": word, "start": n, "end": n} for n, word in enumerate(text.split())]
-    corpus.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
+    corpus.raw.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
 
 
 def where(corpus: voxframe.Corpus, query: str) -> list[str]:
@@ -45,7 +46,7 @@ def test_follows_what_is_put_replaced_and_removed(corpus: voxframe.Corpus) -> No
     say(corpus, "b", "only fire now")
     assert where(other, "smoke") == ["A/odd id"]
     assert where(other, "fire now") == ["b"]
-    next(corpus.path.joinpath("raw").glob("A_odd_id~*")).unlink()
+    next(corpus.path.glob("raw/*/A_odd_id~*")).unlink()
     assert where(other, "smoke") == []
     assert where(corpus, "fire") == ["b"]
 
@@ -72,17 +73,17 @@ def test_a_corpus_that_was_searched_can_be_sent_to_another_process(corpus: voxfr
 
 def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
     """Adding one transcript after another leaves few segments; what was replaced takes no room for long."""
-    monkeypatch.setattr(search_catalogue, "FAN", 3)
+    monkeypatch.setattr(manifest, "FAN", 3)
     for n in range(8):
         say(corpus, f"t{n}", f"word{n} smoke")
         assert where(corpus, "smoke") == [f"t{i}" for i in range(n + 1)]
-        corpus._index.wait()
+        corpus._search.index.wait()
         assert len(segments()) < 3
     for _ in range(6):
         say(corpus, "t0", "smoke again")
         assert where(corpus, "smoke")[0] == "t0"
-        corpus._index.wait()
-    assert sum(len(search_segment.Segment.open(path).ids) for path in segments()) <= 10
+        corpus._search.index.wait()
+    assert sum(len(segment.IndexSegment.open(path).ids) for path in segments()) <= 10
     assert where(corpus, "word0") == []
     assert where(corpus, "again") == ["t0"]
 
@@ -94,17 +95,17 @@ def test_nobody_waits_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch
     def slow(parts):
         begun.set()
         assert go_on.wait(20)
-        return search_segment.merge(parts)
+        return segment.merge(parts)
 
-    monkeypatch.setattr(search_catalogue, "FAN", 3)
-    monkeypatch.setattr(search_index, "merge", slow)
+    monkeypatch.setattr(manifest, "FAN", 3)
+    monkeypatch.setattr(index, "merge", slow)
     for name in "abc":
         say(corpus, name, f"smoke {name}")
         where(corpus, "smoke")
     assert begun.wait(20)
     say(corpus, "a", "fire")
     assert where(corpus, "smoke") == ["b", "c"]
-    next(corpus.path.joinpath("raw").glob("b.*")).unlink()
+    next(corpus.path.glob("raw/*/b.*")).unlink()
     say(corpus, "d", "smoke")
     other = voxframe.Corpus(corpus.path)
     for each in (corpus, other):
@@ -113,14 +114,14 @@ def test_nobody_waits_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch
     before = len(segments())
     go_on.set()
     for each in (corpus, other):
-        each._index.wait()
+        each._search.index.wait()
     assert len(segments()) < before
     for each in (corpus, other, voxframe.Corpus(corpus.path)):
         assert where(each, "smoke") == ["c", "d"]
         assert where(each, "fire") == ["a"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old", "catalogue"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old", "manifest"])
 def test_an_index_that_cannot_be_used_is_made_again(corpus: voxframe.Corpus, segments, damage: str) -> None:
     """Whatever becomes of its files, the next search finds what is there."""
     say(corpus, "a", "smoke and fire " * 50)
@@ -128,11 +129,11 @@ def test_an_index_that_cannot_be_used_is_made_again(corpus: voxframe.Corpus, seg
     (path,) = segments()
     whole = path.read_bytes()
     path.unlink()  # the corpus has it mapped
-    if damage in ("old", "catalogue"):
+    if damage in ("old", "manifest"):
         path.write_bytes(whole)
-        catalogue = corpus.path / "search" / "catalogue.json"
+        manifest = corpus.path / "search" / "manifest.json"
         changed = {"format": "of another version"} if damage == "old" else {}
-        catalogue.write_text(json.dumps(json.loads(catalogue.read_text()) | changed)[: None if changed else 40])
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changed)[: None if changed else 40])
     elif damage != "gone":
         path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "rubbish": b"x" * 999}[damage])
     told = damage in ("cut", "empty", "rubbish")
@@ -168,7 +169,7 @@ def test_a_damaged_transcript_is_told_and_left_out(corpus: voxframe.Corpus) -> N
     """The others are found; it is told each time the index is opened."""
     say(corpus, "a", "smoke")
     say(corpus, "b", "smoke")
-    path = corpus.path / "raw" / "a.json.zst"
+    path = raw_file(corpus, "a.json.zst")
     path.write_bytes(path.read_bytes()[:30])
     for _ in range(2):
         with pytest.warns(voxframe.errors.PayloadWarning, match=r"not searched: .*a\.json\.zst is damaged"):
@@ -182,13 +183,14 @@ import json, sys, voxframe
 corpus = voxframe.Corpus(sys.argv[1])
 for n in range(int(sys.argv[3])):
     words = [{"text": "smoke", "start": 0, "end": 1}]
-    corpus.put(f"{sys.argv[2]}{n}", json.dumps({"id": "x", "status": "completed", "words": words}).encode())
+    corpus.raw.put(f"{sys.argv[2]}{n}", json.dumps({"id": "x", "status": "completed", "words": words}).encode())
     found = corpus.search("smoke")["transcript_id"].to_list()
     assert {f"{sys.argv[2]}{i}" for i in range(n + 1)} <= set(found), (n, found)
     assert len(found) == len(set(found)), (n, found)
 """
 
 
+@pytest.mark.long
 def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segments) -> None:
     """Each of three finds at once what it put, whatever the others merge and remove meanwhile, and nothing twice."""
     command = [sys.executable, "-c", _WRITER, str(corpus.path)]
@@ -197,29 +199,30 @@ def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segmen
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said.decode()
     assert where(corpus, "smoke") == sorted(f"{name}{n}" for name in "abc" for n in range(12))
-    corpus._index.wait()
-    assert len(segments()) < 2 * search_catalogue.FAN
+    corpus._search.index.wait()
+    assert len(segments()) < 2 * manifest.FAN
 
 
 _DYING = """
 import os, sys, voxframe
-from voxframe.corpus import search_index
-search_index.write_atomic = lambda *_, **__: os._exit(9)
+from voxframe.corpus.search import index
+index.write_atomic = lambda *_, **__: os._exit(9)
 voxframe.Corpus(sys.argv[1]).search("smoke")
 """
 
 
+@pytest.mark.long
 def test_a_writer_that_dies_leaves_nothing(corpus: voxframe.Corpus, segments) -> None:
-    """Killed between segment and catalogue, or before either: the next search is whole and removes what was left."""
+    """Killed between segment and manifest, or before either: the next search is whole and removes what was left."""
     say(corpus, "a", "smoke")
     assert subprocess.run([sys.executable, "-c", _DYING, str(corpus.path)], check=False).returncode == 9
-    corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in a catalogue")
+    corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in a manifest")
     corpus.path.joinpath("search", ".orphan.arrow.00.tmp").write_bytes(b"half")
     corpus.path.joinpath("search", "orphan.arrow.merged").write_bytes(b"merged, an hour and more ago")
     os.utime(corpus.path.joinpath("search", "orphan.arrow.merged"), (0, 0))
     assert where(corpus, "smoke") == ["a"]
     left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
-    assert left == sorted(["catalogue.json", segments()[0].name])
+    assert left == sorted(["manifest.json", segments()[0].name])
 
 
 @pytest.mark.parametrize("others", [0, 1, 5])
@@ -228,7 +231,7 @@ def test_what_is_forgotten_leaves_the_index(corpus: voxframe.Corpus, segments, o
     for n in range(others):
         say(corpus, f"t{n}", "smoke and fire")
     say(corpus, "secret", "smoke and mirrors")
-    corpus.set_metadata(pd.DataFrame({"transcript_id": ["secret"], "customer": ["mirrors and co."]}))
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["secret"], "customer": ["mirrors and co."]}))
     assert len(where(corpus, "smoke")) == others + 1
     corpus.forget("secret")
     files = [path.read_bytes() for path in corpus.path.rglob("*") if path.is_file()]
@@ -246,10 +249,10 @@ def test_what_is_forgotten_while_it_is_merged_leaves_the_index(corpus, segments,
         if threading.current_thread() is not threading.main_thread():
             begun.set()
             assert go_on.wait(20)
-        return search_segment.merge(parts)
+        return segment.merge(parts)
 
-    monkeypatch.setattr(search_catalogue, "FAN", 3)
-    monkeypatch.setattr(search_index, "merge", slow)
+    monkeypatch.setattr(manifest, "FAN", 3)
+    monkeypatch.setattr(index, "merge", slow)
     for name, text in {"a": "", "b": "smoke", "secret": "smoke and mirrors"}.items():
         say(corpus, name, text)
         where(corpus, "smoke")
@@ -257,7 +260,7 @@ def test_what_is_forgotten_while_it_is_merged_leaves_the_index(corpus, segments,
     corpus.forget("secret")
     corpus.forget("a")
     go_on.set()
-    corpus._index.wait()
+    corpus._search.index.wait()
     assert where(corpus, "smoke") == ["b"]
     assert not any(b"mirrors" in path.read_bytes() for path in corpus.path.joinpath("search").iterdir())
 

@@ -24,32 +24,33 @@ def _fill(corpus: voxframe.Corpus, count: int, text: str = "Hello!") -> None:
         name = f"t{number:03d}"
         answer = payload(name)
         answer["words"] = [*answer["words"][:2], {**answer["words"][2], "text": text}]
-        corpus.put(name, json.dumps(answer).encode())
+        corpus.raw.put(name, json.dumps(answer).encode())
 
 
+@pytest.mark.long
 def test_a_version_holds_what_the_corpus_held(corpus: voxframe.Corpus) -> None:
     """Every table reads the same from the version, sorted by transcript; later changes do not reach it."""
     _fill(corpus, 34)
-    corpus.put("t003", json.dumps(export("t003", "sentences")).encode(), "sentences")
+    corpus.raw.put("t003", json.dumps(export("t003", "sentences")).encode(), "sentences")
     before = {name: corpus.table(name) for name in ("transcripts", "words", "utterances", "sentences", "topics")}
-    sealed = corpus.snapshot(progress=False)
+    sealed = corpus.snapshots.create(progress=False)
     _fill(corpus, 3, "Changed.")
-    corpus.put("new", json.dumps(payload("new")).encode())
+    corpus.raw.put("new", json.dumps(payload("new")).encode())
     for name, frame in before.items():
         pd.testing.assert_frame_equal(sealed.table(name), frame)
     assert sealed.table("words", "t001", columns=["text"], where=[("speaker", "==", "B")])["text"].to_list() == [
         "Hello!"
     ]
-    second = corpus.snapshot(progress=False)
-    assert corpus.versions() == [1, 2] == [sealed.version, second.version]
-    assert "Changed." in set(corpus.load().table("words")["text"])
-    assert "Changed." not in set(corpus.load(1).table("words")["text"])
+    second = corpus.snapshots.create(progress=False)
+    assert corpus.snapshots.versions() == [1, 2] == [sealed.version, second.version]
+    assert "Changed." in set(corpus.snapshots.open().table("words")["text"])
+    assert "Changed." not in set(corpus.snapshots.open(1).table("words")["text"])
 
 
 def test_the_manifest_says_what_is_in_the_files(corpus: voxframe.Corpus) -> None:
     """Schema version, counts and hashes of the manifest are those of the files; 32 transcripts share a row group."""
     _fill(corpus, 34)
-    sealed = corpus.snapshot(progress=False)
+    sealed = corpus.snapshots.create(progress=False)
     manifest = json.loads((corpus.path / "snapshots" / "v=1" / "manifest.json").read_text())
     assert manifest["schema_version"] == SCHEMA_VERSION
     assert manifest["transcripts"] == 34
@@ -72,16 +73,16 @@ def test_the_manifest_says_what_is_in_the_files(corpus: voxframe.Corpus) -> None
 def test_what_is_not_there_is_named(corpus: voxframe.Corpus) -> None:
     """No version, another number, another table, a lost manifest: errors that say what there is."""
     with pytest.raises(CorpusError, match="has no snapshot"):
-        corpus.load()
+        corpus.snapshots.open()
     _fill(corpus, 1)
-    sealed = corpus.snapshot()
+    sealed = corpus.snapshots.create()
     with pytest.raises(CorpusError, match="no snapshot 7; it has 1"):
-        corpus.load(7)
+        corpus.snapshots.open(7)
     with pytest.raises(CorpusError, match="no table 'nonsense'"):
         sealed.table("nonsense")
     (sealed.path / "manifest.json").unlink()
     with pytest.raises(CorpusError, match="manifest"):
-        corpus.load(1)
+        corpus.snapshots.open(1)
 
 
 _WRITER = """
@@ -89,14 +90,15 @@ import json, sys, voxframe
 corpus = voxframe.Corpus(sys.argv[1])
 print("go", flush=True)
 while True:
-    corpus.snapshot(progress=False)
+    corpus.snapshots.create(progress=False)
 """
 
 
+@pytest.mark.long
 def test_a_killed_writer_leaves_only_whole_versions(corpus: voxframe.Corpus) -> None:
     """Wherever the process that seals is killed, each version that is there verifies, and the next one can be made."""
     _fill(corpus, 10)
-    corpus.snapshot(progress=False)
+    corpus.snapshots.create(progress=False)
     for kill in range(4):
         child = subprocess.Popen([sys.executable, "-c", _WRITER, str(corpus.path)], stdout=subprocess.PIPE)
         assert child.stdout is not None
@@ -105,22 +107,22 @@ def test_a_killed_writer_leaves_only_whole_versions(corpus: voxframe.Corpus) -> 
         child.kill()
         child.wait()
         child.stdout.close()
-        for version in corpus.versions():
-            corpus.load(version).verify()
-            assert len(corpus.load(version).table("words")) == 30
-    assert corpus.snapshot().version == len(corpus.versions())
+        for version in corpus.snapshots.versions():
+            corpus.snapshots.open(version).verify()
+            assert len(corpus.snapshots.open(version).table("words")) == 30
+    assert corpus.snapshots.create().version == len(corpus.snapshots.versions())
 
 
 def test_two_at_once_get_two_numbers(corpus: voxframe.Corpus) -> None:
     """Versions that are made at the same time do not replace each other."""
     _fill(corpus, 5)
     made: list[int] = []
-    threads = [threading.Thread(target=lambda: made.append(corpus.snapshot().version)) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: made.append(corpus.snapshots.create().version)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(made) == [1, 2, 3, 4] == corpus.versions()
+    assert sorted(made) == [1, 2, 3, 4] == corpus.snapshots.versions()
 
 
 def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:
@@ -129,8 +131,8 @@ def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path
     shutil.rmtree(corpus.path / "snapshots", ignore_errors=True)
     (corpus.path / "snapshots").write_text("in the way")
     with pytest.raises(CorpusError, match="cannot write to the corpus"):
-        corpus.snapshot()
-    assert corpus.versions() == []
+        corpus.snapshots.create()
+    assert corpus.snapshots.versions() == []
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "flipped"])
@@ -138,14 +140,14 @@ def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path
 def test_a_damaged_version_says_so(corpus: voxframe.Corpus, name: str, damage: str) -> None:
     """A file of a version that is not whole is an error that names it, and no row of it is handed out."""
     _fill(corpus, 2)
-    sealed = corpus.snapshot(progress=False)
+    sealed = corpus.snapshots.create(progress=False)
     path = sealed.path / name / "part-0.parquet"
     whole = bytearray(path.read_bytes())
     whole[20] ^= 0xFF
     path.unlink()
     if damage != "gone":
         path.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "flipped": whole}[damage])
-    for read in (lambda: corpus.load().table("words", metadata=True), sealed.verify):
+    for read in (lambda: corpus.snapshots.open().table("words", metadata=True), sealed.verify):
         with pytest.raises(CorpusError, match=f"{name}/part-0.parquet is missing or damaged; make a new version"):
             read()
 
@@ -153,10 +155,10 @@ def test_a_damaged_version_says_so(corpus: voxframe.Corpus, name: str, damage: s
 def test_a_forgotten_transcript_in_a_version_is_named(corpus: voxframe.Corpus) -> None:
     """What is sealed is not changed; who deletes a transcript is told where else it is."""
     _fill(corpus, 1)
-    corpus.snapshot(progress=False)
+    corpus.snapshots.create(progress=False)
     _fill(corpus, 2)
-    corpus.snapshot(progress=False)
+    corpus.snapshots.create(progress=False)
     with pytest.warns(CorpusWarning, match=r"'t001' is deleted, but sealed versions keep it; delete \S+v=2 where"):
         corpus.forget("t001")
-    assert corpus.load(1).ids() == ["t000"]
-    assert corpus.load(2).ids() == ["t000", "t001"]
+    assert corpus.snapshots.open(1).ids() == ["t000"]
+    assert corpus.snapshots.open(2).ids() == ["t000", "t001"]

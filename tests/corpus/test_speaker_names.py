@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.corpus.conftest import WORDS, export, payload
+from tests.corpus.conftest import WORDS, export, payload, table_files
 
 import voxframe
 from voxframe import analysis, plots
@@ -18,9 +18,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two transcripts in which A speaks a turn of two words and B one of one word; the first has its exports."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("made") / "corpus")
     for transcript_id in ("t1", "t2"):
-        corpus.put(transcript_id, json.dumps(payload(transcript_id)).encode())
+        corpus.raw.put(transcript_id, json.dumps(payload(transcript_id)).encode())
     for view in VIEWS:
-        corpus.put("t1", json.dumps(export("t1", view)).encode(), view)
+        corpus.raw.put("t1", json.dumps(export("t1", view)).encode(), view)
     return corpus.path
 
 
@@ -37,8 +37,8 @@ def shown(corpus: voxframe.Corpus, name: str, transcript_id: str = "t1") -> list
 
 
 def test_names_are_in_every_table_and_labels_stay(corpus: voxframe.Corpus) -> None:
-    """A name is shown for its label in all tables, also in SQL, Polars, a snapshot and the Parquet files themselves."""
-    corpus.name_speakers("t1", {"A": "Ada"})
+    """A name is shown for its label in all tables, also in SQL, Polars and a snapshot."""
+    corpus.speakers.set("t1", {"A": "Ada"})
     assert shown(corpus, "words") == ["Ada", "Ada", "B"]
     assert shown(corpus, "words", "t2") == ["A", "A", "B"]
     for name in ("utterances", *VIEWS):
@@ -49,13 +49,13 @@ def test_names_are_in_every_table_and_labels_stay(corpus: voxframe.Corpus) -> No
     assert corpus.sql(query)["speaker_name"].to_list() == ["A", "Ada", "B"]
     assert corpus.table("words", where=[("speaker_name", "==", "Ada")])["word_idx"].to_list() == [0, 1]
     assert corpus.table("words", columns=["speaker_name"], where=[("speaker", "==", "B")])["speaker_name"].eq("B").all()
-    assert corpus.snapshot().table("words", "t1")["speaker_name"].to_list() == ["Ada", "Ada", "B"]
+    assert corpus.snapshots.create().table("words", "t1")["speaker_name"].to_list() == ["Ada", "Ada", "B"]
     assert corpus.to_polars("words", "t1").collect()["speaker_name"].to_list() == ["Ada", "Ada", "B"]
 
 
 def test_loaders_show_names(corpus: voxframe.Corpus) -> None:
     """What loaders read from a corpus has the names; payloads beside it show labels as names, and alone none."""
-    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.speakers.set("t1", {"A": "Ada"})
     loaded = voxframe.load_words(["t1", payload("t9")], corpus=corpus)
     assert loaded["speaker_name"].to_list() == ["Ada", "Ada", "B", "A", "A", "B"]
     assert voxframe.load_sentences("t1", corpus=corpus)["speaker_name"].to_list() == ["Ada", "B"]
@@ -67,17 +67,18 @@ def test_another_handle_sees_them_and_a_rebuild_keeps_them(corpus: voxframe.Corp
     """Names are on the disk: another process has them at once, and tables made again from raw have them too."""
     other = voxframe.Corpus(corpus.path)
     assert shown(other, "sentences") == ["A", "B"]
-    corpus.name_speakers("t1", {"B": "Ben"})
+    corpus.speakers.set("t1", {"B": "Ben"})
     assert shown(other, "sentences") == ["A", "Ben"]
-    for path in corpus.path.joinpath("tables").rglob("t1.parquet"):
-        path.unlink()
-    assert other.rebuild() == 3
+    for name in ("words", "sentences", "paragraphs"):
+        for path in table_files(corpus, name):
+            path.unlink()
+    assert other.raw.rebuild_tables() == 4  # the other transcript is in the same part
     assert shown(other, "paragraphs") == ["A", "Ben"]
 
 
 def test_two_labels_with_one_name_are_one_speaker(corpus: voxframe.Corpus) -> None:
     """Talk time and the timeline have one speaker where two labels were given the same name."""
-    corpus.name_speakers("t1", {"A": "Ada", "B": "Ada"})
+    corpus.speakers.set("t1", {"A": "Ada", "B": "Ada"})
     turns = corpus.table("utterances", "t1")
     assert analysis.talk_time(turns)[["speaker", "turns"]].to_numpy().tolist() == [["Ada", 2]]
     assert [label.get_text() for label in plots.timeline(turns).get_yticklabels()] == ["Ada"]
@@ -85,9 +86,9 @@ def test_two_labels_with_one_name_are_one_speaker(corpus: voxframe.Corpus) -> No
 
 def test_a_single_turn_is_corrected_in_every_table(corpus: voxframe.Corpus) -> None:
     """Words, sentences and paragraphs of the corrected turn show who spoke: the name of another label, or any name."""
-    corpus.name_speakers("t1", {"A": "Ada"}, turns={1: "A"})
+    corpus.speakers.set("t1", {"A": "Ada"}, turns={1: "A"})
     assert shown(corpus, "words") == ["Ada", "Ada", "Ada"]
-    corpus.name_speakers("t1", turns={1: "Carl"})
+    corpus.speakers.set("t1", turns={1: "Carl"})
     assert shown(corpus, "words") == ["Ada", "Ada", "Carl"]
     for name in ("utterances", *VIEWS):
         assert shown(corpus, name) == ["Ada", "Carl"]
@@ -96,10 +97,10 @@ def test_a_single_turn_is_corrected_in_every_table(corpus: voxframe.Corpus) -> N
 
 def test_changes_are_taken_back_one_by_one(corpus: voxframe.Corpus) -> None:
     """Undo goes back a change at a time, to no names at all, and then says so; what changes nothing is no change."""
-    corpus.name_speakers("t1", {"A": "Ada"})
-    corpus.name_speakers("t1", {"B": "Ben"}, turns={0: "Carl"})
-    corpus.name_speakers("t1", {"B": "Ben"})
-    found = corpus.undo_names("t1")
+    corpus.speakers.set("t1", {"A": "Ada"})
+    corpus.speakers.set("t1", {"B": "Ben"}, turns={0: "Carl"})
+    corpus.speakers.set("t1", {"B": "Ben"})
+    found = corpus.speakers.undo("t1")
     assert found.to_dict("list") == {
         "transcript_id": ["t1"],
         "speaker": ["A"],
@@ -107,16 +108,16 @@ def test_changes_are_taken_back_one_by_one(corpus: voxframe.Corpus) -> None:
         "utterance_idx": [None],
     }
     assert shown(corpus, "sentences") == ["Ada", "B"]
-    assert corpus.undo_names("t1").empty
+    assert corpus.speakers.undo("t1").empty
     assert shown(corpus, "sentences") == ["A", "B"]
     with pytest.raises(OptionError, match="nothing to take back"):
-        corpus.undo_names("t1")
+        corpus.speakers.undo("t1")
 
 
 def test_a_name_is_taken_away(corpus: voxframe.Corpus) -> None:
     """None as a name takes it away and leaves the others."""
-    corpus.name_speakers("t1", {"A": "Ada", "B": "Ben"}, turns={0: "Carl"})
-    found = corpus.name_speakers("t1", {"A": None}, turns={0: None})
+    corpus.speakers.set("t1", {"A": "Ada", "B": "Ben"}, turns={0: "Carl"})
+    found = corpus.speakers.set("t1", {"A": None}, turns={0: None})
     assert found[["speaker", "speaker_name"]].to_numpy().tolist() == [["B", "Ben"]]
     assert shown(corpus, "utterances") == ["A", "Ben"]
 
@@ -124,8 +125,8 @@ def test_a_name_is_taken_away(corpus: voxframe.Corpus) -> None:
 def test_names_of_channels(corpus: voxframe.Corpus) -> None:
     """Where only channels are known, a channel is named as "channel 1"."""
     words = [{k: v for k, v in word.items() if k != "speaker"} | {"channel": "1"} for word in WORDS]
-    corpus.put("t3", json.dumps({"id": "t3", "words": words}).encode())
-    corpus.name_speakers("t3", {"channel 1": "Ada"})
+    corpus.raw.put("t3", json.dumps({"id": "t3", "words": words}).encode())
+    corpus.speakers.set("t3", {"channel 1": "Ada"})
     assert shown(corpus, "words", "t3") == ["Ada"] * 3
 
 
@@ -141,31 +142,31 @@ def test_names_of_channels(corpus: voxframe.Corpus) -> None:
 def test_what_cannot_be_named_is_said(corpus: voxframe.Corpus, names: dict, turns: dict, said: str) -> None:
     """A label or turn that is not there, and a name that is none, are errors, and nothing changes."""
     with pytest.raises(OptionError, match=said):
-        corpus.name_speakers("t1", names, turns=turns)
-    assert corpus.speaker_names().empty
+        corpus.speakers.set("t1", names, turns=turns)
+    assert corpus.speakers.get().empty
     with pytest.raises(CorpusError, match="no transcript 'gone'"):
-        corpus.name_speakers("gone", {"A": "Ada"})
+        corpus.speakers.set("gone", {"A": "Ada"})
 
 
 def test_search_knows_names(corpus: voxframe.Corpus) -> None:
     """A speaker is found by name, also in `where`; matches and counts show and group by it, over transcripts."""
     corpus.search("hello")  # the index is there before the names
-    corpus.name_speakers("t1", {"B": "Ben"})
-    corpus.name_speakers("t2", {"A": "Ben"})
+    corpus.speakers.set("t1", {"B": "Ben"})
+    corpus.speakers.set("t2", {"A": "Ben"})
     assert corpus.search("hello", speaker="Ben")["transcript_id"].to_list() == ["t1"]
     assert corpus.search(["hello", "morning"], where=[("speaker_name", "==", "Ben")])["speaker"].to_list() == ["B", "A"]
     found = corpus.counts("*o*", by="speaker_name")
-    assert found[["speaker_name", "count"]].to_numpy().tolist() == [["A", 2], ["B", 1], ["Ben", 3]]
-    assert corpus.counts("*o*", by=(), speaker="Ben")["count"].to_list() == [3]
+    assert found[["speaker_name", "occurrences"]].to_numpy().tolist() == [["A", 2], ["B", 1], ["Ben", 3]]
+    assert corpus.counts("*o*", by=(), speaker="Ben")["occurrences"].to_list() == [3]
 
 
 def test_captions_say_names(corpus: voxframe.Corpus, tmp_path: Path) -> None:
     """Exports name speakers, and leave the names out where personal data is left out."""
-    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.speakers.set("t1", {"A": "Ada"})
     corpus.export(tmp_path / "captions", "vtt", ids="t1")
     assert "<v Ada>Good morning." in (tmp_path / "captions/t1.vtt").read_text()
     with_entities = json.dumps(payload("t1") | {"entity_detection": True, "entities": []}).encode()
-    corpus.put("t1", with_entities)
+    corpus.raw.put("t1", with_entities)
     corpus.export(tmp_path / "masked", "vtt", ids="t1", pii="mask")
     assert "<v A>Good morning." in (tmp_path / "masked/t1.vtt").read_text()
 
@@ -174,9 +175,9 @@ def test_many_name_at_once(corpus: voxframe.Corpus) -> None:
     """No change is lost where several name the speakers of one transcript at the same time."""
     labels = "ABCDEFGH"
     words = [WORDS[0] | {"speaker": label} for label in labels]
-    corpus.put("many", json.dumps({"id": "many", "words": words}).encode())
+    corpus.raw.put("many", json.dumps({"id": "many", "words": words}).encode())
     threads = [
-        threading.Thread(target=voxframe.Corpus(corpus.path).name_speakers, args=("many", {label: f"Name {label}"}))
+        threading.Thread(target=voxframe.Corpus(corpus.path).speakers.set, args=("many", {label: f"Name {label}"}))
         for label in labels
     ]
     for thread in threads:
@@ -188,15 +189,15 @@ def test_many_name_at_once(corpus: voxframe.Corpus) -> None:
 
 def test_names_go_with_the_transcript(corpus: voxframe.Corpus) -> None:
     """Forgetting a transcript forgets who spoke, also what was taken back."""
-    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.speakers.set("t1", {"A": "Ada"})
     corpus.forget("t1")
-    assert corpus.speaker_names().empty
+    assert corpus.speakers.get().empty
     assert not list(corpus.path.joinpath("names").iterdir())
 
 
 def test_a_damaged_file_of_names_is_said(corpus: voxframe.Corpus) -> None:
     """Names that cannot be read are an error that says where they are, never silently labels."""
-    corpus.name_speakers("t1", {"A": "Ada"})
+    corpus.speakers.set("t1", {"A": "Ada"})
     corpus.path.joinpath("names", "t1.json").write_text("{")
     with pytest.raises(CorpusError, match=r"t1\.json cannot be read"):
         corpus.table("words")

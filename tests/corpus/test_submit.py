@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.corpus import reconcile
-from voxframe.errors import AudioNotFoundError, AuthenticationError, OptionError, ServiceError
+from voxframe.corpus.batch import reconcile
+from voxframe.errors import AudioNotFoundError, AuthenticationError, BadRequestError, OptionError, ServiceError
 
 
 @pytest.fixture
@@ -56,12 +56,12 @@ def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:
     asked = len(peer.asked)
     plan = corpus.plan(folder, client=client)
     assert len(peer.asked) == asked
-    assert (plan.new, plan.known, plan.failed, plan.changed, plan.duplicates) == (2, 1, 1, 1, 1)
+    assert (plan.new, plan.known, plan.failed, plan.new_options, plan.duplicates) == (2, 1, 1, 1, 1)
     assert (plan.to_send, plan.audio_s, plan.unmeasured) == (3, 3600.0, 2)
     assert "3 of 5 recordings to send" in repr(plan)
     assert "1.0 hours of audio and 2 of unknown length" in repr(plan)
     assert "1 sent before with other options: new jobs" in repr(plan)
-    assert plan.table["verdict"].to_list()[2:4] == ["changed", "new"]
+    assert plan.table["verdict"].to_list()[2:4] == ["new_options", "new"]
 
 
 def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeypatch) -> None:
@@ -71,7 +71,7 @@ def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeyp
         os.utime(path, (old, old))
     corpus.submit(folder / "0.mp3", client=client)
     corpus.plan(folder, client=client)
-    monkeypatch.setattr("voxframe.corpus.media._hash", lambda file: pytest.fail("read again"))
+    monkeypatch.setattr("voxframe.corpus.batch.media._hash", lambda file: pytest.fail("read again"))
     assert corpus.plan(folder, client=client).known == 1
     monkeypatch.undo()
     folder.joinpath("0.mp3").write_bytes(b"other sound")
@@ -111,6 +111,74 @@ def test_what_is_wrong_is_said_before_anything_is_sent(peer, client, corpus, fol
     with pytest.raises(OptionError, match="concurrency"):
         corpus.submit(folder, client=client, concurrency=0)
     assert peer.count("POST") == 0
+
+
+@pytest.fixture
+def broken(folder: Path) -> Path:
+    """The folder with an empty file in it, and a link that leads to itself beside it."""
+    folder.joinpath("empty.mp3").touch()
+    loop = folder.with_name("loop.mp3")
+    loop.symlink_to(loop)
+    return folder
+
+
+def test_a_file_that_cannot_be_read_is_a_failed_row(peer, client, corpus, broken: Path) -> None:
+    """An empty and an unreadable file stop nothing; they are reported, and sent once they can be read."""
+    loop = broken.with_name("loop.mp3")
+    plan = corpus.plan([broken, loop], client=client)
+    assert (plan.to_send, plan.unreadable) == (5, 2)
+    for _ in range(2):
+        done = corpus.submit([broken, loop], client=client)
+        assert (done.failed, done.waiting) == (2, 5)
+    errors = corpus.jobs().query("state == 'error'").set_index("source")["error"]
+    assert "is empty" in errors[str(broken / "empty.mp3")]
+    assert "cannot be read" in errors[str(loop)]
+    assert peer.count("POST /v2/transcript") == 5
+    assert corpus.retry(failed=True, client=client).failed == 2
+    broken.joinpath("empty.mp3").write_bytes(b"sound at last")
+    assert corpus.submit(broken, client=client).sent == 1
+    loop.unlink()
+    loop.write_bytes(b"more sound")
+    assert corpus.retry(failed=True, client=client).sent == 1
+    assert states(corpus) == {"submitted": 7}
+    assert corpus.submit([broken, loop], client=client).known == 7
+
+
+def test_bytes_that_change_behind_size_and_time_are_noticed(peer, client, corpus, folder: Path) -> None:
+    """A program that sets the time of change back does not hide new sound."""
+    path = folder / "0.mp3"
+    old = time.time() - 60
+    os.utime(path, (old, old))
+    time.sleep(0.05)
+    assert corpus.submit(path, client=client).sent == 1
+    before = path.stat()
+    time.sleep(0.05)
+    with path.open("r+b") as file:
+        file.write(b"SOUND")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert corpus.submit(path, client=client).sent == 1
+
+
+def test_passwords_and_signatures_are_masked(peer, client, corpus, caplog, monkeypatch) -> None:
+    """Tables, errors and logs show no login and no signature of an address; the service gets the whole of it."""
+    caplog.set_level("DEBUG")
+    address = "https://ada:pw1234@b.example/a.mp3?v=1&X-Amz-Date=2024&X-Amz-Signature=sig1234"
+    answer = peer.answer
+    refused = (400, {"error": f"cannot fetch {address}"})
+    monkeypatch.setattr(
+        peer, "answer", lambda m, p, b: refused if (m, p) == ("POST", "/v2/transcript") else answer(m, p, b)
+    )
+    corpus.submit(address, client=client)
+    with pytest.raises(BadRequestError) as raised:
+        corpus.transcribe(client, address)
+    shown = [corpus.jobs().to_csv(), repr(raised.value), caplog.text]
+    shown.append(corpus.plan(address, client=client).table.to_csv())
+    assert not [text for text in shown if "pw1234" in text or "sig1234" in text]
+    assert corpus.jobs()["source"][0] == "https://***@b.example/a.mp3?v=1&X-Amz-Date=2024&X-Amz-Signature=***"
+    monkeypatch.undo()
+    assert corpus.retry(failed=True, client=client).sent == 1
+    assert peer.audio_urls["t1"].startswith(address)
 
 
 def test_one_that_is_refused_does_not_stop_the_others(peer, client, corpus, folder: Path) -> None:
@@ -175,7 +243,7 @@ def test_time_and_a_later_job_decide_that_a_request_never_arrived(
     corpus.submit(folder, client=client, concurrency=1)
     monkeypatch.setattr(reconcile, "SETTLE_S", 0)
     done = corpus.sync(client=client)
-    assert (done.uncertain, done.unsent) == (0, 1)
+    assert (done.uncertain, done.pending) == (0, 1)
     assert corpus.submit(folder, client=client).sent == 1
     assert len(peer.statuses) == 5
 
@@ -206,17 +274,17 @@ def test_a_request_on_its_way_is_waited_for(peer, client, corpus, folder: Path) 
     corpus.submit(folder / "1.mp3", client=client)
     corpus.submit(folder / "2.mp3", client=client)
     assert corpus.sync(client=client).uncertain == 1
-    lost = next(job for job in corpus.ledger.jobs() if job.state == "uncertain")
+    lost = next(job for job in corpus._ledger.jobs() if job.state == "uncertain")
     peer.statuses["t9"], peer.audio_urls["t9"] = "completed", lost.address
     assert corpus.sync(client=client).adopted == 1
 
 
 def test_the_embedded_service_is_simply_asked_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
     """It charges nothing, so what a killed process may have sent is sent."""
-    monkeypatch.setattr("voxframe.corpus.send.is_embedded", lambda url: True)
+    monkeypatch.setattr("voxframe.corpus.batch.submission.is_embedded", lambda url: True)
     corpus.submit(folder / "0.mp3", client=client)
-    job = corpus.ledger.jobs()[0]
-    corpus.ledger.save(job, state="submitting", address="gone", transcript_id=None)
+    job = corpus._ledger.jobs()[0]
+    corpus._ledger.save(job, state="submitting", address="gone", transcript_id=None)
     assert corpus.submit(folder / "0.mp3", client=client).sent == 1
 
 
@@ -225,7 +293,7 @@ def test_a_signed_address_is_known_under_its_next_signature(peer, client, corpus
     address = "https://b.example/a.mp3?v=1&X-Amz-Date=2024&X-Amz-Signature="
     assert corpus.submit(f"{address}one", client=client).sent == 1
     assert corpus.submit(f"{address}two", client=client).known == 1
-    assert corpus.jobs()["source"].to_list() == [f"{address}two"]
+    assert corpus.jobs()["source"].to_list() == [f"{address}***"]
     assert corpus.submit("https://b.example/a.mp3?v=2", client=client).sent == 1
     assert peer.audio_urls["t1"].startswith(f"{address}one#voxframe=")
 

@@ -1,16 +1,18 @@
+import dataclasses
 import json
+import re
 import threading
 import zipfile
 from pathlib import Path
 
 import pytest
 import zstandard
-from tests.corpus.conftest import export, payload
+from tests.corpus.conftest import export, payload, raw_file
 
 import voxframe
-from voxframe.corpus import importing
-from voxframe.errors import CorpusError, PayloadError, ServiceError
-from voxframe.service.llm_results import LlmResponse, Usage
+from voxframe.client.llm_results import LlmResponse, Usage
+from voxframe.corpus import importing, payload_files
+from voxframe.errors import CorpusError, CorpusWarning, PayloadError, ServiceError
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def test_waiting_goes_on_until_nothing_is_left(peer, client, sent) -> None:
     threading.Timer(0.5, lambda: peer.statuses.update(dict.fromkeys(peer.statuses, "completed"))).start()
     done = sent.sync(client=client, wait=True)
     assert (done.fetched, done.waiting) == (5, 0)
-    assert done.good
+    assert done.ok
 
 
 def test_a_transcript_that_the_service_does_not_know_is_uncertain(peer, client, sent) -> None:
@@ -66,20 +68,57 @@ def test_a_transcript_that_the_service_does_not_know_is_uncertain(peer, client, 
     assert sent.sync(client=client).fetched == 1
 
 
+def test_a_transcript_that_cannot_be_had_does_not_stop_the_others(peer, client, sent, tmp_path, monkeypatch) -> None:
+    """One that is too large is named in the result and the ledger; a later sync with a larger limit fetches it."""
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    answer = peer.answer
+    padded = {"id": "t3", "status": "completed", "text": "a" * 20_000}
+    monkeypatch.setattr(
+        peer, "answer", lambda method, path, body: (200, padded) if path.endswith("/t3") else answer(method, path, body)
+    )
+    small = voxframe.Client(dataclasses.replace(client.settings, max_response_mb=0.01))
+    done = sent.sync(client=small, wait=True)
+    assert (done.fetched, done.failed, done.waiting) == (4, 1, 1)
+    job = sent.jobs().set_index("transcript_id").loc["t3"]
+    assert job["state"] == "submitted"
+    assert "larger than 10,485 bytes (GET /v2/transcript/t3)" in job["error"]
+    assert sent.sync(client=client).fetched == 1
+    assert sent.jobs()["error"].isna().all()
+
+
+def test_a_response_that_is_never_json_does_not_stop_the_others(peer, client, sent, monkeypatch) -> None:
+    """It is one failed recording with the reason in its row, after a few tries; a later sync fetches it."""
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    answer = peer.answer
+    monkeypatch.setattr(
+        peer,
+        "answer",
+        lambda method, path, body: (200, b'{"id": no}') if path.endswith("/t3") else answer(method, path, body),
+    )
+    done = sent.sync(client=client, wait=True)
+    assert (done.fetched, done.failed, done.waiting) == (4, 1, 1)
+    jobs = sent.jobs().set_index("transcript_id")
+    assert jobs.loc["t3", "state"] == "submitted"
+    assert "GET /v2/transcript/t3" in jobs.loc["t3", "error"]
+    assert peer.asked.count("GET /v2/transcript/t3") <= 3
+    monkeypatch.undo()
+    assert sent.sync(client=client).fetched == 1
+
+
 def test_a_payload_that_is_gone_is_fetched_again(peer, client, sent) -> None:
     """The ledger's word that a transcript is completed is not enough: the payload must be there."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     sent.sync(client=client)
-    (sent.path / "raw" / "t2.json.zst").unlink()
+    raw_file(sent, "t2.json.zst").unlink()
     assert sent.sync(client=client).fetched == 1
     assert "t2" in sent
 
 
 def test_what_was_fetched_before_an_outage_is_kept(peer, client, sent, monkeypatch) -> None:
     """A service that goes away in the middle is an error, and the next call goes on."""
-    monkeypatch.setattr("voxframe.corpus.pace.PATIENCE_S", 0.0)
-    monkeypatch.setattr("voxframe.corpus.pace.FIRST_PATIENCE_S", 0.0)
-    monkeypatch.setattr(client._http, "attempts", 1)
+    monkeypatch.setattr("voxframe.corpus.batch.worker_pool.PATIENCE_S", 0.0)
+    monkeypatch.setattr("voxframe.corpus.batch.worker_pool.FIRST_PATIENCE_S", 0.0)
+    monkeypatch.setattr(client.transport, "attempts", 1)
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     answer = peer.answer
 
@@ -110,17 +149,34 @@ def test_adopting_brings_in_what_the_service_has(peer, client, corpus, tmp_path:
     assert (done.adopted, done.fetched, done.waiting) == (3, 2, 1)
     assert corpus.ids() == ["t1", "t2"]
     assert corpus.plan(address, client=client, speaker_labels=True).known == 1
-    assert corpus.plan(address, client=client).changed == 1
+    assert corpus.plan(address, client=client).new_options == 1
     assert corpus.adopt(client).adopted == 0
     peer.statuses["t4"] = "completed"
     assert corpus.sync(client=client).fetched == 1
+
+
+@pytest.mark.parametrize("answer", [(200, b'{"id": no}'), (410, {"error": "gone"})])
+def test_adopting_goes_on_after_a_transcript_that_cannot_be_fetched(peer, client, corpus, monkeypatch, answer) -> None:
+    """A response that is never JSON, or refused, is counted and named; a later adoption fetches it."""
+    for n in range(4):
+        peer.statuses[f"t{n}"], peer.audio_urls[f"t{n}"] = "completed", f"https://audio.example/{n}.mp3"
+    respond = peer.answer
+    monkeypatch.setattr(
+        peer, "answer", lambda method, path, body: answer if path.endswith("/t2") else respond(method, path, body)
+    )
+    client.transport.attempts = 1
+    with pytest.warns(CorpusWarning, match="1 of 4 transcripts could not be fetched, among them t2"):
+        done = corpus.adopt(client)
+    assert (done.adopted, done.fetched, done.failed) == (3, 3, 1)
+    monkeypatch.undo()
+    assert corpus.adopt(client).fetched == 1
 
 
 def test_forgetting_deletes_here_and_there(peer, client, sent) -> None:
     """No file and no row is left of it, and at the service it is deleted where that was asked for."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     sent.sync(client=client)
-    sent.put("t1", json.dumps(export("t1", "sentences")).encode(), "sentences")
+    sent.raw.put("t1", json.dumps(export("t1", "sentences")).encode(), "sentences")
     sent.forget("t1")
     assert peer.count("DELETE") == 0
     sent.forget("t2", remote=True, client=client)
@@ -137,7 +193,7 @@ def test_forgetting_deletes_what_a_language_model_made_of_it(peer, client, sent)
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     sent.sync(client=client)
     for request_id, about in (("r1", ("t1", "t2")), ("r2", ("t2",)), ("r3", ("t3",))):
-        sent.note_response(LlmResponse(request_id, "task", (), Usage(1, 1), transcript_ids=about), client=client)
+        sent.raw.note_response(LlmResponse(request_id, "task", (), Usage(1, 1), transcript_ids=about), client=client)
     sent.forget("t2", remote=True)
     deleted = [line for line in peer.asked if line.startswith("DELETE")]
     assert deleted == ["DELETE /llm/v3/r1", "DELETE /llm/v3/r2", "DELETE /v2/transcript/t2"]
@@ -181,7 +237,7 @@ def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
     reasons = {name.rpartition("/")[2]: reason for name, reason in done.left_out}
     assert set(reasons) == {"c.json[2]", "d.json", "e.json", "more.zip:read.me"}
     assert "status is 'queued'" in reasons["d.json"]
-    assert corpus.raw("a1") == raw
+    assert corpus.raw.get("a1") == raw
     assert len(corpus.table("sentences", "c1")) == 2
     assert not list(tmp_path.parent.glob("evil*"))
     again = corpus.add(f"{folder}/*.json")
@@ -190,7 +246,7 @@ def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
 
 def test_what_is_here_is_not_overwritten_unasked(corpus, tmp_path: Path) -> None:
     """A different payload of the same identifier takes the old one's place only with replace=True."""
-    corpus.put("a1", json.dumps(payload("a1")).encode())
+    corpus.raw.put("a1", json.dumps(payload("a1")).encode())
     path = tmp_path / "a1.json"
     path.write_text(json.dumps(payload("a1") | {"text": "Other."}))
     assert "replace=True" in repr(corpus.add(path))
@@ -200,7 +256,7 @@ def test_what_is_here_is_not_overwritten_unasked(corpus, tmp_path: Path) -> None
 
 def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
     """A file that unpacks to more than a transcript can be is not read to its end."""
-    monkeypatch.setattr(importing, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(payload_files, "MAX_BYTES", 10_000)
     monkeypatch.setattr(importing, "MAX_MEMBERS", 2)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for n in range(3):
@@ -209,8 +265,8 @@ def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
     tmp_path.joinpath("no.zip").write_bytes(b"PK\3\4 no")
     done = corpus.add(tmp_path)
     assert done.added == 0
-    assert [reason.split(";")[0][:14] for _, reason in done.left_out] == [
-        "it is larger t", "it is larger t", "it is larger t", "it holds 3 fil", "it cannot be r"
+    assert [re.search("is larger than|holds 3 files|cannot be read", reason)[0] for _, reason in done.left_out] == [
+        *["is larger than"] * 3, "holds 3 files", "cannot be read"
     ]  # fmt: skip
     with pytest.raises(PayloadError, match="leads to no payload file"):
         corpus.add(f"{tmp_path}/*.xml")

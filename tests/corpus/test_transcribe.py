@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.transcribe import planned
+from voxframe.corpus.batch.transcribe import planned
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,
@@ -24,18 +24,18 @@ def test_a_recording_is_sent_once(peer, client, corpus, recording: Path) -> None
     assert peer.count("POST /v2/transcript") == 1
     asked = len(peer.asked)
     again = recording.rename(recording.with_name("another name.mp3"))
-    assert corpus.known(again, client, speaker_labels=True, punctuate=True) == first
+    assert corpus._batch.find_transcript(again, client, speaker_labels=True, punctuate=True) == first
     assert voxframe.Corpus(corpus.path).transcribe(client, again, speaker_labels=True) == first
     assert len(peer.asked) == asked
 
 
 def test_other_options_are_another_job(peer, client, corpus, recording: Path) -> None:
-    """Changed options are sent; so is everything with resend."""
+    """Changed options are sent; so is everything with force."""
     first = corpus.transcribe(client, recording)
     second = corpus.transcribe(client, recording, punctuate=False)
-    third = corpus.transcribe(client, recording, resend=True)
+    third = corpus.transcribe(client, recording, force=True)
     assert len({first, second, third}) == 3
-    assert corpus.known(recording, client) == third
+    assert corpus._batch.find_transcript(recording, client) == third
     assert corpus.jobs()["state"].to_list() == ["completed"] * 2
 
 
@@ -43,7 +43,7 @@ def test_an_address_is_not_uploaded(peer, client, corpus) -> None:
     """A web address goes to the service as it is."""
     corpus.transcribe(client, "https://audio.example/a.mp3")
     assert peer.count("POST /v2/upload") == 0
-    assert corpus.known("https://audio.example/a.mp3", client) == "t1"
+    assert corpus._batch.find_transcript("https://audio.example/a.mp3", client) == "t1"
 
 
 def test_a_job_under_way_is_gone_on_with(peer, client, corpus, recording: Path, monkeypatch) -> None:
@@ -64,12 +64,12 @@ def test_a_job_that_the_service_lost_is_sent_again_when_told(peer, client, corpu
     """Where the service no longer knows a job, another one is paid for only where that was asked for."""
     corpus.transcribe(client, recording)
     peer.statuses = {"other": "completed"}
-    for path in (corpus.path / "raw").iterdir():
+    for path in corpus.path.glob("raw/*/*"):
         path.unlink()
-    with pytest.raises(CorpusError, match=r"as t1, which it has no longer; resend=True"):
+    with pytest.raises(CorpusError, match=r"as t1, which it has no longer; force=True"):
         corpus.transcribe(client, recording)
     assert peer.count("POST /v2/transcript") == 1
-    assert corpus.transcribe(client, recording, resend=True) == "t2"
+    assert corpus.transcribe(client, recording, force=True) == "t2"
 
 
 def test_a_lost_answer_is_found_in_the_list(peer, client, corpus, recording: Path) -> None:
@@ -83,21 +83,21 @@ def test_a_lost_answer_is_found_in_the_list(peer, client, corpus, recording: Pat
 
 
 def test_a_lost_answer_is_not_sent_again_blindly(peer, client, corpus, recording: Path) -> None:
-    """Where nobody knows whether the job exists, a person decides; resend is that decision."""
+    """Where nobody knows whether the job exists, a person decides; force is that decision."""
     peer.drop_submissions = 1
     with pytest.raises(ServiceUnreachableError):
         corpus.transcribe(client, recording)
     assert corpus.jobs()["state"].to_list() == ["uncertain"]
-    with pytest.raises(CorpusError, match=r"may have been sent to http://127.*client\.list\(\).*resend=True"):
+    with pytest.raises(CorpusError, match=r"may have been sent to http://127.*client\.list\(\).*force=True"):
         corpus.transcribe(client, recording)
     assert peer.count("POST /v2/transcript") == 1
-    assert corpus.transcribe(client, recording, resend=True) == "t1"
+    assert corpus.transcribe(client, recording, force=True) == "t1"
 
 
 def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path) -> None:
     """A process that dies between asking and hearing leaves a trace that stops the next one."""
-    job = planned(corpus.ledger, recording, client.base_url)
-    corpus.ledger.save(job, state="submitting", address="https://a.example/upload/1")
+    job = planned(corpus._ledger, recording, client.base_url)
+    corpus._ledger.save(job, state="submitting", address="https://a.example/upload/1")
     with pytest.raises(CorpusError, match="may have been sent"):
         corpus.transcribe(client, recording)
     assert peer.count("POST") == 0
@@ -105,11 +105,11 @@ def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path)
 
 def test_the_embedded_service_charges_nothing(peer, client, corpus, recording: Path, monkeypatch) -> None:
     """On this machine's own service, what may have been lost is simply sent again."""
-    monkeypatch.setattr("voxframe.corpus.send.is_embedded", lambda url: True)
+    monkeypatch.setattr("voxframe.corpus.batch.submission.is_embedded", lambda url: True)
     peer.drop_submissions = 1
     assert corpus.transcribe(client, recording) == "t1"
     assert peer.count("POST /v2/transcript") == 2
-    assert corpus.known(recording) == "t1"
+    assert corpus._batch.find_transcript(recording) == "t1"
 
 
 def test_a_refused_job_can_be_sent_again(peer, client, corpus, recording: Path) -> None:
@@ -125,9 +125,9 @@ def test_a_failed_transcript_is_kept_and_may_be_sent_again(peer, client, corpus,
     """A failure is in the corpus with its reason; it is not taken for a result the next time."""
     peer.outcome = "error"
     failed = corpus.transcribe(client, recording)
-    assert corpus.status(failed) == "error"
+    assert corpus._archive.status(failed) == "error"
     assert corpus.jobs()[["state", "error"]].values.tolist() == [["error", "no audio"]]
-    assert corpus.known(recording, client) is None
+    assert corpus._batch.find_transcript(recording, client) is None
     peer.outcome = "completed"
     assert corpus.transcribe(client, recording) != failed
 

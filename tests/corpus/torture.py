@@ -23,9 +23,9 @@ import requests
 
 import voxframe
 from voxframe import settings
-from voxframe.corpus import reconcile
+from voxframe.client.http import Transport
+from voxframe.corpus.batch import reconcile
 from voxframe.errors import CorpusError, PayloadError, ServiceError
-from voxframe.service.http import Transport
 
 #: In place of the 120 s of a real service: longer than the faulty one is silent, or late.
 SETTLE_S = 1.5
@@ -114,10 +114,10 @@ def finish(corpus: voxframe.Corpus, base_url: str, sources: list[str], wanted: l
             work(corpus, client, sources)
             corpus.sync(client=client, wait=True, progress=False)
     made = Counter(job["media"] for job in requests.get(f"{base_url}/facts", timeout=30).json()["made"])
-    jobs = corpus.ledger.jobs()
+    jobs = corpus._ledger.jobs()
     state = {job.media.removeprefix("sha256:"): job for job in jobs}
     text = corpus.table("transcripts").set_index("transcript_id")["text"].to_dict()
-    customer = corpus.metadata().set_index("transcript_id")["customer"].to_dict()
+    customer = corpus.metadata.get().set_index("transcript_id")["customer"].to_dict()
     found = Figures(recordings=len(wanted), kills=kills, faults=Counter(facts["faults"]))
     for media in wanted:
         job = state.get(media)
@@ -182,7 +182,7 @@ def beside_a_writer(folder: Path, *, kills: int, seed: int) -> Reads:
     chance = random.Random(seed)
     corpus = voxframe.Corpus(folder / "corpus")
     for n in range(_TRANSCRIPTS):
-        corpus.put(f"w{n}", _version(n, 0))
+        corpus.raw.put(f"w{n}", _version(n, 0))
     seen = Reads()
     for life in range(kills):
         with _life("write", str(corpus.path), str(life)) as process:
@@ -210,9 +210,9 @@ def _read(corpus: voxframe.Corpus, seen: Reads) -> None:
         try:
             tables = corpus.tables(f"w{n}")
             words = tables["words"]
-            raw = json.loads(corpus.raw(f"w{n}"))
-            about = corpus.metadata(f"w{n}")
-            names = corpus.speaker_names(f"w{n}")
+            raw = json.loads(corpus.raw.get(f"w{n}"))
+            about = corpus.metadata.get(f"w{n}")
+            names = corpus.speakers.get(f"w{n}")
         except (CorpusError, PayloadError, OSError, ValueError) as error:
             seen.unreadable.append(repr(error))
             continue
@@ -250,10 +250,10 @@ def main() -> None:
     while True:
         version += 1
         for n in range(_TRANSCRIPTS):
-            corpus.put(f"w{n}", _version(n, version))
+            corpus.raw.put(f"w{n}", _version(n, version))
             if version % 3 == n % 3:
-                corpus.name_speakers(f"w{n}", {"A": f"Ada {version}"})
-                corpus.set_metadata(pd.DataFrame({"transcript_id": [f"w{n}"], "customer": [f"{version}"]}))
+                corpus.speakers.set(f"w{n}", {"A": f"Ada {version}"})
+                corpus.metadata.set(pd.DataFrame({"transcript_id": [f"w{n}"], "customer": [f"{version}"]}))
 
 
 if __name__ == "__main__":

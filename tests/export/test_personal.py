@@ -63,7 +63,7 @@ def test_masked_words_and_everything_made_of_them(tables: dict[str, pd.DataFrame
 
 
 def test_dropped(tables: dict[str, pd.DataFrame]) -> None:
-    """The words are gone, from the table of words and from texts; so are the entities."""
+    """Personal words are removed from the table of words, from all texts and from the entities."""
     dropped = export.mask(tables, "drop")
     assert len(dropped["words"]) == len(tables["words"]) - 6
     assert dropped["words"]["word_idx"].to_list()[:3] == [0, 1, 4]
@@ -92,7 +92,7 @@ def test_what_nobody_looked_through_is_not_exported(tables: dict[str, pd.DataFra
     unknown = tables["transcripts"].assign(entity_detection=pd.array([None], "boolean"))
     with pytest.raises(OptionError, match=r"1 transcripts were made without entity_detection.*such as 't'"):
         export.mask(tables | {"transcripts": unknown})
-    with pytest.raises(OptionError, match="put it among the tables"):
+    with pytest.raises(OptionError, match="add it to the tables"):
         export.mask({"words": tables["words"]})
     with pytest.raises(OptionError, match="not 'hide'"):
         export.mask(tables, "hide")

@@ -1,9 +1,8 @@
-"""Where exports go, and tables read back by other tools."""
+"""Targets of exports, and tables read back by other tools."""
 
 import json
 from pathlib import Path
 
-import datasets
 import duckdb
 import fsspec
 import pandas as pd
@@ -31,7 +30,7 @@ def files(folder: Path) -> list[str]:
 def test_parquet_as_duckdb_and_polars_read_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """A folder a table, with the types of the data dictionary and rows as they were; empty tables too."""
     written = export.write(tables, tmp_path / "set", "parquet")
-    assert written == [f"{name}/part-0.parquet" for name in tables]
+    assert written.files == [f"{name}/part-0.parquet" for name in tables]
     words = pl.read_parquet(tmp_path / "set/words/*.parquet")
     assert words["text"].to_list() == tables["words"]["text"].to_list()
     assert words.schema["start_ms"] == pl.Int64
@@ -55,7 +54,7 @@ def test_partitions(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
 
 
 def test_csv_and_json_lines(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    """Texts with quotes, line ends and commas come back as they were."""
+    """Texts with quotes, line ends and commas are read back unchanged."""
     hard = tables["words"].head(4).assign(text=['a "b", c', "x\ny", "=1+1", "日本\u2028"])
     export.write(hard, tmp_path / "w.csv", "csv")
     assert pl.read_csv(tmp_path / "w.csv")["text"].to_list() == hard["text"].to_list()
@@ -65,17 +64,20 @@ def test_csv_and_json_lines(tables: dict[str, pd.DataFrame], tmp_path: Path) -> 
     assert [row["start_ms"] for row in rows] == hard["start_ms"].to_list()
     assert pl.read_ndjson(tmp_path / "lines/words.jsonl")["confidence"].to_list() == hard["confidence"].to_list()
     boosted = tables["transcripts"].assign(
-        word_boost=pd.array([["a", "b"], None], tables["transcripts"]["word_boost"].dtype)
+        word_boost=pd.array(['["a","b"]', None], tables["transcripts"]["word_boost"].dtype)
     )
     export.write({"transcripts": boosted}, tmp_path / "boosted", "jsonl")
     (first, second) = (tmp_path / "boosted/transcripts.jsonl").read_text("utf-8").splitlines()
-    assert (json.loads(first)["word_boost"], json.loads(second)["word_boost"]) == (["a", "b"], None)
+    assert (json.loads(first)["word_boost"], json.loads(second)["word_boost"]) == ('["a","b"]', None)
     export.write(tables, tmp_path / "all", "csv")
     assert len(pl.read_csv(tmp_path / "all/utterances.csv")) == len(tables["utterances"])
 
 
+@pytest.mark.long
 def test_hugging_face_datasets(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """`datasets.load_from_disk` reads a table with its columns and types, lists and nulls among them."""
+    import datasets
+
     export.write(
         {"utterances": tables["utterances"], "transcripts": tables["transcripts"]}, tmp_path / "hf", "huggingface"
     )
@@ -96,7 +98,7 @@ def test_a_file_a_transcript(tables: dict[str, pd.DataFrame], tmp_path: Path) ->
     names = files(tmp_path)
     assert len(names) == 2
     assert all(name.startswith("deep/captions/") and name.endswith(".vtt") for name in names)
-    assert export.write(words, tmp_path / "all.rttm", "rttm") == [str(tmp_path / "all.rttm")]
+    assert export.write(words, tmp_path / "all.rttm", "rttm").files == [str(tmp_path / "all.rttm")]
 
 
 def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:
@@ -108,7 +110,7 @@ def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:
     assert len(store.ls("/bucket/captions")) == 2
     export.write(tables["words"], "memory://bucket/w.csv", "csv")
     assert store.cat("/bucket/w.csv").startswith(b"transcript_id,")
-    with pytest.raises(ExportError, match="is there already"):
+    with pytest.raises(ExportError, match="already exists"):
         export.write(tables["words"], "memory://bucket/w.csv", "csv")
     export.write(tables["words"].head(1), "memory://bucket/captions", "srt", overwrite=True)
     assert len(store.ls("/bucket/captions")) == 1
@@ -117,13 +119,13 @@ def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:
 
 
 def test_what_is_there_is_not_replaced_unasked(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    """A file or directory stays as it was until overwrite=True, which leaves nothing of it."""
+    """An existing target is replaced only with overwrite=True, and then completely."""
     (tmp_path / "old").mkdir()
     (tmp_path / "old/mine.txt").write_text("keep")
     (tmp_path / "old.csv").write_text("keep")
     for target, form in (("old", "srt"), ("old", "parquet"), ("old.csv", "csv")):
         with pytest.raises(
-            ExportError, match=r"is there already; name another place, or say overwrite=True \(--overwrite"
+            ExportError, match=r"already exists; choose another target, or pass overwrite=True \(--overwrite"
         ):
             export.write(tables["words"], tmp_path / target, form)
     assert files(tmp_path) == ["old.csv", "old/mine.txt"]
@@ -134,7 +136,7 @@ def test_what_is_there_is_not_replaced_unasked(tables: dict[str, pd.DataFrame], 
 
 
 def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    """Where a part cannot be written, what was there before is there, and no half of the new."""
+    """If a part cannot be written, the existing target is unchanged and no partial one appears."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("keep")
     bad = pd.concat([tables["words"], pd.DataFrame({"transcript_id": ["x"], "text": ["y"]})])
@@ -149,9 +151,9 @@ def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Pat
 
 def test_formats_that_are_none(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """The message lists what there is."""
-    with pytest.raises(OptionError, match="no format 'docx'; there is parquet, csv"):
+    with pytest.raises(OptionError, match="no format 'docx'; available: parquet, csv"):
         export.write(tables["words"], tmp_path / "x", "docx")
-    with pytest.raises(OptionError, match="srt is made of one DataFrame"):
+    with pytest.raises(OptionError, match="srt needs one DataFrame"):
         export.write(tables, tmp_path / "x", "srt")
     with pytest.raises(OptionError, match="one file holds one table"):
         export.write(tables, tmp_path / "x.csv", "csv")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from tests.benchmarks.payloads import transcript
+from tests.frames.two_ways import check
 
 from voxframe.frames import paragraph_table, sentence_table, to_pandas, transcript_tables, word_match_table
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
@@ -24,7 +24,7 @@ PARTS = {
     "Entity.json": ("entities[]", {"entities"}),
     "SentimentAnalysisResult.json": ("sentiment_analysis_results[]", {"sentiments"}),
     "TopicDetectionModelResult.json": ("iab_categories_result", {"topics", "topics_summary"}),
-    "TranscriptUtterance.json": ("utterances[]", {"utterances", "utterance_words"}),
+    "TranscriptUtterance.json": ("utterances[]", {"utterances", "words"}),
 }
 EXPORTS = {
     "SentencesResponse.json": (sentence_table, "sentences"),
@@ -34,8 +34,28 @@ EXPORTS = {
 }
 
 
+#: Each table that has an object of the payload per row, and the place of that object.
+ROOTS = {
+    "words": r"words\[(\d+)\]",
+    "utterances": r"utterances\[(\d+)\]",
+    "entities": r"entities\[(\d+)\]",
+    "chapters": r"chapters\[(\d+)\]",
+    "sentiments": r"sentiment_analysis_results\[(\d+)\]",
+    "highlight_times": r"auto_highlights_result\.results\[(\d+)\]\.timestamps\[(\d+)\]",
+    "highlights": r"auto_highlights_result\.results\[(\d+)\]",
+    "content_safety": r"content_safety_labels\.results\[(\d+)\]",
+    "content_safety_summary": r"content_safety_labels\.severity_score_summary\.([^.]+)",
+    "topics": r"iab_categories_result\.results\[(\d+)\]",
+    "custom_topics": r"custom_topics_results\.results\[(\d+)\]",
+    "transcripts": "",
+}
+SEGMENTS = {"content_safety", "topics", "custom_topics"}
+JSON_COLUMNS = {"word_boost", "redact_pii_policies", "topics", "custom_spelling"}
+ABSENT = object()
+
+
 class Found:
-    """Tables of a transcript, as a place where values are looked up by their path on the wire."""
+    """Tables of a transcript, with a lookup of values by their wire path."""
 
     def __init__(self, raw: bytes) -> None:
         with warnings.catch_warnings():
@@ -65,24 +85,53 @@ class Found:
                 continue
             place = [int(part) if part.isdigit() else part for part in match.groups() if part is not None]
             depth = len(TABLES[name].key) - 1
-            is_list = column.type == pa.list_(pa.string())
             for key, row in self.rows[name].items():
                 if list(key[: len(place)]) == place[:depth]:  # what a segment has is in the row of each of its labels
-                    yield row[column.name][place[-1]] if is_list and place else row[column.name]
+                    yield json.loads(row[column.name] or "null") if column.json else row[column.name]
         if match := re.fullmatch(r"utterances\[(\d+)\]\.words\[(\d+)\]\.(\w+)", path):
             yield self.word_of_turn(int(match[1]), int(match[2]), match[3])
 
+    def unknown(self, path: str) -> list[Any]:
+        """The values at a path in the column `extra` of the rows that its object has."""
+        match = re.fullmatch(r"utterances\[(\d+)\]\.words\[(\d+)\](.*)", path)
+        if match:
+            rows, rest = [self.row_of_turn(int(match[1]), int(match[2]))], match[3]
+        else:
+            name, match = next((n, m) for n, root in ROOTS.items() if (m := re.match(root, path)))
+            place = tuple(int(part) if part.isdigit() else part for part in match.groups())
+            rest = path[match.end() :]
+            if name in SEGMENTS and (label := re.match(r"\.labels\[(\d+)\]", rest)):
+                place, rest = (*place, int(label[1])), f".labels{rest[label.end() :]}"
+            rows = [row for key, row in self.rows[name].items() if key[: len(place)] == place]
+        return [at(json.loads(row["extra"] or "{}"), rest) for row in rows]
+
     def word_of_turn(self, turn: int, word: int, field: str) -> Any:
         """A field of a word of a turn, from whichever table has it."""
-        start = self.rows["utterances"][turn,]["word_start"]
-        row = self.rows["utterance_words"][turn, word] if start is None else self.rows["words"][start + word,]
-        return row[{"start": "start_ms", "end": "end_ms"}.get(field, field)]
+        return self.row_of_turn(turn, word).get({"start": "start_ms", "end": "end_ms"}.get(field, field), ABSENT)
+
+    def row_of_turn(self, turn: int, word: int) -> dict[str, Any]:
+        """The row of a word of a turn."""
+        start = self.rows["utterances"][turn,]["first_word_idx"]
+        row: dict[str, Any] = (
+            self.rows["utterance_words"][turn, word] if start is None else self.rows["words"][start + word,]
+        )
+        return row
+
+
+def at(value: Any, path: str) -> Any:
+    """Return the value at a path in the notation of `leaves`; ABSENT if there is none."""
+    for step in re.findall(r"[^.\[\]]+", path):
+        try:
+            value = value[int(step) if isinstance(value, list) else step]
+        except (KeyError, IndexError, TypeError):
+            return ABSENT
+    return value
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of a payload that is no container, with its path; custom spelling as a whole."""
-    if path == "custom_spelling":
-        yield path, None if value is None else json.dumps(value, ensure_ascii=False)
+    """Every value of a payload that is no container, with its path; settings that are lists as a whole."""
+    if path in JSON_COLUMNS:
+        yield path, value
     elif isinstance(value, dict):
         for key, child in value.items():
             yield from leaves(child, f"{path}.{key}".removeprefix("."))
@@ -94,10 +143,10 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def is_there(found: Found, path: str, value: Any) -> bool:
-    """Whether a value is in the tables. What is null may also have no row."""
-    there = list(found.values(path))
-    if value is None and not there:
-        return True
+    """Return True if a value is in the tables. A null may also have no row."""
+    there = [v for v in found.values(path) if v is not ABSENT] or found.unknown(path)
+    if value is None and all(v is ABSENT for v in there):  # a list or object of the dictionary that is null
+        return path.rpartition(".")[2] not in {"new", "new_field", "text2"}
     return bool(there) and all(v == value and isinstance(v, bool) == isinstance(value, bool) for v in there)
 
 
@@ -114,10 +163,9 @@ def test_every_value_of_the_examples_is_found_again(payload_folder: Path, name: 
 
 
 def test_every_value_of_the_single_analyses_is_found_again(payload_folder: Path) -> None:
-    """The same for the payloads that hold one analysis; the address of redacted audio is no part of a transcript."""
+    """The same for the payloads that hold one analysis."""
     for path in sorted((payload_folder / "analyses").glob("*.json")):
-        expected = ["redacted_audio_url"] if "redacted-audio" in path.name else []
-        assert lost(path.read_bytes()) == expected, path.name
+        assert lost(path.read_bytes()) == [], path.name
 
 
 @pytest.mark.parametrize("path", [path for path in OWN if path.name.count(".") == 1], ids=lambda path: path.stem)
@@ -133,18 +181,61 @@ def test_every_value_of_a_long_payload_is_found_again() -> None:
     assert lost(json.dumps(payload).encode()) == []
 
 
+def with_unknown(value: Any, path: str = "") -> Any:
+    """Return a payload with an unknown field, with its own value, in every object."""
+    if path in JSON_COLUMNS:
+        return value
+    if isinstance(value, list):
+        return [with_unknown(item, f"{path}[{i}]") for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    more = {k: with_unknown(v, f"{path}.{k}".removeprefix(".")) for k, v in value.items()}
+    if path.endswith("summary"):  # labels, and the number of each
+        return more
+    deep = {"at": f"{path}: ½", "list": [1, None, {"deeper": 2**64}]} if len(path) % 7 == 0 else None
+    return {"new_field": len(path), **more, "text2": f'"{path}": {{}}', "new": deep}
+
+
+@pytest.mark.parametrize("way", ["fast", "tolerant"])
+@pytest.mark.parametrize("name", ["completed", "generated"])
+def test_unknown_fields_are_kept_at_every_level(payload_folder: Path, name: str, way: str) -> None:
+    """Every leaf is in its column or in `extra`, also of fields that no dictionary knows, on both ways alike."""
+    completed = payload_folder / "transcripts" / "completed.json"
+    payload = transcript(150, seed=4) if name == "generated" else json.loads(completed.read_text())
+    payload = with_unknown(payload)
+    if way == "tolerant":
+        payload["audio_start_from"] = "12"  # text where an integer belongs
+    raw = json.dumps(payload, ensure_ascii=False).encode()
+    assert [path for path in lost(raw) if path != "audio_start_from"] == []
+    check(raw)
+
+
+@pytest.mark.parametrize(("separators", "more"), [((",", ":"), {}), ((" , ", " : "), {"speaker": None})])
+def test_an_unknown_field_in_one_of_many_words(separators: tuple[str, str], more: dict[str, Any]) -> None:
+    """It is found however the JSON is written, beside colons in texts, nulls, and keys that end like known ones."""
+    for key, value in {"x": 1, 'a"speaker': None, "Speaker": "A", 'x\\"text': "y"}.items():
+        words: list[dict[str, Any]] = [{"text": f'"{i}": :', "start": i, **more} for i in range(30)]
+        words[17][key] = value
+        raw = json.dumps({"id": "a", "words": words}, separators=separators).encode()
+        extra = transcript_tables(raw, {"words"})["words"]["extra"].to_pylist()
+        assert [i for i, text in enumerate(extra) if text] == [17], key
+        assert json.loads(extra[17]) == {key: value}
+
+
 def test_a_lost_value_would_be_noticed() -> None:
     """The search itself fails for a value that no table has, and for one in another row."""
     raw = json.dumps({"id": "a", "unheard": 1, "words": [{"text": "a"}, {"text": "b"}]}).encode()
-    assert lost(raw) == ["unheard"]
     found = Found(raw)
+    assert is_there(found, "unheard", 1)
+    assert not is_there(found, "unheard", 2)
+    assert not is_there(found, "words[0].unheard", 1)
     assert is_there(found, "words[1].text", "b")
     assert not is_there(found, "words[1].text", "a")
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_of_a_transcript_load(payload_folder: Path, name: str) -> None:
-    """An example of one part, put where it belongs, gives rows in its tables and nowhere else, with all its values."""
+    """An example of one part of a transcript gives rows only in its own tables, with all its values."""
     where, expected = PARTS[name]
     part = json.loads((payload_folder / name).read_text())
     payload = {where.removesuffix("[]"): [part] if where.endswith("[]") else part}
@@ -182,3 +273,32 @@ def test_every_example_loads(payload_folder: Path) -> None:
         for name, table in tables.items():
             table.validate(full=True)
             assert list(to_pandas(table, name).columns) == list(TABLES[name].names)
+
+
+#: Unknown fields of consecutive words, as JSON members.
+UNKNOWN_MEMBERS = {
+    "one name": ['"logprob":-0.5', '"logprob":-1e-7', '"logprob":1.50', '"logprob":3'],
+    "absent and null": ['"x":1', "", '"x":null', '"x":"a,b"', '"x":""'],
+    "several names in any order": ['"b":1,"a":2', '"a":true,"b":false', '"b":[1,{"c":2}]', ""],
+    "objects with known names": ['"x":{"text":"a","start":null}', '"x":{}', '"x":{"x":{"x":1}}'],
+    "texts like JSON": ['"x":"\\",\\"y\\": 1"', '"x":"a: b"', '"x":"\\u00e9\\n"'],
+    "names like known ones": ['"Text":1', '"texts":2', '" text":3', '"one_long_confidence":4', '"a_long_confidence":5'],
+    "names with escapes": ['"a\\"b":1', '"\\u0061":2', '"":3', '"é":4'],
+    "more names than are looked for": [f'"n{n}":{n}' for n in range(20)],
+    "large numbers": ['"x":18446744073709551616', '"x":9007199254740993', '"x":1e300'],
+    "a name twice": ['"x":1,"x":2', '"x":3'],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", ['"speaker":"A"', '"speaker":null', '"text":"a","confidence":0.25'])
+@pytest.mark.parametrize("kind", UNKNOWN_MEMBERS)
+def test_unknown_fields_of_words(kind: str, more: str) -> None:
+    """The column `extra` has exactly the unknown fields of each word, whatever their names and values."""
+    words = [
+        f'{{"start":{n},{members}{"," if members else ""}{more}}}' for n, members in enumerate(UNKNOWN_MEMBERS[kind])
+    ]
+    raw = f'{{"id":"a","words":[{",".join(words)}]}}'.encode()
+    found = [json.loads(text or "{}") for text in transcript_tables(raw, {"words"})["words"]["extra"].to_pylist()]
+    known = {"text", "start", "end", "confidence", "speaker", "channel"}
+    assert found == [{k: v for k, v in json.loads(word).items() if k not in known} for word in words]
+    check(raw)

@@ -34,16 +34,18 @@ MAKERS = [("sentences", sentence_table), ("paragraphs", paragraph_table)]
 
 @pytest.mark.parametrize(("kind", "make"), MAKERS, ids=["sentences", "paragraphs"])
 def test_a_row_per_passage(kind: str, make: Any) -> None:
-    """Text, times and confidence as they came; the first word where the words are at hand."""
+    """Text, times and confidence are unchanged; the first word is known if the words are given."""
     table = make(export(kind), words_table())
     assert table.schema.equals(TABLES[kind].arrow, check_metadata=True)
-    assert table.select([f"{kind[:-1]}_idx", "text", "start_ms", "end_ms", "word_start", "word_count"]).to_pylist() == [
+    assert table.select(
+        [f"{kind[:-1]}_idx", "text", "start_ms", "end_ms", "first_word_idx", "word_count"]
+    ).to_pylist() == [
         {
             f"{kind[:-1]}_idx": 0,
             "text": "Good morning.",
             "start_ms": 0,
             "end_ms": 700,
-            "word_start": 0,
+            "first_word_idx": 0,
             "word_count": 2,
         },
         {
@@ -51,7 +53,7 @@ def test_a_row_per_passage(kind: str, make: Any) -> None:
             "text": "So what is it?",
             "start_ms": 800,
             "end_ms": 2300,
-            "word_start": 2,
+            "first_word_idx": 2,
             "word_count": 4,
         },
     ]
@@ -60,9 +62,9 @@ def test_a_row_per_passage(kind: str, make: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "make"), MAKERS, ids=["sentences", "paragraphs"])
 def test_without_the_words_nothing_is_invented(kind: str, make: Any) -> None:
-    """Where each passage begins among the words is unknown; how many it has is known."""
+    """Without the words, the first word of each passage is null and the number of words is known."""
     table = make(export(kind))
-    assert table["word_start"].to_pylist() == [None, None]
+    assert table["first_word_idx"].to_pylist() == [None, None]
     assert table["word_count"].to_pylist() == [2, 4]
 
 
@@ -71,20 +73,20 @@ def test_rounded_confidences_and_missing_speakers_are_the_same_words() -> None:
     rounded = [
         {"text": w["text"], "start": w["start"], "end": w["end"], "confidence": 1, "speaker": None} for w in WORDS
     ]
-    assert sentence_table(export("sentences", rounded), words_table())["word_start"].to_pylist() == [0, 2]
+    assert sentence_table(export("sentences", rounded), words_table())["first_word_idx"].to_pylist() == [0, 2]
 
 
 @pytest.mark.parametrize("change", [{"text": "evening."}, {"start": 401}, {"end": 702}, {"text": None}])
 def test_other_words_are_not_taken_for_the_same(change: dict[str, Any]) -> None:
     """A passage with a word of another text or time has no place among the words; the others keep theirs."""
     table = sentence_table(export("sentences", [WORDS[0], {**WORDS[1], **change}, *WORDS[2:]]), words_table())
-    assert table["word_start"].to_pylist() == [None, 2]
+    assert table["first_word_idx"].to_pylist() == [None, 2]
 
 
 def test_an_export_of_a_part_is_found_where_it_is() -> None:
     """Words before the first passage are skipped."""
     table = sentence_table(export("sentences"), words_table([{"text": "Well,", "start": -500, "end": -100}, *WORDS]))
-    assert table["word_start"].to_pylist() == [1, 3]
+    assert table["first_word_idx"].to_pylist() == [1, 3]
 
 
 def test_speakers_and_channels_of_sentences() -> None:
@@ -108,7 +110,7 @@ def test_exports_are_read_tolerantly() -> None:
     raw = export("sentences").replace(b'"start": 400', b'"start": 400.5')
     with pytest.warns(PayloadWarning, match=r"sentences\[0\]\.words\[1\]\.start: 400\.5 is not an integer"):
         table = sentence_table(raw, words_table())
-    assert table["word_start"].to_pylist() == [None, 2]
+    assert table["first_word_idx"].to_pylist() == [None, 2]
     with pytest.raises(PayloadError, match="cut short"):
         sentence_table(raw[:-30])
 
@@ -123,9 +125,9 @@ def test_a_row_per_occurrence_of_a_searched_word() -> None:
     table = word_match_table(json.dumps({"id": "t", "total_count": 3, "matches": matches}).encode())
     assert table.schema.equals(TABLES["word_matches"].arrow, check_metadata=True)
     assert [tuple(row.values()) for row in table.to_pylist()] == [
-        ("t", "smoke", 0, 0, 250, 650),
-        ("t", "smoke", 1, 136, 49168, 49398),
-        ("t", "new york", 0, 7, 10, 20),
+        ("t", "smoke", 0, 0, 250, 650, 2, 3, None),
+        ("t", "smoke", 1, 136, 49168, 49398, 2, 3, None),
+        ("t", "new york", 0, 7, 10, 20, 1, 3, None),
     ]
 
 
@@ -135,7 +137,7 @@ def test_word_matches_with_holes() -> None:
         b'{"matches": [{"text": "a", "timestamps": [[1, 2], [3], null], "indexes": [5]}, {"indexes": [9, "10"]}, null]}'
     )
     table = word_match_table(raw, transcript_id="t")
-    assert [tuple(row.values())[1:] for row in table.to_pylist()] == [
+    assert [tuple(row.values())[1:6] for row in table.to_pylist()] == [
         ("a", 0, 5, 1, 2),
         ("a", 1, None, 3, None),
         ("a", 2, None, None, None),

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import voxframe
+from voxframe.client.stream.messages import Gap, read
 from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.frames import to_pandas
 from voxframe.frames.stream import stream_table, stream_word_table
 from voxframe.schema import STREAM, STREAM_WORDS
-from voxframe.service.stream_messages import Gap, read
 
 MESSAGES = [
     {"message_type": "SessionBegins", "session_id": "one", "expires_at": "2030-01-02T03:04:05.000006"},
@@ -49,7 +49,7 @@ def test_a_row_per_message() -> None:
         0.5,
     ]
     assert (final["punctuated"], final["text_formatted"]) == (True, False)
-    assert final["created"] == pd.Timestamp("2026-01-02T03:04:05.678901")
+    assert final["created"] == pd.Timestamp("2026-01-02T03:04:05.678901Z")
     assert df["audio_duration_s"].to_list()[3] == 1.5
 
 
@@ -90,7 +90,7 @@ def test_messages_come_in_any_form(form: str) -> None:
 
 
 def test_sessions_are_counted_apart() -> None:
-    """Positions begin anew with each session."""
+    """Positions start from 0 in each session."""
     second = [MESSAGES[0] | {"session_id": "two"}, MESSAGES[4]]
     df = voxframe.load_stream([*MESSAGES, *second])
     assert df["message_idx"].to_list() == [0, 1, 2, 3, 4, 0, 1]
@@ -122,12 +122,12 @@ def test_odd_values_lose_nothing_else() -> None:
     ]
 
 
-def test_a_time_with_a_zone_is_in_utc() -> None:
-    """Times without a zone stay as the service says; with one they become UTC."""
-    times = [{"created": "2026-01-02T03:04:05+02:00"}, {"created": "2026-01-02T03:04:05Z"}]
+def test_created_is_in_utc() -> None:
+    """A time with an offset is converted to UTC, a time without one is taken as UTC."""
+    times = [{"created": "2026-01-02T03:04:05+02:00"}, {"created": "2026-01-02T03:04:05"}]
     assert [t.isoformat() for t in stream_table(times)["created"].to_pylist()] == [
-        "2026-01-02T01:04:05",
-        "2026-01-02T03:04:05",
+        "2026-01-02T01:04:05+00:00",
+        "2026-01-02T03:04:05+00:00",
     ]
 
 
@@ -139,7 +139,7 @@ def test_what_is_no_messages_is_refused(source: object) -> None:
 
 
 def test_every_value_of_the_examples_is_found_again(payload_folder: Path) -> None:
-    """Each leaf of the example messages stands in the tables."""
+    """Every value of the example messages is in the tables."""
     names = ("SessionBegins", "PartialTranscript", "FinalTranscript", "SessionInformation", "SessionTerminated")
     messages = [json.loads((payload_folder / f"realtime-{name}.json").read_text()) for name in names]
     stream = voxframe.load_stream(messages)
@@ -149,7 +149,7 @@ def test_every_value_of_the_examples_is_found_again(payload_folder: Path) -> Non
         row = stream.iloc[i]
         for path, value in message.items():
             if path == "created":
-                assert row["created"] == pd.Timestamp(value)
+                assert row["created"] == pd.Timestamp(value, tz="UTC")
             elif path not in ("words", "expires_at"):
                 assert row[paths[path]] == value
         mine = words[words["message_idx"] == i].rename(columns={"start_ms": "start", "end_ms": "end"})

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 from tests.benchmarks.payloads import transcript
 
+import voxframe
 from voxframe.errors import OptionError, PayloadError, PayloadWarning
 from voxframe.frames import to_pandas, transcript_tables
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
-ANALYSES = ("auto_highlights_result", "content_safety_labels", "iab_categories_result")
+ANALYSES = ("custom_topics_results", "auto_highlights_result", "content_safety_labels", "iab_categories_result")
 LISTS = ("words", "utterances", "chapters", "entities", "sentiment_analysis_results")
 
 
@@ -23,7 +24,7 @@ def base() -> dict[str, Any]:
 
 
 def load(payload: Any) -> dict[str, pa.Table]:
-    """Its tables, where a warning is a failure."""
+    """Return the tables of a payload; a warning is an error."""
     raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -49,6 +50,7 @@ def test_nothing_odd() -> None:
     """A payload as it should be gives rows in every table but the one for words that only turns have."""
     tables = load(base())
     assert [name for name, table in tables.items() if table.num_rows == 0] == ["utterance_words"]
+    assert all(table["extra"].null_count == table.num_rows for table in tables.values())
     assert list(tables) == list(TRANSCRIPT_TABLES)
 
 
@@ -87,11 +89,11 @@ def test_an_analysis_that_is_off_in_its_three_spellings(off: Any) -> None:
 
 @pytest.mark.parametrize("empty", ["[]", '""'])
 def test_other_spellings_of_nothing(empty: str) -> None:
-    """An empty list or text where an object belongs, and an empty object where a list belongs, are nothing too."""
-    raw = f'{{"id": "a", "iab_categories_result": {empty}, "words": {{}}, "topics": {{}}, "text": "Hi."}}'.encode()
+    """An empty list or text instead of an object, and an empty object instead of a list, mean no value."""
+    raw = f'{{"id": "a", "iab_categories_result": {empty}, "words": {{}}, "text": "Hi."}}'.encode()
     tables = load(raw)
     assert tables["words"].num_rows == tables["topics"].num_rows == 0
-    assert (row(tables)["text"], row(tables)["topics"]) == ("Hi.", None)
+    assert row(tables)["text"] == "Hi."
 
 
 @pytest.mark.parametrize("number", ["42.0", '"42"', '"42.0"', "4.2e1", '" 42 "', '"+42"'])
@@ -103,7 +105,7 @@ def test_integers_in_other_spellings(number: str) -> None:
     tables = load(json.dumps(payload).replace('"@"', number).encode())
     assert row(tables, "words", 3)["start_ms"] == 42
     assert row(tables)["speakers_expected"] == 42
-    assert row(tables, "content_safety")["sentence_start"] == 42
+    assert row(tables, "content_safety")["first_sentence_idx"] == 42
     assert tables["words"].drop_columns("start_ms").equals(load(base())["words"].drop_columns("start_ms"))
 
 
@@ -129,7 +131,9 @@ def test_what_is_no_integer_is_null(number: str, reason: str) -> None:
     assert f"{reason}, read as null" in warning
     assert len(warning) < 400
     plain = load(base())
-    assert row(tables, "words", 3) == row(plain, "words", 3) | {"start_ms": None}
+    original = json.loads(row(tables, "words", 3)["extra"])["start"]
+    assert original == (number if len(number) > 4300 else json.loads(number))
+    assert {**row(tables, "words", 3), "extra": None} == row(plain, "words", 3) | {"start_ms": None}
     assert tables["sentiments"].equals(plain["sentiments"])
 
 
@@ -162,6 +166,11 @@ def test_numbers_that_are_none(bad: str) -> None:
     tables = load(raw) if bad == "NaN" else load_warned(raw)[0]
     assert row(tables, "words", 3)["confidence"] is None
     assert row(tables)["confidence"] is None
+    kept = None if bad == "NaN" else {"confidence": bad.strip('"')}
+    assert [json.loads(row(tables, *which)["extra"] or "null") for which in (("transcripts", 0), ("words", 3))] == [
+        kept,
+        kept,
+    ]
     assert tables["entities"].equals(load(base())["entities"])
 
 
@@ -195,7 +204,7 @@ def test_settings_as_text() -> None:
         True,
     ]
     tables, warning = load_warned(base() | {"punctuate": "maybe"})
-    assert row(tables)["punctuate"] is None
+    assert (row(tables)["punctuate"], row(tables)["extra"]) == (None, '{"punctuate":"maybe"}')
     assert "punctuate: 'maybe' is not true or false" in warning
 
 
@@ -221,11 +230,11 @@ def test_a_highlight_without_rank() -> None:
     payload = base()
     del payload["auto_highlights_result"]["results"][0]["rank"]
     plain = load(base())["highlights"].to_pylist()
-    assert load(payload)["highlights"].to_pylist() == [plain[0] | {"rank": None}, *plain[1:]]
+    assert load(payload)["highlights"].to_pylist() == [plain[0] | {"relevance": None}, *plain[1:]]
 
 
 def test_of_duplicate_keys_the_last_counts() -> None:
-    """As in Python's json, at every depth, also where only the last value can be read."""
+    """The last of duplicate keys is used at every depth, as in Python's json, even if only that one is valid."""
     raw = json.dumps(base()).replace('"text": "', '"text": "no", "text": "')
     assert load(raw.encode())["words"].equals(load(base())["words"])
     tables = load(b'{"id": 5, "id": "a", "words": 7, "words": [{"text": [], "text": "Hi", "start": 1, "start": 2}]}')
@@ -242,7 +251,7 @@ def test_a_byte_order_mark(encoding: str) -> None:
 
 
 def test_invalid_utf8() -> None:
-    """Bytes that are no text become the replacement character, with a warning; the rest is as it was."""
+    """Invalid bytes become U+FFFD, with a warning; the rest is unchanged."""
     raw = json.dumps(base() | {"summary": "caf@"}).encode().replace(b"caf@", b"caf\xe9")
     tables, warning = load_warned(raw)
     assert row(tables)["summary"] == "caf\ufffd"
@@ -265,6 +274,7 @@ def test_objects_where_lists_belong() -> None:
     tables, warning = load_warned(base() | {"chapters": {"0": {"gist": "x"}}})
     assert tables["chapters"].num_rows == 0
     assert "chapters: an object of 1 is not a list" in warning
+    assert json.loads(row(tables)["extra"]) == {"chapters": {"0": {"gist": "x"}}}
 
 
 def test_elements_that_are_no_objects() -> None:
@@ -277,6 +287,7 @@ def test_elements_that_are_no_objects() -> None:
     assert tables["words"].num_rows == 60
     assert row(tables, "words", 2)["text"] == payload["words"][2]["text"]
     assert "words[1]: 7 is not an object" in warning
+    assert [row(tables, "words", i)["extra"] for i in range(3)] == [None, '{"words":7}', None]
 
 
 @pytest.mark.parametrize("identifier", ["TRANSCRIPT_ID", "../../etc/passwd", "", "ü 1", "6d0e5c2c-98bf-4b4e-9b3b"])
@@ -312,12 +323,24 @@ def test_an_analysis_alone() -> None:
 
 
 def test_custom_spelling_is_kept_as_json() -> None:
-    """Whatever is in it comes back from the column."""
+    """The column has every value of custom_spelling as JSON."""
     spelling = [{"from": ["di carlo", "dé"], "to": "DiCarlo"}, {"odd": [1, 2**70, 0.5, None]}]
     assert json.loads(row(load(base() | {"custom_spelling": spelling}))["custom_spelling"]) == spelling
     tables, _ = load_warned(base() | {"custom_spelling": spelling, "punctuate": "maybe"})
     assert json.loads(row(tables)["custom_spelling"]) == spelling
     assert row(load(base() | {"custom_spelling": None}))["custom_spelling"] is None
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_nesting_that_json_allows_is_kept(known: bool) -> None:
+    """A word with 300 levels of nesting in a known or unknown field is read; `extra` has the value."""
+    deep = "[" * 300 + "]" * 300
+    name = "start" if known else "new"
+    raw = f'{{"id":"a","words":[{{"text":"Hi","end":5,"{name}":{deep}}}]}}'.encode()
+    with warnings.catch_warnings(action="ignore"):
+        words = voxframe.load_words(raw)
+    assert words["text"].to_list() == ["Hi"]
+    assert words["extra"].to_list() == [f'{{"{name}":{deep}}}']
 
 
 @pytest.mark.parametrize(
@@ -370,3 +393,10 @@ def test_a_part_that_is_not_asked_for_is_not_judged() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert transcript_tables(raw, ("words",))["words"].num_rows == 60
+
+
+def test_an_integer_larger_than_any_float_is_kept_in_place_of_text() -> None:
+    """An integer of 401 digits in place of a text keeps its digits; other values of the payload stay."""
+    tables = load(b'{"id": "a", "text": 1' + b"0" * 400 + b', "status": "completed"}')
+    assert tables["transcripts"]["text"].to_pylist() == ["1" + "0" * 400]
+    assert tables["transcripts"]["status"].to_pylist() == ["completed"]

@@ -37,7 +37,7 @@ STYLES = [{"separators": (",", ":")}, {}, {"indent": 1}, {"indent": 4, "sort_key
 def test_turns_that_repeat_the_words_are_slices_of_them(style: dict[str, Any]) -> None:
     """However the JSON is written, repeated words are kept once and both tables point at each other."""
     found = tables_of(WORDS, [turn(WORDS[:2]), turn(WORDS[2:])], **style)
-    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 2), (2, 3)]
+    assert [(u["first_word_idx"], u["word_count"]) for u in found["utterances"]] == [(0, 2), (2, 3)]
     assert [w["utterance_idx"] for w in found["words"]] == [0, 0, 1, 1, 1]
     assert found["utterance_words"] == []
 
@@ -55,7 +55,7 @@ def test_many_turns_of_any_length_are_slices_of_the_words(style: dict[str, Any])
             del turns[-1]["words"]
         words += mine
     found = tables_of(words, turns, **style)
-    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == expected
+    assert [(u["first_word_idx"], u["word_count"]) for u in found["utterances"]] == expected
     assert [w["text"] for w in found["words"]] == [w["text"] for w in words]
     assert [w["word_idx"] for w in found["words"]] == list(range(len(words)))
     assert [w["utterance_idx"] for w in found["words"]] == [
@@ -69,7 +69,7 @@ def test_a_turn_that_differs_in_any_field_keeps_its_words(field: str) -> None:
     """One other value in one word: the words of that turn are in utterance_words, and nothing points at `words`."""
     other = {**WORDS[3], field: 29700 if field in {"start", "end"} else 0.5 if field == "confidence" else "C"}
     found = tables_of(WORDS, [turn(WORDS[:2]), turn([WORDS[2], other, WORDS[4]])])
-    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 2), (None, 3)]
+    assert [(u["first_word_idx"], u["word_count"]) for u in found["utterances"]] == [(0, 2), (None, 3)]
     assert [w["utterance_idx"] for w in found["words"]] == [0, 0, None, None, None]
     own = found["utterance_words"]
     assert [(w["utterance_idx"], w["word_idx"], w["text"]) for w in own] == [
@@ -83,7 +83,7 @@ def test_a_turn_that_differs_in_any_field_keeps_its_words(field: str) -> None:
 def test_words_without_speakers_do_not_stand_for_turns_with_them() -> None:
     """A null is not the label: the labelled copies are kept."""
     found = tables_of([{**w, "speaker": None} for w in WORDS], [turn(WORDS[:2]), turn(WORDS[2:])])
-    assert [u["word_start"] for u in found["utterances"]] == [None, None]
+    assert [u["first_word_idx"] for u in found["utterances"]] == [None, None]
     assert [w["speaker"] for w in found["utterance_words"]] == ["A", "A", "B", "B", "B"]
     assert [w["speaker"] for w in found["words"]] == [None] * 5
 
@@ -92,7 +92,7 @@ def test_channels_transcribed_apart() -> None:
     """Words of two channels alternate in `words`, so turns are no slices of it and keep their own."""
     words = [{**w, "channel": "12121"[i], "speaker": "12121"[i]} for i, w in enumerate(WORDS)]
     found = tables_of(words, [turn(words[0::2], channel="1"), turn(words[1::2], channel="2")])
-    assert [u["word_start"] for u in found["utterances"]] == [None, None]
+    assert [u["first_word_idx"] for u in found["utterances"]] == [None, None]
     assert [(w["channel"], w["text"]) for w in found["utterance_words"]] == [
         ("1", "Good"),
         ("1", "So"),
@@ -104,16 +104,16 @@ def test_channels_transcribed_apart() -> None:
 
 
 def test_turns_may_leave_words_out_and_come_in_any_order() -> None:
-    """A turn is found wherever its words stand; a word in no turn has none."""
+    """A turn is located wherever its words are; a word in no turn has no turn."""
     found = tables_of(WORDS, [turn(WORDS[3:]), turn(WORDS[:2])])
-    assert [u["word_start"] for u in found["utterances"]] == [3, 0]
+    assert [u["first_word_idx"] for u in found["utterances"]] == [3, 0]
     assert [w["utterance_idx"] for w in found["words"]] == [1, 1, None, 0, 0]
 
 
 def test_a_word_is_in_one_turn_only() -> None:
-    """Of two turns with the same words the second keeps its own copy."""
+    """The second of two turns with the same words keeps its own copy."""
     found = tables_of(WORDS, [turn(WORDS[:2]), turn(WORDS[:2]), turn(WORDS[1:3])])
-    assert [u["word_start"] for u in found["utterances"]] == [0, None, None]
+    assert [u["first_word_idx"] for u in found["utterances"]] == [0, None, None]
     assert [(w["utterance_idx"], w["text"]) for w in found["utterance_words"]] == [
         (1, "Good"),
         (1, "morning."),
@@ -126,17 +126,17 @@ def test_a_word_is_in_one_turn_only() -> None:
     ("words", "count"), [(None, None), ([], 0), ({}, None)], ids=["null", "empty list", "empty object"]
 )
 def test_a_turn_without_words(words: Any, count: int | None) -> None:
-    """It has no slice, and a number of words only where it has a list."""
+    """A turn without words has no first word, and a number of words only if it has a list."""
     found = tables_of(WORDS, [turn(WORDS), {**turn([]), "words": words}])
-    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 5), (None, count)]
+    assert [(u["first_word_idx"], u["word_count"]) for u in found["utterances"]] == [(0, 5), (None, count)]
 
 
 def test_text_that_looks_like_json() -> None:
-    """Braces and quotes inside words do not confuse where one word ends and the next begins."""
+    """Braces and quotes inside words do not change the boundaries of words."""
     words = [{**w, "text": text} for w, text in zip(WORDS, ['},{"', "{", '"start":', "\\", "]"], strict=True)]
     found = tables_of(words, [turn(words[:3]), turn(words[3:])], separators=(",", ":"))
     assert [w["text"] for w in found["words"]] == ['},{"', "{", '"start":', "\\", "]"]
-    assert [(u["word_start"], u["word_count"]) for u in found["utterances"]] == [(0, 3), (3, 2)]
+    assert [(u["first_word_idx"], u["word_count"]) for u in found["utterances"]] == [(0, 3), (3, 2)]
 
 
 word = st.fixed_dictionaries(
@@ -159,10 +159,11 @@ def spoken(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
     return words, [*parts, *draw(st.lists(st.lists(word, max_size=3), max_size=1))]
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(spoken(), st.sampled_from(STYLES))
 def test_no_word_is_lost(said: tuple[list[Any], list[Any]], style: dict[str, Any]) -> None:
-    """From the three tables, the words of every turn come back as they were, whichever table holds them."""
+    """The three tables together have the words of every turn unchanged."""
     words, parts = said
     found = tables_of(words, [{"words": part} for part in parts], **style)
 
@@ -174,11 +175,11 @@ def test_no_word_is_lost(said: tuple[list[Any], list[Any]], style: dict[str, Any
         expected = [{wire: w.get(wire) for wire in FIELDS.values()} for w in part]
         own = [w for w in found["utterance_words"] if w["utterance_idx"] == i]
         assert row["word_count"] == len(part)
-        if row["word_start"] is None:
+        if row["first_word_idx"] is None:
             assert plain(own) == expected
             assert [w["word_idx"] for w in own] == list(range(len(part)))
         else:
-            run = found["words"][row["word_start"] : row["word_start"] + row["word_count"]]
+            run = found["words"][row["first_word_idx"] : row["first_word_idx"] + row["word_count"]]
             assert plain(run) == expected
             assert own == []
             assert {w["utterance_idx"] for w in run} == {i}

@@ -3,18 +3,17 @@
 import contextlib
 import json
 import warnings
-from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.benchmarks.payloads import payload
+from tests.frames.two_ways import check
 
 from voxframe.errors import PayloadError
-from voxframe.frames import tables, transcript_tables
-from voxframe.frames.shape import Shape, shape
-from voxframe.schema import TABLES, TRANSCRIPT_TABLES, Column
+from voxframe.frames import transcript_tables
+from voxframe.frames.json_schema import Shape, shape
+from voxframe.schema import TRANSCRIPT_TABLES, Column
 
 SHAPE = shape(frozenset(TRANSCRIPT_TABLES))
 
@@ -95,38 +94,6 @@ def turns(draw: st.DrawFn) -> str:
     lists += draw(st.lists(st.sampled_from([*OTHERS, "[ ]", "1", '"a"']), max_size=1))
     spoken = ",".join('{"words":' + part + "}" for part in lists)
     return '{"words":[' + draw(st.sampled_from([",", between])).join(words) + '],"utterances":[' + spoken + "]}"
-
-
-class LeftToTheOtherError(Exception):
-    """The fast way refused."""
-
-
-def without(way: str, error: Exception, raw: bytes) -> dict[str, pa.Table]:
-    """Tables where one way raises instead of working."""
-
-    def refuse(*_: Any) -> None:
-        raise error
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, way, refuse)
-        return transcript_tables(raw)
-
-
-def check(raw: bytes) -> None:
-    """Compare what the two ways make of some bytes."""
-    fast = tolerant = None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with contextlib.suppress(LeftToTheOtherError):
-            fast = without("_tolerant", LeftToTheOtherError(), raw)
-        with contextlib.suppress(PayloadError):
-            tolerant = without("_fast", tables.Refused(), raw)
-    assert tolerant is not None or fast is None, "only the fast way reads this"
-    for name, table in (tolerant or {}).items():
-        table.validate(full=True)
-        assert table.schema.equals(TABLES[name].arrow, check_metadata=True)
-        if fast is not None:
-            assert fast[name].equals(table), name
 
 
 LISTS = {

@@ -14,7 +14,7 @@ CANARY = "canary+7f3c9e51/b2d84a06"
 
 
 def traces(folder: Path) -> list[str]:
-    """Files below a folder that hold the canary, plain or encoded, looked into where they are compressed."""
+    """Return the files below a folder that contain the canary, plain, encoded or compressed."""
     plain = CANARY.encode()
     forms = {plain, plain[::-1], quote(CANARY, safe="").encode(), CANARY.encode("utf-16-le"), plain.hex().encode()}
     forms |= {base64.b64encode(b"x" * n + plain)[4:-4] for n in range(3)}
@@ -26,7 +26,7 @@ def traces(folder: Path) -> list[str]:
 
 
 def contents(path: Path) -> list[bytes]:
-    """The bytes of a file, and what they stand for."""
+    """Yield the bytes of a file, and their decoded and decompressed forms."""
     data = path.read_bytes()
     if data[:4] == b"PAR1":
         table = pq.read_table(path, partitioning=None)

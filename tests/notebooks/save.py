@@ -1,7 +1,6 @@
-"""Run notebooks in fresh kernels and save them with the outputs a reader should see: `python tests/notebooks/save.py`.
+"""Run notebooks in fresh kernels and save their outputs: `python tests/notebooks/save.py [PATH ...]`.
 
-Nothing of this machine is saved: not the folder voxframe keeps its data in, nor progress bars, which are gone by then.
-Give paths to save some of the notebooks only.
+Nothing about this machine is saved: neither the data directory of voxframe nor progress bars.
 """
 
 import os
@@ -21,7 +20,7 @@ SHOWN_FOLDER = "~/.local/share/voxframe"
 
 
 def still(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
-    """An output without its live view; None where nothing else shows it, as with a progress bar."""
+    """Return an output without its live view; None if it has no other form, like a progress bar."""
     data = output.get("data", {})
     live = [kind for kind in data if "widget-view" in kind]
     for kind in live:

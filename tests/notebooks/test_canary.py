@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook
-from tests.local.conftest import Service, silence
 from tests.notebooks.canary import CANARY, traces
+from tests.server.conftest import Service, silence
+
+pytestmark = pytest.mark.long
 
 #: Whatever shows, keeps, sends or exports anything, also where it fails, with the log as talkative as it can be.
 EVERYTHING = [
@@ -38,7 +39,7 @@ corpus.jobs()""",
     """corpus.search("tree")
 for kind, path in ((None, "set"), ("csv", "csv"), ("jsonl", "jsonl"), ("vtt", "captions"), ("rttm", "rttm")):
     corpus.export(path, **({} if kind is None else {"format": kind}))
-corpus.snapshot(progress=False)
+corpus.snapshots.create(progress=False)
 corpus""",
     """transcript = [name for name in corpus.ids() if name != silent][0]
 turns = corpus.table("utterances", transcript)
@@ -52,7 +53,7 @@ turns.vox.timeline();""",
     voxframe.SubmitForm(corpus, client),
     voxframe.SubmitForm(corpus),
 ]
-shown[-1]._key._typed(None, {"text": os.environ["VOXFRAME_API_KEY"]}, [])
+shown[-1]._key._on_input(None, {"text": os.environ["VOXFRAME_API_KEY"]}, [])
 for widget in shown:
     display(widget)
     print(widget.code, widget.result)
@@ -101,6 +102,8 @@ def run(tmp_path):
     def execute(notebook: nbformat.NotebookNode, folder: Path) -> nbformat.NotebookNode:
         client = NotebookClient(notebook, timeout=280, kernel_name="python3", resources={"metadata": {"path": folder}})
         client.execute(env=env)
+        from nbconvert import HTMLExporter  # in the extra `long`, as everything that only long tests need
+
         nbformat.write(notebook, tmp_path / "work" / "saved.ipynb")
         (tmp_path / "work" / "saved.html").write_text(HTMLExporter().from_notebook_node(notebook)[0])
         return notebook
@@ -130,7 +133,7 @@ def test_everything_leaves_no_trace_of_the_key(run, tmp_path):
 
 
 def test_a_notebook_that_gives_the_key_away_fails(tmp_path):
-    """The run of the notebooks in CI ends with an error where one of them shows the key."""
+    """The run of the notebooks fails if one of them shows the key."""
     shows = new_code_cell("import os\nprint(os.environ['VOXFRAME_API_KEY'])")
     nbformat.write(new_notebook(cells=[shows]), tmp_path / "shown.ipynb")
     command = [sys.executable, "-m", "pytest", "-p", "tests.notebooks.with_canary", "-p", "no:cacheprovider"]

@@ -35,7 +35,7 @@ def shown_kinds(path: Path) -> set[str]:
 
 @each_notebook
 def test_a_saved_notebook_shows_tables_and_no_widgets(path):
-    """Tables are in the file; no output is a widget, which nobody could see without a kernel."""
+    """Saved notebooks contain tables, and no widgets, which need a kernel."""
     kinds = shown_kinds(path)
     assert "text/html" in kinds
     assert not any("widget" in kind for kind in kinds)

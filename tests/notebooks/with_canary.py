@@ -1,10 +1,10 @@
-"""A plugin for nbval: every notebook is run with a key in the environment, and the key is nowhere afterwards.
+"""A plugin for nbval that runs every notebook with a key in the environment and checks that the key appears nowhere.
 
     python -m pytest -p tests.notebooks.with_canary --nbval --nbval-sanitize-with tests/sanitize.cfg notebooks
 
-The kernels find a service that wants a canary as its key. All that they send is kept: cells' outputs and the states of
-widgets, of which a saved notebook is made. So is what `Widget.get_manager_state` gives at the end, the log at its most
-talkative, and what notebooks and service write. The run fails where any of it holds the key.
+The kernels use a service that requires a canary as its key. The plugin keeps everything that they send: outputs of
+cells and states of widgets, which make up a saved notebook. It also keeps the result of `Widget.get_manager_state`, the
+log at its most detailed level, and all files that notebooks and service write. The run fails if any of it has the key.
 """
 
 import json
@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 from nbval.kernel import RunningKernel
-from tests.local.conftest import Service
 from tests.notebooks.canary import CANARY, traces
+from tests.server.conftest import Service
 
 #: Run in each kernel before the notebook. The service was told of one port where it may notify somebody.
 _BEFORE = """
 import logging
 logging.basicConfig(level=logging.DEBUG, filename={log!r})
-from voxframe.service import inbox
-inbox.listen.__defaults__ = ({port}, None, None)
+from voxframe.client import webhook_receiver
+webhook_receiver.listen.__defaults__ = ({port}, None, None)
 """
 _AFTER = """
 import ipywidgets, json

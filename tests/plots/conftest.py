@@ -1,4 +1,4 @@
-"""What tests of plots share: where text stands in a figure, and figures that do not outlive their test."""
+"""Fixtures for plots: positions of text in a figure, and figures that are closed after each test."""
 
 import warnings
 from collections.abc import Callable, Iterator

@@ -55,7 +55,7 @@ def test_it_draws_what_a_corpus_found(tmp_path):
         said = ", ".join(
             f'{{"text": "{word}", "start": {n * 1000}, "end": {n * 1000 + 9}}}' for n, word in enumerate(text.split())
         )
-        corpus.put(name, f'{{"id": "{name}", "audio_duration": 60, "words": [{said}]}}'.encode())
+        corpus.raw.put(name, f'{{"id": "{name}", "audio_duration": 60, "words": [{said}]}}'.encode())
     ax = plots.dispersion(corpus.search("it"), transcripts=corpus.table("transcripts"))
     assert lanes(ax) == ["t1", "t2", "t3"]
     assert strokes(ax, 0) == [1, 0]
@@ -72,7 +72,7 @@ def test_lanes_can_be_speakers():
 
 def test_any_column_may_have_lanes_over_several_transcripts():
     """Such as names that were joined to what was found."""
-    found = pd.DataFrame({"query": "it", "transcript_id": ["a", "b"], "start_ms": [1000, 2000], "name": ["x", "y"]})
+    found = pd.DataFrame({"term": "it", "transcript_id": ["a", "b"], "start_ms": [1000, 2000], "name": ["x", "y"]})
     ax = plots.dispersion(found, by="name")
     assert lanes(ax) == ["x", "y"]
     assert [tuple(segment[0].round(1)) for segment in ax.collections[0].get_segments()] == [(1.0, -0.4), (2.0, 0.6)]
@@ -80,7 +80,7 @@ def test_any_column_may_have_lanes_over_several_transcripts():
 
 def test_very_many_occurrences_are_few_strokes():
     """A hundred thousand occurrences become at most four thousand strokes, over the same time."""
-    found = pd.DataFrame({"query": "uh", "start_ms": range(0, 10_000_000, 100)})
+    found = pd.DataFrame({"term": "uh", "start_ms": range(0, 10_000_000, 100)})
     at = strokes(plots.dispersion(found), 0)
     assert 3_000 < len(at) <= 4_001
     assert at[0] < 5
@@ -92,6 +92,6 @@ def test_what_cannot_be_drawn_is_refused_with_a_next_step():
     with pytest.raises(ValueError, match="needs queries"):
         plots.dispersion(ONE)
     with pytest.raises(ValueError, match='by="transcript_id" gives each a lane'):
-        plots.dispersion(pd.concat([ONE, words("b", "a tree")]), "tree", by="query")
+        plots.dispersion(pd.concat([ONE, words("b", "a tree")]), "tree", by="term")
     with pytest.raises(OptionError, match="no word"):
         plots.dispersion(ONE, "...")

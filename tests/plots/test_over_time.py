@@ -8,7 +8,7 @@ from voxframe.plots.style import COLORS, GREY
 
 
 def test_confidence_is_the_mean_of_each_window():
-    """The line has the mean of the words that start in each window, and a break where there are none."""
+    """The line shows the mean of the words that start in each window, with a gap for windows without words."""
     df = pd.DataFrame(
         {"start_ms": [0, 900, 1000, 3500, None], "confidence": [0.2, 0.4, 1.0, 0.5, 0.1], "speaker": list("AABAA")}
     )

@@ -4,6 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from voxframe import analysis, plots
+from voxframe.plots.style import color_indexes
 
 mpl.use("agg")
 
@@ -21,7 +22,7 @@ def test_bars_say_time_and_share() -> None:
 
 
 def test_it_takes_a_talk_time_table_too() -> None:
-    """What analysis.talk_time gives is drawn as it is."""
+    """The result of `analysis.talk_time` can be drawn directly."""
     ax = plots.talk_time(analysis.talk_time(_TURNS), Figure().subplots())
     assert [text.get_text() for text in ax.texts] == ["1:00 (75%)", "0:20 (25%)"]
 
@@ -30,3 +31,11 @@ def test_talk_time_of_several_transcripts_is_refused() -> None:
     """One picture is about one transcript."""
     with pytest.raises(ValueError, match="has 2"):
         plots.talk_time(_TURNS.assign(transcript_id=["t", "u"]))
+
+
+def test_colours_belong_to_labels() -> None:
+    """A letter or a small number in a label decides its colour; other labels take what is left, in order."""
+    assert color_indexes(["C", "A"]) == {"A": 0, "C": 2}
+    assert color_indexes(["SPEAKER_01", "SPEAKER_00", None]) == {"SPEAKER_00": 0, "SPEAKER_01": 1, None: 2}
+    assert color_indexes(["host", "B", "guest"], ["Ann"]) == {"B": 1, "guest": 0, "host": 2, "Ann": 3}
+    assert len(set(color_indexes("ABCDEFGHI").values())) == 8

@@ -120,7 +120,7 @@ XYZ = np.array(
 
 
 def lab(color: str, seen: object) -> np.ndarray:
-    """CIE 1976 L*a*b* (D65) of a colour as it is seen."""
+    """Return a colour in CIE 1976 L*a*b* (D65)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
     xyz = XYZ @ np.clip(np.array(seen) @ linear, 0, 1) / (0.95047, 1.0, 1.08883)
     f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)

@@ -20,8 +20,8 @@ def corpus(tmp_path) -> voxframe.Corpus:
     """Two transcripts that are sent as text, since their speakers have names: the service need not have them."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     for name, speaker in (("interview", "A"), ("call", "1")):
-        corpus.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
-        corpus.name_speakers(name, {speaker: "Ada"})
+        corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
+        corpus.speakers.set(name, {speaker: "Ada"})
     return corpus
 
 
@@ -34,7 +34,7 @@ def panel(corpus, service):
 
 def asked(panel: AskPanel, task: str, prompt: str) -> dict:
     """The newest answer, after asking."""
-    panel._asked(None, {"do": "ask", "form": {"task": task, "prompt": prompt}}, [])
+    panel._on_browser_message(None, {"do": "ask", "form": {"task": task, "prompt": prompt}}, [])
     panel.wait(60)
     return panel._answers[0]
 
@@ -58,8 +58,8 @@ def test_answers_come_with_usage_the_rate_limit_and_citations(panel, corpus):
         said = words[(words["start_ms"] >= row.start_ms) & (words["end_ms"] <= row.end_ms)]["text"]
         assert " ".join(said) == row.text
         assert (
-            voxframe.analysis.terms.spoken(reply["answer"][row.begin : row.end])[-4:]
-            == (voxframe.analysis.terms.spoken(row.text)[-4:])
+            voxframe.analysis.search_terms.spoken(reply["answer"][row.begin : row.end])[-4:]
+            == (voxframe.analysis.search_terms.spoken(row.text)[-4:])
         )
     assert panel.result["task"].unique().tolist() == ["question-answer", "summary", "task", "action-items"]
     still = panel.static_html()
@@ -67,12 +67,14 @@ def test_answers_come_with_usage_the_rate_limit_and_citations(panel, corpus):
         assert f"\u201c{html.escape(text)}\u201d" in still
     assert f"{panel._answers[0]['usage']['output_tokens']} tokens" in still
     row = found.iloc[0]
-    panel._asked(None, {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, [])
+    panel._on_browser_message(
+        None, {"do": "cite", "transcript_id": row["transcript_id"], "start_ms": int(row["start_ms"])}, []
+    )
     assert panel.player.time == row["start_ms"]
 
 
 def test_words_of_the_models_own_have_no_citation(corpus):
-    """Only what stands word for word is found: sentences of five words, quotations of three, once each."""
+    """Only verbatim text is cited, once each: sentences of at least five words and quotations of at least three."""
     first = corpus.table("words", "interview")["text"].iloc[:8].tolist()
     quoted = " ".join(first[2:6])
     answer = f"They talk about a garden in spring. As she says, “{quoted.upper()}” is how it began. Yes.\n- "
@@ -91,25 +93,40 @@ def test_what_is_missing_is_told(panel):
     panel.prompt = "How many trees?"
     panel.ask()
     panel.wait(10)
-    assert "no transcript is ticked" in panel.error
+    assert "no transcripts are selected" in panel.error
     panel.chosen, panel.prompt = ["interview"], " "
     panel.ask()
     panel.wait(10)
-    assert "write a question" in panel.error
+    assert "there is no question" in panel.error
     assert panel._answers == []
 
 
+def test_each_task_has_its_own_text(panel):
+    """Each task keeps its own text, which returns when the task is selected again."""
+    panel.chosen, panel.prompt = ["interview"], "How many trees?"
+    panel.task = "summary"
+    assert (panel.prompt, panel._options()) == ("", {})
+    panel.prompt = "in haiku"
+    panel.task = "question-answer"
+    assert panel.prompt == "How many trees?"
+    assert panel.prompts == {"question-answer": "How many trees?", "summary": "in haiku"}
+    panel._on_browser_message(None, {"do": "ask", "form": {"prompt": "List the trees", "task": "task"}}, [])
+    panel.wait(60)
+    assert panel._answers[0]["prompt"] == "List the trees"
+    assert panel.prompts["question-answer"] == "How many trees?"
+
+
 def test_an_answer_is_purged_at_the_service_and_here(panel, corpus, service):
-    """It is gone from the service, the corpus, the panel and its state, and would be asked anew."""
+    """A purged answer is removed from the service, the corpus and the panel, and would be requested again."""
     panel.chosen = ["call"]
     answer = asked(panel, "summary", "in haiku")
     assert panel._earlier == []  # a format is kept with no answer
     text = answer["replies"][0]["answer"]
-    assert len(corpus.responses()) == 1
-    panel._asked(None, {"do": "purge", "request_id": answer["request_id"]}, [])
+    assert len(corpus.raw.responses()) == 1
+    panel._on_browser_message(None, {"do": "purge", "request_id": answer["request_id"]}, [])
     panel.wait(30)
     assert panel.error == ""
-    assert (panel._answers, len(panel.result), len(corpus.responses())) == ([], 0, 0)
+    assert (panel._answers, len(panel.result), len(corpus.raw.responses())) == ([], 0, 0)
     assert text not in json.dumps(panel.get_state(), default=str)
     with pytest.raises(NotFoundError):
         service.llm_response(answer["request_id"])

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 import voxframe
+from voxframe.client.stream import messages
 from voxframe.errors import OptionError
-from voxframe.service import stream_messages
 from voxframe.widgets import LiveTranscript
 from voxframe.widgets.live_transcript import BrowserSound
 
@@ -27,7 +27,7 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short):
     partials = []
     live.observe(lambda change: partials.append(change["new"]), "_partial")
     live.file = str(short)
-    live._said(None, {"do": "file"}, [])
+    live._on_browser_message(None, {"do": "file"}, [])
     live.wait(60)
     assert live.error == ""
     assert any(partials)
@@ -39,12 +39,12 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short):
     names: dict = {"given": live._client}
     exec(live.code.replace("voxframe.connect()", "given"), names)
     assert " ".join(filter(None, names["result"]["text"])) == live.text
-    live._said(None, {"do": "clear"}, [])
+    live._on_browser_message(None, {"do": "clear"}, [])
     assert (live._finals, len(live.result)) == ([], 0)
 
 
 def test_a_final_leaves_the_partial_of_the_next_utterance(live):
-    """What is being said stays in sight when the text of what was said before it comes."""
+    """A final result of one utterance does not remove the partial of the next."""
     before, after = (
         {"message_type": "PartialTranscript", "text": text, "audio_start": start, "audio_end": start + 900, "words": []}
         for text, start in (("what was said", 100), ("what is said", 2000))
@@ -52,16 +52,16 @@ def test_a_final_leaves_the_partial_of_the_next_utterance(live):
     final = before | {"message_type": "FinalTranscript", "text": "What was said."}
 
     def message(wire):
-        return stream_messages.read(json.dumps(wire), session_id=None, idx=0)
+        return messages.read(json.dumps(wire), session_id=None, idx=0)
 
-    live._heard(message(before))
-    live._heard(message(after))
-    live._settled(message(final))
+    live._on_partial(message(before))
+    live._on_partial(message(after))
+    live._on_final(message(final))
     assert (live._partial, [one["text"] for one in live._finals]) == ("what is said", ["What was said."])
-    live._settled(message(final | {"audio_start": 2000, "audio_end": 2900}))
+    live._on_final(message(final | {"audio_start": 2000, "audio_end": 2900}))
     assert live._partial == ""
-    live._heard(message(after))
-    live._settled(message(final | {"audio_end": None}))  # a service that does not say where it ends has one at a time
+    live._on_partial(message(after))
+    live._on_final(message(final | {"audio_end": None}))  # a service that does not say where it ends has one at a time
     assert live._partial == ""
 
 
@@ -70,13 +70,13 @@ def test_sound_of_a_browser_is_heard_until_it_is_stopped(live, short):
     """Blocks of samples become text; Stop ends the session, and what was sent is still transcribed."""
     with wave.open(str(short)) as file:
         rate, samples = file.getframerate(), file.readframes(file.getnframes())
-    live._said(None, {"do": "listen", "rate": rate}, [])
+    live._on_browser_message(None, {"do": "listen", "rate": rate}, [])
     assert live.running
-    live._said(None, {"do": "listen", "rate": rate}, [])
-    assert "under way" in live.error
+    live._on_browser_message(None, {"do": "listen", "rate": rate}, [])
+    assert "is running" in live.error
     for n in range(0, len(samples), rate // 5):
-        live._said(None, {"do": "sound"}, [memoryview(samples[n : n + rate // 5])])
-    live._said(None, {"do": "stop"}, [])
+        live._on_browser_message(None, {"do": "sound"}, [memoryview(samples[n : n + rate // 5])])
+    live._on_browser_message(None, {"do": "stop"}, [])
     live.wait(60)
     assert not live.running
     assert live.text
@@ -96,16 +96,16 @@ def test_sound_that_nobody_takes_is_let_go_of():
 
 def test_what_cannot_be_streamed_is_told(live, tmp_path):
     """No file, a file that is not there, options of the widget's own: each with what to do."""
-    live._said(None, {"do": "file"}, [])
-    assert "no file is named" in live.error
+    live._on_browser_message(None, {"do": "file"}, [])
+    assert "no file to stream" in live.error
     live.file = str(tmp_path / "nowhere.wav")
     live.start()
     live.wait(30)
     assert "nowhere.wav" in live.error
     assert not live.running
-    live._said(None, {"do": "listen", "rate": 3}, [])
-    assert "none of a microphone" in live.error
-    with pytest.raises(OptionError, match="sample_rate is set by LiveTranscript"):
+    live._on_browser_message(None, {"do": "listen", "rate": 3}, [])
+    assert "sample rate of the microphone" in live.error
+    with pytest.raises(OptionError, match="LiveTranscript sets sample_rate itself"):
         LiveTranscript(sample_rate=8000)
 
 

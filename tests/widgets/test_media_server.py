@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from voxframe.errors import AudioError, AudioNotFoundError
-from voxframe.widgets import media
+from voxframe.widgets import media_server
 
 SOUND = bytes(range(256)) * 1000
 
@@ -34,7 +34,7 @@ def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[st
 
 def test_a_browser_gets_the_part_it_asks_for(recording):
     """Whole without a range; 206 with exactly the bytes asked for; the last bytes; 416 past the end."""
-    (address,) = media.addresses(recording)
+    (address,) = media_server.media_urls(recording)
     status, headers, body = ask(address)
     assert (status, body == SOUND, headers["Accept-Ranges"], headers["Content-Type"]) == (
         200,
@@ -54,7 +54,7 @@ def test_a_browser_gets_the_part_it_asks_for(recording):
 
 def test_a_browser_that_leaves_is_no_news(recording, capfd):
     """A connection that is reset, before a request or within one, writes nothing into the notebook."""
-    (address,) = media.addresses(recording)
+    (address,) = media_server.media_urls(recording)
     for begun in (b"", b"GET / HT"):
         with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as left:
             left.sendall(begun)
@@ -66,14 +66,14 @@ def test_a_browser_that_leaves_is_no_news(recording, capfd):
 
 @pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=0-1,4-5", "bytes=-", "words=1-2", "bytes=x", "bytes=٣-"])
 def test_a_range_that_is_none_is_not_a_range(recording, asked):
-    """What cannot be read as one range of bytes is answered with everything, as the standard has it."""
-    assert media.byte_range(asked, len(SOUND)) == (0, len(SOUND))
+    """A request whose range is invalid or multiple is answered with the whole file, as the standard allows."""
+    assert media_server.byte_range(asked, len(SOUND)) == (0, len(SOUND))
 
 
 def test_only_recordings_that_were_named_are_served(recording, tmp_path):
-    """A wrong token, another file beside it, a path upwards, another host are refused; a file that went is gone."""
+    """Wrong tokens, other files, paths upwards and other hosts are refused; a removed file gives 404."""
     (tmp_path / "secret.txt").write_text("canary")
-    (address,) = media.addresses(recording)
+    (address,) = media_server.media_urls(recording)
     url = urlsplit(address)
     token = url.path.split("/")[1]
     assert len(token) >= 20
@@ -89,38 +89,38 @@ def test_only_recordings_that_were_named_are_served(recording, tmp_path):
 
 def test_a_recording_keeps_its_address(recording):
     """Asked for twice, it has the same address, with its name readable at the end."""
-    first, again = media.addresses(recording), media.addresses(str(recording))
+    first, again = media_server.media_urls(recording), media_server.media_urls(str(recording))
     assert first == again
     assert unquote(first[0]).endswith("/täglich & <b>.flac")
 
 
 def test_an_address_is_taken_as_it_is_and_a_wrong_path_named(tmp_path):
     """Http addresses go to the browser; a file that is not there, or a folder, is an error that names it."""
-    assert media.addresses("https://example.org/a.mp3") == ["https://example.org/a.mp3"]
+    assert media_server.media_urls("https://example.org/a.mp3") == ["https://example.org/a.mp3"]
     with pytest.raises(AudioNotFoundError, match=r"no file 'nowhere\.mp3'"):
-        media.addresses("nowhere.mp3")
-    with pytest.raises(AudioError, match="is no file"):
-        media.addresses(tmp_path)
+        media_server.media_urls("nowhere.mp3")
+    with pytest.raises(AudioError, match="is not a file"):
+        media_server.media_urls(tmp_path)
 
 
 def test_a_page_is_never_served_as_one(tmp_path):
     """A file that calls itself HTML or SVG is sent as bytes."""
     for name in ("a.html", "a.svg", "a.js", "a"):
-        assert media.media_type(Path(name)) == "application/octet-stream"
-    assert media.media_type(Path("a.mp3")) == "audio/mpeg"
+        assert media_server.media_type(Path(name)) == "application/octet-stream"
+    assert media_server.media_type(Path("a.mp3")) == "audio/mpeg"
 
 
 def test_a_file_under_jupyters_folder_has_an_address_there(recording, tmp_path, monkeypatch):
     """The server's own note says folder and base address; hidden files and files elsewhere have none."""
     monkeypatch.setenv("JPY_PARENT_PID", "4711")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "run"))
-    assert media.jupyter_address(recording) is None
+    assert media_server.jupyter_url(recording) is None
     (tmp_path / "run").mkdir()
     told = {"root_dir": str(tmp_path), "base_url": "/user/ada/", "token": "canary"}
     (tmp_path / "run" / "jpserver-4711.json").write_text(json.dumps(told))
-    assert media.jupyter_address(recording) == "/user/ada/files/t%C3%A4glich%20%26%20%3Cb%3E.flac"
-    assert media.addresses(recording)[0] == media.jupyter_address(recording)
-    assert media.jupyter_address(tmp_path / ".hidden" / "a.mp3") is None
-    assert media.jupyter_address(Path("/elsewhere/a.mp3")) is None
+    assert media_server.jupyter_url(recording) == "/user/ada/files/t%C3%A4glich%20%26%20%3Cb%3E.flac"
+    assert media_server.media_urls(recording)[0] == media_server.jupyter_url(recording)
+    assert media_server.jupyter_url(tmp_path / ".hidden" / "a.mp3") is None
+    assert media_server.jupyter_url(Path("/elsewhere/a.mp3")) is None
     (tmp_path / "run" / "jpserver-4711.json").write_text("[]")
-    assert media.jupyter_address(recording) is None
+    assert media_server.jupyter_url(recording) is None

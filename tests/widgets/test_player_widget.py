@@ -1,6 +1,7 @@
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,13 @@ import pytest
 import traitlets
 from ipywidgets.widgets import widget_link
 from ipywidgets.widgets.widget import _instances
+from matplotlib.colors import to_hex
 
 import voxframe
 from voxframe.errors import AudioNotFoundError, OptionError
+from voxframe.plots.style import COLORS
 from voxframe.widgets import Timeline, TranscriptPlayer
-from voxframe.widgets.passages import MOST_WORDS, passages
+from voxframe.widgets.player_passages import MAX_PASSAGE_WORDS, split_passages
 
 DATA = Path(__file__).parents[2] / "data"
 INTERVIEW = DATA / "payloads" / "interview.json"
@@ -31,6 +34,13 @@ def words(texts: list[str], speakers: list[str | None], start: list[int | None] 
     )
 
 
+@pytest.mark.parametrize("audio", [b"RIFF", 5])
+def test_a_recording_that_is_no_path_is_refused(audio):
+    """Bytes or a number as the recording give an OptionError that names the type."""
+    with pytest.raises(OptionError, match=rf"must be a path or a URL, got {type(audio).__name__}"):
+        TranscriptPlayer(INTERVIEW, audio)
+
+
 def test_turns_of_the_transcript_are_the_passages():
     """The interview's turns come out with their speakers, times and texts, every word once."""
     player = TranscriptPlayer(INTERVIEW)
@@ -41,7 +51,7 @@ def test_turns_of_the_transcript_are_the_passages():
 
 
 def test_two_channels_at_once_stay_two_turns():
-    """Where turns overlap, words stay with the turn they belong to, in the order in which the turns began."""
+    """Words of overlapping turns stay with their turn, and turns are in the order of their start."""
     player = TranscriptPlayer(DATA / "payloads" / "call.json")
     turns = voxframe.load_utterances(DATA / "payloads" / "call.json").sort_values("start_ms", kind="stable")
     for column, wanted in (("label", "speaker"), ("text", "text"), ("start_ms", "start_ms"), ("end_ms", "end_ms")):
@@ -52,8 +62,8 @@ def test_two_channels_at_once_stay_two_turns():
 def test_a_long_turn_is_read_in_parts_cut_after_sentences():
     """A voice that never stops is cut into parts of at most 80 words, after sentences; it stays one turn."""
     texts = [f"word{n}." if n % 30 == 29 else f"word{n}" for n in range(200)] + ["x"] * 100
-    found = passages(words(texts, ["A"] * 300))
-    assert np.diff(found.first).max() <= MOST_WORDS
+    found = split_passages(words(texts, ["A"] * 300))
+    assert np.diff(found.first).max() <= MAX_PASSAGE_WORDS
     assert found.first.tolist()[:4] == [0, 60, 120, 180]
     assert found.words["text"].to_list() == texts
     assert set(found.turn) == {0}
@@ -62,15 +72,15 @@ def test_a_long_turn_is_read_in_parts_cut_after_sentences():
 
 def test_words_without_a_time_or_a_voice_are_kept():
     """A word with no time stays behind the one before it, a null speaker is a voice, no words are no passages."""
-    found = passages(words(["one", "two", "three"], ["A", "A", None], [500, None, 900]))
+    found = split_passages(words(["one", "two", "three"], ["A", "A", None], [500, None, 900]))
     assert found.words["text"].to_list() == ["one", "two", "three"]
-    assert found.voices == ["A", None]
+    assert found.speakers == ["A", None]
     assert TranscriptPlayer(words(["one"], [None], [None])).result["start_ms"].isna().all()
     assert TranscriptPlayer(voxframe.load_words([])).result.empty
 
 
 def test_names_and_corrections_are_in_the_result_and_told():
-    """What is renamed or corrected shows in the result beside label and times; an observer hears of it."""
+    """Names and corrections appear in the result beside label and times, and observers are notified."""
     player = TranscriptPlayer(words(["Helo", "there.", "Hi."], ["A", "A", "B"]), names={"A": "Ada"})
     heard = []
     player.observe(lambda change: heard.append((change["name"], change["new"])), ["names", "corrections"])
@@ -88,12 +98,12 @@ def test_names_and_corrections_are_in_the_result_and_told():
 def corpus(tmp_path) -> voxframe.Corpus:
     """A corpus with the interview."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.put("interview", INTERVIEW.read_bytes())
+    corpus.raw.put("interview", INTERVIEW.read_bytes())
     return corpus
 
 
 def test_names_and_corrections_are_kept_by_the_corpus(corpus):
-    """What is typed in one player is in the corpus's tables, and in a player opened later; taken back, it is gone."""
+    """Edits in a player are in the tables of the corpus and in later players; undone edits disappear."""
     player = TranscriptPlayer("interview", corpus=corpus)
     player.names = {"A": "Ada"}
     player.turn_names = {"2": "B"}
@@ -101,7 +111,7 @@ def test_names_and_corrections_are_kept_by_the_corpus(corpus):
     assert player.error == ""
     turns = corpus.table("utterances")
     assert turns["speaker_name"].to_list()[:4] == ["Ada", "B", "B", "B"]
-    assert corpus.corrections("interview")[["utterance_idx", "text"]].values.tolist() == [
+    assert corpus.corrections.get("interview")[["utterance_idx", "text"]].values.tolist() == [
         [1, "Good morning. Thank you."]
     ]
     again = TranscriptPlayer("interview", corpus=voxframe.Corpus(corpus.path))
@@ -112,17 +122,17 @@ def test_names_and_corrections_are_kept_by_the_corpus(corpus):
     assert again.result["corrected"].sum() == 1
     assert TranscriptPlayer(corpus.tables("interview")["words"]).result["speaker"].to_list()[:3] == ["Ada", "B", "B"]
     again.names, again.turn_names, again.corrections = {}, {}, {}
-    assert corpus.speaker_names("interview").empty
-    assert corpus.corrections("interview").empty
+    assert corpus.speakers.get("interview").empty
+    assert corpus.corrections.get("interview").empty
     assert TranscriptPlayer("interview", corpus=corpus).result["speaker"].to_list()[:3] == ["A", "B", "A"]
 
 
 def test_what_the_corpus_cannot_keep_is_said_and_taken_back(corpus):
-    """A label nobody has: refused where it is given, said below and not shown where it is typed."""
+    """An unknown label raises an error as an argument; typed in the widget, it is reported and reverted."""
     player = TranscriptPlayer("interview", corpus=corpus, names={"A": "Ada"})
     assert corpus.table("utterances")["speaker_name"][0] == "Ada"
     player.names = {"A": "Ada", "Z": "Zoe"}
-    assert "This was not kept: 'interview' has no speaker 'Z'" in player.error
+    assert "This change was not saved: 'interview' has no speaker 'Z'" in player.error
     assert player.names == {"A": "Ada"}
     player.names = {"A": "Ann"}
     assert player.error == ""
@@ -132,11 +142,11 @@ def test_what_the_corpus_cannot_keep_is_said_and_taken_back(corpus):
 
 
 def test_a_payload_is_corrected_in_the_widget_only(corpus):
-    """Of a payload nothing is written, unless a corpus that has the transcript is named."""
+    """Edits of a payload are not stored, unless a given corpus has the transcript."""
     TranscriptPlayer(INTERVIEW).names = {"A": "Ada"}
-    assert corpus.speaker_names().empty
+    assert corpus.speakers.get().empty
     TranscriptPlayer(corpus.tables("interview")["words"], corpus=corpus).names = {"A": "Ada"}
-    assert corpus.speaker_names()["speaker_name"].to_list() == ["Ada"]
+    assert corpus.speakers.get()["speaker_name"].to_list() == ["Ada"]
 
 
 def test_the_code_shows_the_same_again():
@@ -168,7 +178,7 @@ def test_layers_are_those_that_have_rows():
 
 
 def test_a_transcript_with_turns_only_can_be_read():
-    """Where the service gave no words, a turn is read and sought as one."""
+    """If the service sent no words, each turn is shown and played as one word."""
     player = TranscriptPlayer(
         {"id": "a", "utterances": [{"speaker": "A", "text": "Yes, sure.", "start": 5, "end": 90}]}
     )
@@ -176,7 +186,7 @@ def test_a_transcript_with_turns_only_can_be_read():
 
 
 def test_a_recording_is_played_by_address():
-    """What goes to the browser is an address; nothing of the widget's state is near the size of the recording."""
+    """The browser gets a URL; the state of the widget is much smaller than the recording."""
     player = TranscriptPlayer(INTERVIEW, DATA / "interview.flac")
     assert player._sources[-1].startswith("http://127.0.0.1:")
     size = sum(len(value) if isinstance(value, bytes) else len(str(value)) for value in player._columns.values())
@@ -184,28 +194,107 @@ def test_a_recording_is_played_by_address():
 
 
 def test_what_cannot_be_played_is_refused_with_a_next_step():
-    """No such file, two transcripts, an interval the wrong way round, a speed nobody hears."""
+    """Missing files, two transcripts, reversed intervals and impossible speeds are refused with a next step."""
     one = voxframe.load_words(INTERVIEW)
-    with pytest.raises(AudioNotFoundError, match="check its path"):
+    with pytest.raises(AudioNotFoundError, match="check the path"):
         TranscriptPlayer(INTERVIEW, "nowhere.flac")
-    with pytest.raises(ValueError, match="of 2 transcripts; pick one"):
+    with pytest.raises(ValueError, match="to 2 transcripts; select one"):
         TranscriptPlayer(pd.concat([one, one.assign(transcript_id="b")]))
-    with pytest.raises(ValueError, match="needs the table 'words'; there is chapters"):
+    with pytest.raises(ValueError, match="needs the table 'words', got chapters"):
         TranscriptPlayer({"chapters": pd.DataFrame()})
-    with pytest.raises(traitlets.TraitError, match="interval is"):
+    with pytest.raises(traitlets.TraitError, match="interval must be"):
         TranscriptPlayer(one).interval = [1]
     with pytest.raises(traitlets.TraitError):
         TranscriptPlayer(one).speed = 99
 
 
 def test_a_player_and_a_timeline_share_time_and_selection():
-    """A link joins both traits in the browser, where it also works without a kernel."""
+    """A link joins time and interval in the browser, so it works without a kernel."""
     player, timeline = TranscriptPlayer(INTERVIEW), Timeline(voxframe.load_utterances(INTERVIEW))
     player.link(timeline)
 
     links = [w for w in _instances.values() if isinstance(w, widget_link.Link)]
     joined = {(link.source[0], link.source[1], link.target[0], link.target[1]) for link in links}
     assert {(player, "time", timeline, "time"), (player, "interval", timeline, "interval")} <= joined
+
+
+def test_names_are_passed_on_but_not_to_a_player_of_another_transcript():
+    """A linked timeline shows the player's names, also later ones; names of other speakers there stay."""
+    player, timeline = TranscriptPlayer(INTERVIEW, names={"A": "Ada"}), Timeline(voxframe.load_utterances(INTERVIEW))
+    other = TranscriptPlayer(DATA / "payloads" / "panel.json")
+    timeline.names = {"B": "Bo"}
+    player.link(timeline)
+    player.link(other)
+    assert timeline.names == {"A": "Ada", "B": "Bo"}
+    player.names = {"A": "Zoe"}
+    assert timeline.names == {"A": "Zoe", "B": "Bo"}
+    player.names = {}
+    assert timeline.names == {"B": "Bo"}
+    assert "(unknown)" not in unquote(timeline.static_html())
+    assert other.names == {}
+
+
+def test_a_rename_changes_no_colour(corpus):
+    """A label has one colour in player, timeline and plots: A the first, whatever it is called and whoever is left."""
+    first, second = COLORS[:2]
+    named = {"A": "Zoe", "B": "Ada"}  # in alphabetical order they would change places
+    player = TranscriptPlayer("interview", corpus=corpus, names=named)
+    assert player._colors == {"A": 0, "B": 1}
+    player.turn_names = {"2": "Guest"}
+    assert player._colors == {"A": 0, "B": 1, "Guest": 2}
+    turns = corpus.table("utterances")
+    assert dict(zip(Timeline(turns)._names, Timeline(turns)._colors, strict=True)) == {"Zoe": 0, "Ada": 1, "Guest": 2}
+    lanes = voxframe.plots.timeline(turns)
+    drawn = {
+        lane.get_text(): to_hex(bars.get_facecolor()[0]).upper()
+        for lane, bars in zip(lanes.get_yticklabels(), lanes.collections, strict=True)
+    }
+    assert drawn == {"Zoe": first, "Ada": second, "Guest": COLORS[2]}
+    only = voxframe.plots.timeline(turns, speakers=["Ada"])
+    assert to_hex(only.collections[0].get_facecolor()[0]).upper() == second
+    for spoken in (turns, voxframe.analysis.talk_time(turns)):
+        bars = voxframe.plots.talk_time(spoken)
+        names = [label.get_text() for label in bars.get_yticklabels()]
+        colors = {name: to_hex(bar.get_facecolor()).upper() for name, bar in zip(names, bars.patches, strict=True)}
+        assert colors == drawn
+    left = unquote(TranscriptPlayer(turns[turns["speaker"] == "B"]).static_html())
+    assert second in left
+    assert first not in left
+
+
+def test_labels_with_one_name_have_one_lane_and_colour(corpus):
+    """Two labels that are one person have the first one's colour in the still picture and in the plot."""
+    player = TranscriptPlayer("interview", corpus=corpus, names={"A": "Ada", "B": "Ada"})
+    still = unquote(player.static_html())
+    assert (COLORS[0] in still, COLORS[1] in still) == (True, False)
+    (bars,) = voxframe.plots.timeline(corpus.table("utterances")).collections
+    assert to_hex(bars.get_facecolor()[0]).upper() == COLORS[0]
+
+
+def test_a_cue_stops_at_the_end_of_its_passage():
+    """`cue` seeks, selects, ends a loop and stops at the end of the turn; `play` does not stop."""
+    player = TranscriptPlayer(words(["one", "two", "three", "four"], ["A", "A", "B", "B"]))
+    player.loop = True
+    player.cue(1000, 1800)
+    assert (player.time, player.interval, player.loop, player._stop_at[0]) == (1000, [1000, 1800], False, 1800)
+    player.cue(0)
+    assert (player.interval, player._stop_at[0]) == ([], 1800)
+    player.cue(1000, 2800)  # a match over two turns
+    assert player._stop_at[0] == 2800
+    player.play()
+    assert player._stop_at[0] == 0
+
+
+def test_an_edit_is_answered_even_if_it_is_refused(corpus):
+    """A page hears that the kernel took an edit; if the corpus refuses it, the pane says why."""
+    player, sent = TranscriptPlayer("interview", corpus=corpus), []
+    player.send = lambda message, buffers=None: sent.append(message)
+    player._on_edit(None, {"do": "edit", "n": "x", "names": {"A": "Ada"}, "turn_names": {"1": "A"}}, [])
+    assert (player.names, player.turn_names) == ({"A": "Ada"}, {"1": "A"})
+    player._on_edit(None, {"do": "edit", "n": "y", "names": {"Z": "Zoe"}}, [])
+    assert player.names == {"A": "Ada"}
+    assert "was not saved" in player.error
+    assert sent == [{"do": "saved", "n": "x"}, {"do": "saved", "n": "y"}]
 
 
 class Tags(HTMLParser):
@@ -246,7 +335,7 @@ def test_a_page_links_or_embeds_the_recording(tmp_path):
     assert sources["none"] == []
     assert sources["embed"][0].startswith("data:audio/flac;base64,")
     assert "127.0.0.1" not in page
-    with pytest.raises(OptionError, match="'link', 'embed' or 'none', not 'inline'"):
+    with pytest.raises(OptionError, match="'link', 'embed' or 'none', got 'inline'"):
         player.to_html(tmp_path / "page.html", audio="inline")
-    with pytest.raises(OptionError, match="only a file can be embedded"):
+    with pytest.raises(OptionError, match="only a local file can be embedded"):
         TranscriptPlayer(INTERVIEW, "https://example.org/a.mp3").to_html(tmp_path / "page.html", audio="embed")

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.ledger import new_job
+from voxframe.corpus.job import new_job
 from voxframe.errors import OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
 from voxframe.widgets.file_drop import FileDrop, safe_name
-from voxframe.widgets.job_options import HELP, checked, read, shown, written
 from voxframe.widgets.job_table import _row
-from voxframe.widgets.presets import Presets
+from voxframe.widgets.option_fields import Presets, form_field, format_input, parse_form, parse_input
 
 CANARY = "canary-5f1b0c77d2"
 DATA = Path(__file__).parents[2] / "data"
@@ -29,37 +28,37 @@ def form(tmp_path, service):
 
 def test_every_option_has_a_field_and_help():
     """The form asks for all that a job may be asked for, and each says what it does."""
-    assert set(HELP) == set(FIELDS) - {"audio_url"}
-    assert all(text.endswith((".", "dicarlo, di carlo")) for text in HELP.values())
+    assert {name for name, field in FIELDS.items() if field.group} == set(FIELDS) - {"audio_url"}
+    assert all(field.help.endswith((".", "dicarlo, di carlo")) for field in FIELDS.values())
 
 
 def test_fields_say_what_is_sent():
-    """Numbers, lists, spellings and switches as options; what is left as it is is left out; back again unchanged."""
+    """Inputs become options and back; fields left at their default are not sent."""
     typed = {
         "punctuate": False, "format_text": True, "language_code": "de", "boost_param": "", "speakers_expected": " 3 ",
         "speech_threshold": "0.5", "word_boost": "Voxframe\n\n Parquet ",
         "custom_spelling": "Decarlo = dicarlo, di carlo",
         "redact_pii_policies": ("date", "event"), "topics": " ",
     }  # fmt: skip
-    options = checked(typed)
+    options = parse_form(typed)
     assert options == {
         "punctuate": False, "language_code": "de", "speakers_expected": 3, "speech_threshold": 0.5,
         "word_boost": ["Voxframe", "Parquet"], "custom_spelling": [{"from": ["dicarlo", "di carlo"], "to": "Decarlo"}],
         "redact_pii_policies": ["date", "event"],
     }  # fmt: skip
     for name in FIELDS.keys() - {"audio_url"}:
-        assert read(name, written(name, options.get(name))) == options.get(name)
-    assert shown("webhook_auth_header_value").kind == "secret"
+        assert parse_input(name, format_input(name, options.get(name))) == options.get(name)
+    assert form_field("webhook_auth_header_value").kind == "secret"
 
 
 def test_all_that_is_wrong_is_told_at_once():
     """Each field that cannot be sent is named, with what is allowed."""
     with pytest.raises(OptionError) as told:
-        checked({"speakers_expected": "many", "speech_threshold": "7", "custom_spelling": "x"})
+        parse_form({"speakers_expected": "many", "speech_threshold": "7", "custom_spelling": "x"})
     for text in (
-        "speakers_expected is a number, not 'many'",
+        "speakers_expected must be a number, got 'many'",
         "speech_threshold must be a number from 0 to 1",
-        "lines such as",
+        "must look like",
     ):
         assert text in str(told.value)
 
@@ -68,9 +67,9 @@ def test_nothing_is_sent_before_the_plan(form, short):
     """A plan says how many and how long; what changes afterwards wants a new plan."""
     form.plan()
     form.wait(30)
-    assert "there is no recording yet" in form.error
+    assert "there are no recordings yet" in form.error
     assert 'role="alert"' in form._pane.value
-    form.addresses.value = f"{short}\n{short}"
+    form.inputs.value = f"{short}\n{short}"
     form.plan()
     form.wait(30)
     assert form.error == ""
@@ -90,7 +89,7 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
     """The table goes from sending to done, the transcript is in the corpus, and the same is not sent again."""
     states = []
     form.table.observe(lambda change: states.extend(row["state"] for row in change["new"]), "_rows")
-    form.addresses.value = str(short)
+    form.inputs.value = str(short)
     form.fields["speaker_labels"].value = True
     form.plan()
     form.wait(30)
@@ -100,7 +99,7 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
     assert form.result["state"].to_list() == ["completed"]
     assert states[-1] == "completed"
     assert "submitted" in states
-    assert form.table._counts["over"] == 1
+    assert form.table._counts["finished"] == 1
     assert len(form._corpus.table("words")) > 5
     assert form._corpus.table("transcripts")["speaker_labels"].to_list() == [True]
     form.plan()
@@ -117,9 +116,9 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
 def test_how_much_is_done_is_shown(form):
     """While speech is transcribed the table says how much of it is done, more each time; then it is over."""
     shares, said = [], []
-    form.table.observe(lambda change: shares.extend(row["share"] for row in change["new"]), "_rows")
-    form.table.observe(lambda change: said.extend(row["said"] for row in change["new"]), "_rows")
-    form.addresses.value = str(DATA / "call.flac")  # seven stretches of speech, more than are decoded at once
+    form.table.observe(lambda change: shares.extend(row["progress"] for row in change["new"]), "_rows")
+    form.table.observe(lambda change: said.extend(row["state_text"] for row in change["new"]), "_rows")
+    form.inputs.value = str(DATA / "call.flac")  # seven stretches of speech, more than are decoded at once
     form.plan()
     form.wait(30)
     form.send()
@@ -128,22 +127,22 @@ def test_how_much_is_done_is_shown(form):
     going = [share for share in shares if share]
     assert 0 < going[0] < 1
     assert going == sorted(going)
-    assert "is being transcribed" in said
+    assert "transcribing" in said
     assert (said[-1], shares[-1]) == ("done", 0)
     waits = _row(new_job("b.wav", "m", {}, "here", state="submitted", transcript_id="b"), 0.0)
-    assert (waits["said"], waits["share"]) == ("waits for its turn at the service", 0)
+    assert (waits["state_text"], waits["progress"]) == ("queued at the service", 0)
 
 
 def test_sending_is_stopped_and_what_was_not_sent_is_told(form, short, tmp_path):
     """Those under way arrive, the others do not; the form says how many, and the plan then has the rest."""
     for n in range(9):
         (tmp_path / f"{n}.wav").write_bytes(short.read_bytes()[: -64 * (n + 1)])
-    form.addresses.value = str(tmp_path / "?.wav")
+    form.inputs.value = str(tmp_path / "?.wav")
     form.plan()
     form.wait(30)
-    form._background.do("sending", form._stop.clear)
+    form._background.submit("sending", form._stop.clear)
     form.table.observe(lambda _: form._stop.set(), "busy")
-    form._background.do("sending", form._send_planned)
+    form._background.submit("sending", form._send_planned)
     form.wait(60)
     sent = len(form.result)
     assert 0 < sent < 9
@@ -160,7 +159,7 @@ def test_what_failed_is_told_and_sent_again_and_what_waits_is_cancelled(form, sh
     """A broken recording says why it failed and has a button to try again; a job at the service can be cancelled."""
     broken = tmp_path / "broken.mp3"
     broken.write_bytes(b"this is no sound" * 100)
-    form.addresses.value = str(broken)
+    form.inputs.value = str(broken)
     form.plan()
     form.wait(30)
     form.send()
@@ -207,8 +206,8 @@ def test_presets_keep_options_and_nothing_of_webhooks(form):
         form.load_preset("meetings")
     with pytest.raises(OptionError, match="needs a name"):
         form.save_preset(" ")
-    form._background.guarded(form._remove_preset)
-    assert "no preset 'meetings'; there is none yet" in form.error
+    form._background.run_now(form._remove_preset)
+    assert "no preset 'meetings'; available: none" in form.error
     form.fields["auto_chapters"].value = True
     form._presets.path.write_text('{"old": {"speech_model": "gone", "from_the_future": 1}}')
     form._list_presets()
@@ -218,14 +217,14 @@ def test_presets_keep_options_and_nothing_of_webhooks(form):
     assert form.options["auto_chapters"]  # nothing is changed by half
     form._remove_preset()
     form._presets.path.write_text("{")
-    form._background.guarded(form._list_presets)
-    assert "mend or remove that file" in form.error
+    form._background.run_now(form._list_presets)
+    assert "repair or remove the file" in form.error
 
 
 def test_a_secret_is_used_and_in_no_state(form, tmp_path):
     """A typed key reaches the options that are sent, and no trait, code, preset, repr or picture."""
-    form._options._secret_field._typed(None, {"text": CANARY}, [])
-    form._key._typed(None, {"text": CANARY}, [])
+    form._options.fields["webhook_auth_header_value"]._on_input(None, {"text": CANARY}, [])
+    form._key._on_input(None, {"text": CANARY}, [])
     form.fields["webhook_auth_header_name"].value = "X-Key"
     assert form._options.options["webhook_auth_header_value"] == CANARY
     form.save_preset("with a key")
@@ -234,12 +233,12 @@ def test_a_secret_is_used_and_in_no_state(form, tmp_path):
     shown = [*states, form.code, repr(form), str(form.options), form.static_html(), form._presets.path.read_text()]
     assert not [text for text in shown if CANARY in text]
     assert "getpass" in form.code
-    form._key._typed(None, {"text": ""}, [])
+    form._key._on_input(None, {"text": ""}, [])
     assert form._key.secret is None
 
 
 class Page:
-    """What a browser does: answers each "next" with the piece that is asked for."""
+    """A simulated browser that sends the requested chunk for each "next" message."""
 
     def __init__(self, drop: FileDrop) -> None:
         self.drop, self.files, self.done = drop, {}, []
@@ -249,13 +248,13 @@ class Page:
         if message["do"] == "next":
             at = message["at"]
             piece = self.files[message["key"]][at : at + 1000]
-            self.drop._said(None, {"do": "piece", "key": message["key"], "at": at}, [memoryview(piece)])
+            self.drop._on_browser_message(None, {"do": "chunk", "key": message["key"], "at": at}, [memoryview(piece)])
         else:
             self.done.append((message["do"], message["key"]))
 
     def put(self, key: str, name: str, data: bytes) -> None:
         self.files[key] = data
-        self.drop._said(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
+        self.drop._on_browser_message(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
 
 
 def test_dropped_files_come_in_pieces_under_safe_names(tmp_path):
@@ -271,19 +270,19 @@ def test_dropped_files_come_in_pieces_under_safe_names(tmp_path):
     assert drop.paths[0].read_bytes() == data
     assert len(str(drop.get_state())) < 50_000
     assert "<img" not in drop.static_html()
-    drop._said(None, {"do": "leave", "n": 0}, [])
+    drop._on_browser_message(None, {"do": "remove", "n": 0}, [])
     assert drop.names == ["talk.wav", HOSTILE]
     assert not list((tmp_path / "dropped").glob(".*"))
     assert safe_name("a" * 300 + ".mp3").endswith("a.mp3")
 
 
 def test_a_full_disk_is_told(tmp_path):
-    """Where a file cannot be kept the pane says why, and nothing half is left."""
+    """If a file cannot be saved, the pane shows the reason and no partial file remains."""
     (tmp_path / "dropped").write_text("a file where the folder should be")
     drop = FileDrop(tmp_path / "dropped")
     page = Page(drop)
     page.put("a", "talk.wav", b"x")
-    assert "cannot be kept" in drop.error
+    assert "cannot save the file" in drop.error
     assert page.done == [("failed", "a")]
 
 

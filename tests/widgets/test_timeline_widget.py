@@ -25,7 +25,7 @@ def spans(**columns) -> pd.DataFrame:
 
 
 def test_a_selection_is_the_rows_that_touch_the_interval(turns):
-    """Rows that end where it begins, or begin where it ends, are not in it; with no interval the result is all rows."""
+    """The selection excludes rows that only touch the interval; without an interval the result has all rows."""
     timeline = Timeline(turns)
     assert len(timeline.selection) == 0
     assert list(timeline.selection.columns) == list(turns.columns)
@@ -70,16 +70,16 @@ def test_a_speaker_has_the_colour_of_the_plots(turns):
 def test_what_cannot_be_drawn_is_refused_with_a_next_step(turns):
     """Several transcripts, too many lanes, a missing column, no DataFrame, an interval the wrong way round."""
     two = pd.concat([turns, turns.assign(transcript_id="other")])
-    with pytest.raises(ValueError, match='has 2 transcripts; pick one, or give by="transcript_id"'):
+    with pytest.raises(ValueError, match='has 2 transcripts; select one, or give by="transcript_id"'):
         Timeline(two)
     assert len(Timeline(two, by="transcript_id")._names) == 2
-    with pytest.raises(ValueError, match="201 lanes are too many to see"):
+    with pytest.raises(ValueError, match="gives 201 lanes, at most 200"):
         Timeline(spans(start_ms=range(201), end_ms=range(1, 202), text=map(str, range(201))), by="text")
     with pytest.raises(ValueError, match="lacks end_ms"):
         Timeline(turns.drop(columns="end_ms"))
     with pytest.raises(TypeError, match="not list"):
         Timeline([])
-    with pytest.raises(traitlets.TraitError, match=r"interval is \[start, end\]"):
+    with pytest.raises(traitlets.TraitError, match=r"interval must be \[start, end\]"):
         Timeline(turns).interval = [5, 1]
 
 
@@ -93,7 +93,7 @@ class Tags(HTMLParser):
 
 
 def test_the_still_picture_holds_names_as_text_and_every_bar():
-    """Speaker names with markup are text in the SVG, in the description and in the title; bars are where speech is."""
+    """Speaker names with markup are escaped in the SVG, and every span has a bar."""
     hostile = "\"><script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
     df = spans(speaker=[hostile, "B"], start_ms=[0, 500], end_ms=[500, 1000])
     timeline = Timeline(df, title=hostile)

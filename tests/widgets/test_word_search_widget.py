@@ -21,10 +21,10 @@ def corpus(tmp_path_factory) -> voxframe.Corpus:
     """The recordings in data/, and a transcript whose words are markup."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
     for name in ("call", "interview", "panel"):
-        corpus.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
+        corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
     texts = ["hostile", HOSTILE, "words"]
     words = [{"text": t, "start": 100 * n, "end": 100 * n + 90, "speaker": HOSTILE} for n, t in enumerate(texts)]
-    corpus.put(HOSTILE, json.dumps({"id": HOSTILE, "status": "completed", "words": words}).encode())
+    corpus.raw.put(HOSTILE, json.dumps({"id": HOSTILE, "status": "completed", "words": words}).encode())
     return corpus
 
 
@@ -53,7 +53,7 @@ def test_what_is_listed_is_what_the_corpus_finds(corpus):
 def test_counts_and_where_matches_fall(corpus):
     """Each transcript with its count, most first, and the places of its matches; one group is shown alone."""
     search = WordSearch(corpus, query="the")
-    counts = corpus.counts("the").query("count > 0").sort_values("count", ascending=False, kind="stable")
+    counts = corpus.counts("the").query("occurrences > 0").sort_values("occurrences", ascending=False, kind="stable")
     assert read(search._found, "key") == counts["transcript_id"].to_list()
     first = np.frombuffer(search._found["falls_first"], "<i4")
     falls = np.frombuffer(search._found["falls"], "<i4")
@@ -77,14 +77,15 @@ def test_groups_of_the_users_own(corpus):
     search.by, search.only = "year", ["2024"]
     assert set(search.result["transcript_id"]) == {"interview", "panel"}
     assert dict(zip(read(search._found, "key"), np.frombuffer(search._found["count"], "<i4"), strict=True)) == {
-        year: count for year, count in search.counts.dropna()[["year", "count"]].values if count
+        year: count for year, count in search.counts.dropna()[["year", "occurrences"]].values if count
     }
     assert "2024" in search.counts["year"].to_list()
     with pytest.raises(
-        traitlets.TraitError, match="by is transcript_id, speaker, speaker_name, channel, year, not 'colour'"
+        traitlets.TraitError,
+        match="by must be one of transcript_id, speaker, speaker_name, channel, year, got 'colour'",
     ):
         search.by = "colour"
-    corpus.set_metadata(about.rename(columns={"year": "jahr"}))
+    corpus.metadata.set(about.rename(columns={"year": "jahr"}))
     own = WordSearch(corpus, query="the")
     own.by, own.only = "jahr", ["2023"]
     assert set(own.result["transcript_id"]) == {"call"}
@@ -93,10 +94,10 @@ def test_groups_of_the_users_own(corpus):
 
 
 def test_words_in_any_order_and_what_is_no_query(corpus):
-    """`within` is that of the corpus; what cannot be searched is told in the pane, which is cleared by the next."""
+    """`slop` is that of the corpus; what cannot be searched is told in the pane, which is cleared by the next."""
     search = WordSearch(corpus, query="trees the")
-    search.within = 3
-    assert search.result.equals(corpus.search("trees the", within=3))
+    search.slop = 3
+    assert search.result.equals(corpus.search("trees the", slop=3))
     search.query = "*"
     assert "no word to search for" in search.error
     search.query = "trees the of"
@@ -104,9 +105,9 @@ def test_words_in_any_order_and_what_is_no_query(corpus):
 
 
 def test_the_code_gives_the_same_result(corpus):
-    """Run as it stands, the lines give a search with the same matches and counts."""
+    """The lines of `.code` run unchanged and give the same matches and counts."""
     search = WordSearch(corpus)
-    search.query, search.by, search.only, search.within, search.limit = "of the", "speaker", ["B"], 4, 7
+    search.query, search.by, search.only, search.slop, search.limit = "of the", "speaker", ["B"], 4, 7
     names: dict = {}
     exec(search.code, names)
     assert names["result"].equals(search.result)
@@ -121,7 +122,7 @@ def test_a_match_is_played_from_its_moment(corpus):
     search.send = lambda message, buffers=None: sent.append(message)
     row = search.result.iloc[0]
     assert row["transcript_id"] == "call"
-    search._asked(None, {"do": "match", "row": 0}, [])
+    search._on_browser_message(None, {"do": "match", "row": 0}, [])
     player = search.player
     assert isinstance(player, TranscriptPlayer)
     assert (player.title, player.time, player.interval) == (
@@ -130,7 +131,10 @@ def test_a_match_is_played_from_its_moment(corpus):
         [row["start_ms"], row["end_ms"]],
     )
     assert player._sources
-    search._asked(None, {"do": "fall", "transcript_id": "call", "start_ms": 5000}, [])
+    turns = corpus.table("utterances", "call")
+    own = turns[(turns["start_ms"] <= row["start_ms"]) & (turns["end_ms"] >= row["end_ms"])]
+    assert player._stop_at[0] in own["end_ms"].to_list()
+    search._on_browser_message(None, {"do": "fall", "transcript_id": "call", "start_ms": 5000}, [])
     assert search.player is player
     assert player.time == 5000
     search.play("panel", 10)
@@ -151,10 +155,10 @@ def test_a_linked_player_plays_its_own_transcript(corpus):
 
 
 def test_a_recording_that_was_moved_is_told_and_can_still_be_read(corpus, tmp_path):
-    """The pane says where it was looked for; the transcript opens without sound."""
+    """The pane names the missing path; the transcript opens without sound."""
     search = WordSearch(corpus, audio={"call": tmp_path / "gone.flac"}, query="the")
-    search._asked(None, {"do": "match", "row": 0}, [])
-    assert "is not at" in search.error
+    search._on_browser_message(None, {"do": "match", "row": 0}, [])
+    assert "is no longer at" in search.error
     assert search.player._sources == []
 
 
@@ -179,10 +183,10 @@ def test_the_still_picture_is_text(corpus):
 
 
 def test_a_corpus_that_is_empty(tmp_path):
-    """Nothing is found, and nothing fails; what is put in later is found."""
+    """A search in an empty corpus finds nothing and does not fail; transcripts added later are found."""
     corpus = voxframe.Corpus(tmp_path / "later")
     search = WordSearch(corpus, query="trees")
     assert (search.error, search._found["total"], len(search.result)) == ("", 0, 0)
-    corpus.put("interview", (DATA / "payloads" / "interview.json").read_bytes())
+    corpus.raw.put("interview", (DATA / "payloads" / "interview.json").read_bytes())
     search.query = "tree*"
     assert search._found["total"] == len(search.result) > 0

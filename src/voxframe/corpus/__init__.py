@@ -1,4 +1,4 @@
-"""Many transcripts on disk: raw payloads, Parquet tables, and a ledger of what was sent."""
+"""A corpus: many transcripts on disk as raw payloads and Parquet tables, with a ledger of submitted jobs."""
 
 from voxframe.corpus.corpus import Corpus
 

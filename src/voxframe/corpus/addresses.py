@@ -1,4 +1,4 @@
-"""Web addresses of media: told from paths, told from one another, and told to be the same."""
+"""URLs of recordings: classify, tag, normalize, and remove signatures."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ _USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 
 def is_address(source: str) -> bool:
-    """Whether a source is an http or https address, which the service fetches by itself."""
+    """Return True if a source is an http or https URL, which the service fetches itself."""
     return source.lower().startswith(("http://", "https://"))
 
 
 def is_remote(source: str) -> bool:
-    """Whether a source is in a store that is not the local file system, such as s3://bucket/a.mp3."""
+    """Return True if a source is in a remote store that the service cannot fetch from, such as s3://bucket/a.mp3."""
     return "://" in source and not is_address(source)
 
 
 def marked(address: str) -> str:
-    """A web address that no other submission has: the same media with a fragment, which is not sent to fetch them."""
+    """Return a URL of the same recording that no other submission has. Its tag is a fragment, which is never sent."""
     return f"{address}{'&' if '#' in address else '#'}voxframe={uuid.uuid4()}"
 
 
 def unmarked(address: str) -> str:
-    """A web address without what `marked` added."""
+    """Return a URL without the tag that `marked` adds."""
     return _MARK.sub("", address)
 
 
 def canonical(address: str) -> str:
-    """What a web address leads to, however it is spelled and signed.
+    """Return a normalized URL, which is equal for all spellings and signatures of one URL.
 
-    Schemes and hosts have no case, the usual port needs no mention, and a fragment is not sent when media are fetched.
+    Schemes and hosts are case-insensitive, default ports can be omitted, and fragments are not sent to the server.
 
     Example:
         >>> canonical("HTTPS://B.example:443/a.mp3#t=10") == canonical("https://b.example/a.mp3")
@@ -46,9 +46,9 @@ def canonical(address: str) -> str:
 
 
 def unsigned(address: str) -> str:
-    """A web address without a signature that lets somebody fetch it for a while: the same media has many of these.
+    """Return a URL without its temporary signature. The same recording can have many signed URLs.
 
-    Signatures of Amazon S3 and CloudFront, Google Cloud Storage and Azure Blob Storage are known, by the names of their
+    Recognizes signatures of Amazon S3 and CloudFront, Google Cloud Storage and Azure Blob Storage by the names of their
     query parameters.
 
     Example:
@@ -68,7 +68,7 @@ def _name(pair: str) -> str:
     return pair.partition("=")[0].lower()
 
 
-#: Names that together make a signature, the beginning that its other names share, and its other names.
+#: Signatures as query parameters: the required names, the prefix of further names, and the further names.
 _SIGNATURES: tuple[tuple[set[str], str, set[str]], ...] = (
     ({"x-amz-signature"}, "x-amz-", set()),
     ({"x-goog-signature"}, "x-goog-", set()),

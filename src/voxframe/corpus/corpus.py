@@ -1,4 +1,4 @@
-"""Corpus: a directory of transcripts that is read back without asking the service again."""
+"""The public facade of a corpus: transcripts stored as raw payloads and Parquet tables."""
 
 from __future__ import annotations
 
@@ -6,270 +6,792 @@ import contextlib
 import os
 import sqlite3
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Unpack
 
-import pyarrow as pa
+import pandas as pd
+import pyarrow.dataset as ds
 
-from voxframe import frames, settings
-from voxframe.corpus.asking import Asking
-from voxframe.corpus.batches import Batches
+from voxframe import settings
+from voxframe._text import html_table
+from voxframe.client.llm_requests import LlmOptions, LlmQuestion
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.batch.batch import Batch
+from voxframe.corpus.batch.batch_result import BatchResult
+from voxframe.corpus.batch.inputs import Recordings
+from voxframe.corpus.batch.plan import Plan
+from voxframe.corpus.batch.submit import CONCURRENCY
 from voxframe.corpus.corrections import Corrections
-from voxframe.corpus.disk import clear_errors
-from voxframe.corpus.exports import Exports
-from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.name_files import NameFiles
-from voxframe.corpus.reading import Part
-from voxframe.corpus.reads import Reads
-from voxframe.corpus.searches import Searches
-from voxframe.corpus.speaker_names import SpeakerNames, with_names
-from voxframe.corpus.store import EXPORTS, FINAL, Store, View, content_hash
-from voxframe.corpus.views import Views, forget_redacted
+from voxframe.corpus.default_client import DefaultClient
+from voxframe.corpus.export import Exporter
+from voxframe.corpus.importing import Added, Payloads
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
+from voxframe.corpus.llm_batches import LlmTexts
+from voxframe.corpus.metadata import Metadata, Wanted
+from voxframe.corpus.query import Query
+from voxframe.corpus.raw import Raw
+from voxframe.corpus.reading import Where
+from voxframe.corpus.search.search import Search
+from voxframe.corpus.snapshots import Snapshots
+from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError
-from voxframe.file_names import file_name
-from voxframe.html_table import html_table
-from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.export.result import ExportResult
+from voxframe.options import TranscriptOptions
 
-_LEADING = "transcripts"
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxframe.client import Client
 
 
-class Corpus(Batches, Reads, Views, Asking, Metadata, SpeakerNames, Searches, Corrections, Exports):
-    """Transcripts on disk: each payload as it came, and its tables as Parquet that any tool reads with a glob.
+class Corpus:
+    """A directory of transcripts: each payload as received, and Parquet files with the tables of many transcripts.
 
-    The directory is created at the first write. Several processes and threads may use it at once. Tables are derived:
-    where a Parquet file is missing, damaged or from another version it is made again from the raw payload.
+    The directory is created by the first write. Several processes and threads can use it at the same time. A Parquet
+    file that is missing, damaged or written by another version is rebuilt from the payloads.
+
+    `len(corpus)` is the number of transcripts, and iteration yields their ids. `corpus[transcript_id]` returns the
+    tables of one transcript as a dict of DataFrames. `transcript_id in corpus` is True if the transcript is stored,
+    readable and finished.
 
     Args:
-        path: The directory; a plain name is one below the working directory. None is the default corpus, in voxframe's
-            data directory (`VOXFRAME_DATA_DIR`).
+        path: Directory of the corpus. None (default): the default corpus in voxframe's data directory
+            (`VOXFRAME_DATA_DIR`).
 
     Attributes:
-        path: The directory.
-        ledger: What was asked for, sent and finished.
+        path: Absolute path of the directory.
+        speakers: Names of speakers: `set`, `get`, `undo`.
+        corrections: Corrected texts of turns: `set`, `get`, `stale`.
+        metadata: Columns about the recordings: `set`, `get`.
+        snapshots: Read-only versions for fast reads of the whole corpus: `create`, `open`, `versions`.
+        raw: Responses of the service as received: `get`, `put`, captions, and the rebuild of derived files.
 
     Example:
         >>> import tempfile
         >>> corpus = Corpus(tempfile.mkdtemp())
-        >>> payload = b'{"id": "a1", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 90}]}'
-        >>> _ = corpus.put("a1", payload)
+        >>> words = b'[{"text": "Hi", "start": 0, "end": 90}]'
+        >>> corpus.raw.put("a1", b'{"id": "a1", "status": "completed", "words": %s}' % words)
         >>> corpus.table("words")["text"].to_list()
         ['Hi']
+        >>> corpus["a1"]["transcripts"]["status"].to_list()
+        ['completed']
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         chosen = settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser()
-        # Absolute: the same after a change of directory, and Arrow and SQLite take "a:b" for an address.
-        super().__init__(chosen.absolute())
-        self._store = Store(self.path)
-        self._names = NameFiles(self.path)
+        # Absolute: valid after a change of directory, and Arrow and SQLite read "a:b" as a URL.
+        self.path = chosen.absolute()
+        self._client = DefaultClient()
+        self._archive = Archive(self.path)
+        self._ledger = Ledger(self.path / "ledger.sqlite", self._archive.store.submissions)
+        self._names = CurrentNames(self._archive)
+        self.speakers = Speakers(self._archive, self._names)
+        self.corrections = Corrections(self._archive, self._names)
+        self.metadata = Metadata(self._archive, self._ledger)
+        self._query = Query(self._archive, self.metadata, self._names)
+        self._search = Search(self._archive, self._names, self.metadata)
+        self.snapshots = Snapshots(self._archive, self._query, self.metadata)
+        self._exporter = Exporter(self._archive, self._query, self.metadata)
+        self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
+        texts = LlmTexts(self._archive, self._query, self.speakers, self.corrections)
+        self._llm = Llm(texts, self._ledger, self._client)
+        self.raw = Raw(self._archive, self._ledger, self._llm, self._client)
 
     def __repr__(self) -> str:
         return f"Corpus({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        """A small table for a notebook: where it is, and what is in it and in its ledger."""
-        with contextlib.suppress(OSError, CorpusError, sqlite3.Error):  # what cannot be read is not shown
-            jobs = self.ledger.jobs()
+        """Return a small HTML table for notebooks: the path and the counts of transcripts and jobs."""
+        with contextlib.suppress(OSError, CorpusError, sqlite3.Error):  # a repr must not fail: show only the path
+            jobs = self._ledger.jobs()
             states = Counter(job.state for job in jobs)
             hours = sum(job.audio_duration_s or 0 for job in jobs if job.state == "completed") / 3600
             return html_table(
                 {
                     "corpus": str(self.path),
-                    "transcripts": f"{len(self.ids()):,}",
+                    "transcripts": f"{len(self):,}",
                     "jobs": ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
                     "completed": f"{hours:.2g} hours of audio" if hours else "",
                 }
             )
         return html_table({"corpus": str(self.path)})
 
+    def __len__(self) -> int:
+        return len(self._archive.ids())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._archive.ids())
+
     def __contains__(self, transcript_id: object) -> bool:
-        """Whether the transcript is here in a final status (completed or error)."""
-        if not isinstance(transcript_id, str) or self._store.content(transcript_id, "transcript") is None:
-            return False
-        return self.status(transcript_id) in FINAL
+        return isinstance(transcript_id, str) and self._archive.is_finished(transcript_id)
 
-    def put(self, transcript_id: str, raw: bytes, view: View = "transcript") -> dict[str, pa.Table]:
-        """Keep a payload and its tables, replacing older ones. The payload reaches the disk first.
-
-        Args:
-            transcript_id: Identifier of the transcript; any text, it is never used as a path as it is.
-            raw: The answer of the service, byte for byte.
-            view: What it is: "transcript", "sentences" or "paragraphs".
-
-        Returns:
-            Its tables as Arrow, by name.
-
-        Raises:
-            CorpusError: The directory cannot be written.
-            PayloadError: The payload was kept but cannot be read.
-        """
-        self._check_view(view)
-        if not isinstance(transcript_id, str) or not transcript_id:
-            raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
-        if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # Parquet could not hold it, nor could any table then
-            raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
-        with clear_errors(self.path):
-            self._store.put_raw(transcript_id, view, raw)
-            tables, content = self._make(transcript_id, view, raw)
-            self._store.put_tables(transcript_id, tables, content)
-        return tables
-
-    def remove(self, transcript_id: str) -> None:
-        """Delete the files of a transcript. `forget` also deletes it at the service and in the ledger."""
-        with clear_errors(self.path):
-            self._names.keep(transcript_id, [])
-            self._forget_corrections(transcript_id)
-            forget_redacted(self.path, transcript_id)
-            self._store.remove(transcript_id)
-            self._index.purge(file_name(transcript_id))
-
-    def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
-        """The payload byte for byte as it came.
-
-        Args:
-            transcript_id: Identifier of the transcript.
-            view: "transcript", "sentences" or "paragraphs".
-
-        Raises:
-            CorpusError: It is not here, or its file is damaged.
-        """
-        self._check_view(view)
-        raw = self._store.raw(transcript_id, view)
-        if raw is None:
-            raise self._absent(transcript_id, view)
-        return raw
-
-    def status(self, transcript_id: str) -> str | None:
-        """Status of a transcript here: "completed", "error" or whatever the service said when it was kept.
-
-        Raises:
-            CorpusError: The transcript is not here.
-        """
-        status: str | None = self.arrow(_LEADING, transcript_id)["status"][0].as_py()
-        return status
+    def __getitem__(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+        return self._query.tables(transcript_id)
 
     def ids(self) -> list[str]:
-        """Identifiers of all transcripts here, sorted."""
-        return self._store.ids()
+        """Return the ids of all transcripts, sorted."""
+        return self._archive.ids()
 
-    def has_export(self, transcript_id: str, view: View) -> bool:
-        """Whether the export ("sentences", "paragraphs") of a transcript is here."""
-        return self._store.content(transcript_id, view) is not None
-
-    def arrow(self, name: str, transcript_id: str) -> pa.Table:
-        """One table of one transcript as Arrow, made again from the raw payload where its file cannot be used.
-
-        Raises:
-            CorpusError: The transcript, or the export that the table is made from, is not here.
-        """
-        view = _view_of(name)
-        content = self.content(transcript_id, view)
-        if content is None:
-            raise self._absent(transcript_id, view)
-        table = self._store.table(transcript_id, name, content, _LEADING if view == "transcript" else view)
-        if table is not None:
-            return table
-        tables, content = self._make(transcript_id, view, self.raw(transcript_id, view))
-        with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
-            self._store.put_tables(transcript_id, tables, content)
-        return tables[name]
-
-    def put_again(self, transcript_id: str, view: View = "transcript") -> None:
-        """Make the tables of a payload that is here again, whether or not they can be used.
-
-        Raises:
-            CorpusError: The payload is not here or damaged, or the directory cannot be written.
-            PayloadError: The payload cannot be read.
-        """
-        tables, content = self._make(transcript_id, view, self.raw(transcript_id, view))
-        with clear_errors(self.path):
-            self._store.put_tables(transcript_id, tables, content)
-
-    def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
-        """Identifiers of the transcripts of which some table has to be made again before it can be read.
+    def plan(
+        self,
+        sources: Recordings,
+        *,
+        client: Client | None = None,
+        progress: bool | None = None,
+        **options: Unpack[TranscriptOptions],
+    ) -> Plan:
+        """Return what `submit` would do, without sending a request.
 
         Args:
-            view: Which answer the tables are made from.
-            verify: Whether to read files to their end, not their footers alone.
+            sources: Recordings, as for `submit`.
+            client: The service that would be used. None (default): the one used last, otherwise that of
+                `voxframe.connect()`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: Options of the jobs.
+
+        Returns:
+            A plan with the counts of new, known and failed recordings and their hours of audio, shown as a summary. Its
+            `table` has one row per recording.
+
+        Raises:
+            OptionError: An option or a source is invalid.
+            AudioNotFoundError: A file does not exist.
         """
-        names = TRANSCRIPT_TABLES if view == "transcript" else (view,)
-        leading = _LEADING if view == "transcript" else view
-        ids = (i for i in self.ids() if view == "transcript" or self.has_export(i, view))
-        found = []
-        for transcript_id in ids:
-            content = self.content(transcript_id, view) or ""
-            if any(self._is_stale(transcript_id, name, content, leading, verify=verify) for name in names):
-                found.append(transcript_id)
-        return found
+        return self._batch.plan(sources, client=client, progress=progress, **options)
 
-    def _is_stale(self, transcript_id: str, name: str, content: str, leading: str, *, verify: bool) -> bool:
-        if self._store.state(transcript_id, name, content, leading) == "stale":
-            return True
-        return verify and self._store.table(transcript_id, name, content, leading) is None
+    def submit(
+        self,
+        sources: Recordings,
+        *,
+        client: Client | None = None,
+        concurrency: int = CONCURRENCY,
+        progress: bool | None = None,
+        **options: Unpack[TranscriptOptions],
+    ) -> BatchResult:
+        """Submit recordings for transcription without waiting for the results.
 
-    def part(self, name: str, transcript_id: str) -> Part:
-        """Where the rows of one transcript are."""
-        view = _view_of(name)
-        content = self.content(transcript_id, view)
-        if content is None:
-            raise self._absent(transcript_id, view)
-        leading = _LEADING if view == "transcript" else view
-        state = self._store.state(transcript_id, name, content, leading)
-        if state == "stale":
-            table = self.arrow(name, transcript_id)
-            state = self._store.state(transcript_id, name, self.content(transcript_id, view) or "", leading)
-            if state == "stale":  # the disk cannot be written
-                return table
-        return self._store.table_path(transcript_id, name) if state == "filled" else None
+        A recording that was submitted before is skipped. The same audio is recognized under any file name; the same
+        audio with other options is a new job. You can interrupt the call at any time and repeat it, even after a crash:
+        nothing is submitted twice.
 
-    def _make(self, transcript_id: str, view: View, raw: bytes) -> tuple[dict[str, pa.Table], str]:
-        """Tables of a payload under the identifier it is kept by, and the hash of what they were made from.
+        A file that is empty or cannot be read becomes a failed row of `jobs` and does not stop the others. `retry`
+        submits failed recordings again. If the connection drops while a job is submitted, voxframe looks for it in the
+        service's job list. If that does not settle it, the job is marked "uncertain" and is only submitted again by
+        `retry(uncertain=True)`.
 
-        The hash is that of these very bytes: another process may have replaced the file meanwhile.
+        Args:
+            sources: Recordings: a file path, a folder, a pattern (`"calls/**/*.mp3"`), an http or https URL, a URL that
+                fsspec supports (`"s3://bucket/calls"`; extra `remote`), or an iterable of these. Also a DataFrame with
+                one of the columns audio, path, url, source, file or audio_url; its other columns are stored as
+                metadata.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            concurrency: Maximum number of concurrent submissions. It is reduced while the service responds with "too
+                many requests".
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: Options of the jobs, as for `Client.transcribe`.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            OptionError: An option or a source is invalid; nothing was sent.
+            AudioNotFoundError: A file does not exist; nothing was sent.
+            ServiceError: The service is unavailable; the remaining recordings are stored as planned jobs.
+            CorpusError: The corpus cannot be written.
+
+        Example:
+            >>> done = corpus.submit("calls/**/*.mp3", speaker_labels=True)  # doctest: +SKIP
+            >>> done = corpus.sync(wait=True)  # doctest: +SKIP
         """
-        content = content_hash(raw)
-        names, mark = self._names.of(transcript_id)
-        given = {transcript_id: names} if names else {}
-        if view == "transcript":
-            tables = frames.transcript_tables(raw, transcript_id=transcript_id)
-            turns = tables["utterances"]
-            given = {i: of_turns.holding(turns) for i, of_turns in given.items()}
-            return {name: with_names(table, given, turns) for name, table in tables.items()}, _with(content, mark)
-        make = frames.sentence_table if view == "sentences" else frames.paragraph_table
-        transcript = self.content(transcript_id, "transcript")
-        words = None if transcript is None else self.arrow("words", transcript_id)
-        turns = self.arrow("utterances", transcript_id) if names.turns and transcript is not None else None
-        given = given if turns is None else {i: of_turns.holding(turns) for i, of_turns in given.items()}
-        table = with_names(make(raw, words, transcript_id), given, turns)
-        return {view: table}, _with(content, mark, transcript)
+        return self._batch.submit(sources, client=client, concurrency=concurrency, progress=progress, **options)
 
-    def content(self, transcript_id: str, view: View) -> str | None:
-        """Hash of all that the tables of an answer are made from, as it is on the disk."""
-        content = self._store.content(transcript_id, view)
-        if content is None:
-            return None
-        mark = self._names.of(transcript_id)[1]
-        if view == "transcript":
-            return _with(content, mark)
-        return _with(content, mark, self.content(transcript_id, "transcript"))
+    def sync(self, *, client: Client | None = None, wait: bool = False, progress: bool | None = None) -> BatchResult:
+        """Fetch the transcripts that the service has finished. You can interrupt the call and repeat it.
 
-    def _check_view(self, view: View) -> None:
-        if view != "transcript" and view not in EXPORTS:
-            raise CorpusError(f"a corpus keeps transcript, {', '.join(EXPORTS)}, not {view!r}")
+        Args:
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            wait: Wait until every submitted job has finished.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
 
-    def _absent(self, transcript_id: str, view: View) -> CorpusError:
-        what = "transcript" if view == "transcript" else f"{view} export of"
-        call = "tables" if view == "transcript" else f"load_{view}"
-        return CorpusError(
-            f"there is no {what} {transcript_id!r} in {self!r}; Corpus.ids() lists what is there, and "
-            f"voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            ServiceError: The service is unavailable; transcripts fetched so far are stored.
+            CorpusError: The corpus cannot be written.
+        """
+        return self._batch.sync(client=client, wait=wait, progress=progress)
+
+    def retry(
+        self,
+        *,
+        failed: bool = False,
+        uncertain: bool = False,
+        keys: Collection[str] | None = None,
+        client: Client | None = None,
+        concurrency: int = CONCURRENCY,
+        progress: bool | None = None,
+    ) -> BatchResult:
+        """Submit the jobs that were planned but not sent, and optionally those that failed or are uncertain.
+
+        Webhook settings are not stored, because they may hold a secret. Jobs submitted by this method have none.
+
+        Args:
+            failed: Submit failed jobs again.
+            uncertain: Submit uncertain jobs again: the service may have them, but they were not found there. A hosted
+                service may charge for them twice.
+            keys: Submit only the jobs with these keys, as shown by `jobs`. None (default): all.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            concurrency: Maximum number of concurrent submissions.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            ServiceError: The service is unavailable; the remaining jobs stay planned.
+            CorpusError: The corpus cannot be written.
+        """
+        return self._batch.retry(
+            failed=failed, uncertain=uncertain, keys=keys, client=client, concurrency=concurrency, progress=progress
         )
 
+    def jobs(self) -> pd.DataFrame:
+        """Return the jobs of the corpus, oldest first.
 
-def _with(content: str, names: str, transcript: str | None = None) -> str:
-    """Hash of all that tables are made from: the payload, names of speakers, and of an export the transcript."""
-    return " ".join(filter(None, (content, names, transcript)))
+        Returns:
+            One row per job with the columns of the table `jobs`, such as state, attempts, error and audio duration in
+            seconds; `voxframe.describe("jobs")` lists them. Columns of the metadata follow. Passwords and signatures in
+            URLs are masked.
+        """
+        return self._batch.jobs()
 
+    def add(self, sources: Payloads, *, replace: bool = False, progress: bool | None = None) -> Added:
+        """Add transcripts from payload files or from memory.
 
-def _view_of(name: str) -> View:
-    """The answer that a table is made from."""
-    return "sentences" if name == "sentences" else "paragraphs" if name == "paragraphs" else "transcript"
+        Args:
+            sources: A path, a folder, a pattern (`"old_payloads/*.json"`), a payload as a dict or JSON bytes, or an
+                iterable of these. Files end in `.json`, `.jsonl` or `.ndjson`, optionally followed by `.gz` or `.zst`,
+                or in `.zip`. A file holds one payload, a list of payloads or JSON lines. A payload is a transcript or
+                its sentences or paragraphs export, also in an envelope such as `{"data": {...}}`.
+            replace: Replace a different payload that is stored under the same id.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of added and known payloads, and the name and reason of each payload that was left out. A payload is
+            left out if it is damaged, is not a transcript, has no id, or has the status "queued" or "processing".
+
+        Raises:
+            PayloadError: A path or a pattern matches no file.
+            CorpusError: The corpus cannot be written.
+        """
+        return self._batch.add(sources, replace=replace, progress=progress)
+
+    def adopt(self, client: Client | None = None, *, progress: bool | None = None) -> BatchResult:
+        """Fetch every transcript that the service has for this API key and the corpus does not have yet.
+
+        Failed and deleted transcripts are skipped. `submit` later skips recordings with the URL and options of an
+        adopted transcript. It cannot recognize uploaded files, because the service reports only their transcript id.
+
+        Args:
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            Counts of what was done and what is left to do.
+
+        Raises:
+            ServiceError: The service is unavailable; transcripts fetched so far are stored.
+            CorpusError: The corpus cannot be written.
+        """
+        return self._batch.adopt(client, progress=progress)
+
+    def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
+        """Delete a transcript: its payloads, tables, names, corrections, search index entries and job.
+
+        Submitting the same audio again creates a new job, which may be charged. Snapshots never change: a warning lists
+        those that still contain the transcript.
+
+        Args:
+            transcript_id: Id of the transcript.
+            remote: Also delete the transcript at the service, with the language-model responses about it. This happens
+                first: if it fails, the corpus is not changed.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, it belongs to another service, or the corpus cannot be
+                written.
+            ServiceError: The service did not delete the transcript.
+
+        Warns:
+            CorpusWarning: Snapshots still contain the transcript.
+        """
+        self._batch.forget(transcript_id, remote=remote, client=client)
+
+    def transcribe(
+        self,
+        client: Client,
+        audio: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        **options: Unpack[TranscriptOptions],
+    ) -> str:
+        """Transcribe a recording and wait for the result, unless it was transcribed with the same options before.
+
+        A submission started by an earlier process is continued. If another process is transcribing the same recording,
+        wait for its result.
+
+        Args:
+            client: The service; `voxframe.connect()` creates one.
+            audio: Path of a file, or an http or https URL.
+            force: Submit the recording even if it was or may have been submitted before. A hosted service charges for
+                it again.
+            **options: Options of the job, as for `Client.transcribe`.
+
+        Returns:
+            Id of the transcript, which is now in the corpus; its status is "completed" or "error".
+
+        Raises:
+            OptionError: An option is invalid; nothing was sent.
+            AudioError: The file cannot be read; nothing was sent.
+            CorpusError: The recording may have been submitted before and this cannot be settled, or the corpus cannot
+                be written.
+            ServiceError: The service is unavailable or refused the request.
+        """
+        return self._batch.transcribe(client, audio, force=force, **options)
+
+    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+        """Return every table of one transcript by name, as `corpus[transcript_id]` does.
+
+        The tables `sentences` and `paragraphs` are included if their exports are in the corpus.
+
+        Args:
+            transcript_id: Id of the transcript.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus.
+        """
+        return self._query.tables(transcript_id)
+
+    def table(
+        self,
+        name: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        metadata: Wanted = False,
+    ) -> pd.DataFrame:
+        """Return one table over many transcripts. Only the requested columns and rows are read into memory.
+
+        Args:
+            name: Name of the table; `voxframe.describe()` lists them.
+            ids: Id or ids to read, in this order. None (default): every transcript that has the table. To fetch missing
+                sentences, call `voxframe.load_sentences(corpus.ids(), client=client, corpus=corpus)`; for paragraphs,
+                `voxframe.load_paragraphs`.
+            columns: Columns to read, in this order; may include metadata. None (default): all columns of the table.
+            where: Rows to read, as for `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples
+                that must all hold, or a list of such lists, one of which must hold. Also a pyarrow expression, which
+                cannot use metadata. Times are in milliseconds. `("speaker", "==", None)` selects nulls.
+            metadata: Metadata columns to add: a name, a list of names, or True for all.
+
+        Returns:
+            A DataFrame with the dtypes of the data dictionary, even if it has no rows. After `speaker` comes
+            `speaker_name`, which `corpus.speakers.set` changes. Metadata columns come last.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, a table or column does not exist, or a condition is invalid.
+
+        Warns:
+            CorpusWarning: Some transcripts cannot be read. The message names them; the others are returned.
+
+        Example:
+            >>> import voxframe
+            >>> corpus = voxframe.Corpus()
+            >>> first_minute = corpus.table(
+            ...     "words", columns=["text", "start_ms"], where=[("speaker", "==", "A"), ("start_ms", "<", 60_000)]
+            ... )
+        """
+        return self._query.table(name, ids, columns=columns, where=where, metadata=metadata)
+
+    def words(
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        metadata: Wanted = False,
+    ) -> pd.DataFrame:
+        """Return the words of many transcripts, like `table("words", ...)`."""
+        return self._query.table("words", ids, columns=columns, where=where, metadata=metadata)
+
+    def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
+        """Return one table over many transcripts as a pyarrow dataset, without reading it.
+
+        Args:
+            name: Name of the table.
+            ids: Id or ids. None (default): every transcript that has the table.
+
+        Returns:
+            A dataset of the stored files, with the schema of the data dictionary. It has no names of speakers:
+            `corpus.speakers.get()` joins to it. The rows of a transcript are together; the transcripts are in no
+            particular order. The methods `to_table(columns=..., filter=...)`, `to_batches()` and `scanner()` read only
+            what is requested. They raise an error if a file is damaged, which
+            `corpus.raw.rebuild_tables(verify=True)` repairs, or was replaced meanwhile; then call `scan` again.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, or the table does not exist.
+        """
+        return self._query.scan(name, ids)
+
+    def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
+        """Return one table over many transcripts as a Polars LazyFrame, which is read when it is collected.
+
+        Args:
+            name: Name of the table.
+            ids: Id or ids. None (default): every transcript that has the table.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, or the table does not exist.
+            MissingExtraError: Polars is not installed.
+        """
+        return self._query.to_polars(name, ids)
+
+    def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
+        """Run a DuckDB SQL query over the tables of the corpus.
+
+        Args:
+            query: The query. It can read `transcripts`, `words` and all other tables, `jobs`, `metadata` and
+                `responses`; `show tables` lists them.
+            parameters: Values of the placeholders: a sequence for `?`, a mapping for `$name`. They are never inserted
+                into the text of the query.
+
+        Returns:
+            A DataFrame with the columns of the query: text is str, integers are Int64, floats are float64.
+
+        Raises:
+            CorpusError: The query failed; the message includes DuckDB's.
+            MissingExtraError: DuckDB is not installed.
+
+        Example:
+            >>> import voxframe
+            >>> corpus = voxframe.Corpus()
+            >>> totals = corpus.sql("select speaker, count(*) as words from words group by speaker order by words desc")
+        """
+        return self._query.sql(query, parameters, {"jobs": self.jobs, "responses": self._llm.responses})
+
+    def search(
+        self,
+        query: str | Iterable[str],
+        *,
+        context: int = 8,
+        slop: int | None = None,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        metadata: Wanted = False,
+    ) -> pd.DataFrame:
+        """Find every occurrence of words or phrases, with the words around it (keyword in context).
+
+        Case, accents and punctuation are ignored. An apostrophe is punctuation: `dont` and `don't` find the same
+        matches, as do `bostons` and `boston's`, but `boston` finds neither. Within a word, `*` matches any letters
+        (`econom*`, `*ology`); alone, it matches any word. A phrase is matched within one transcript and channel, and
+        may continue from one speaker to the next. Apart from accents and `*`, the matches are those of the service's
+        own word search.
+
+        The search index, stored in `search/` in the corpus, is updated first.
+
+        Args:
+            query: Word or phrase of any length, or a list of them.
+            context: Number of words to show on each side.
+            slop: Match the words of a query in any order within this many words; a match contains no shorter match.
+                None (default): the words in order, next to each other.
+            speaker: Only matches with a first word by this speaker: a label, a name, or a list of them.
+            ids: Only these transcripts.
+            where: Only matching rows, filtered by metadata or by any column except `left`, `match` and `right`; as for
+                `table`.
+            limit: Maximum number of rows.
+            metadata: Metadata columns to add: a name, a list of names, or True for all.
+
+        Returns:
+            A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word.
+
+        Raises:
+            OptionError: An argument is invalid, such as a query without words.
+            CorpusError: A transcript is not in the corpus, or `where` is invalid.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = [{"text": t, "start": 0, "end": 9} for t in "It's the Climate, change it".split()]
+            >>> corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+            >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
+            [['the', 'Climate, change', 'it']]
+        """
+        return self._search.search(
+            query, context=context, slop=slop, speaker=speaker, ids=ids, where=where, limit=limit, metadata=metadata
+        )
+
+    def counts(
+        self,
+        query: str | Iterable[str],
+        *,
+        by: str | Sequence[str] = "transcript_id",
+        slop: int | None = None,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        about: pd.DataFrame | None = None,
+    ) -> pd.DataFrame:
+        """Count occurrences of words or phrases by transcript, speaker or any other group.
+
+        Args:
+            query: Word or phrase, or a list of them; see `search`.
+            by: Columns to group by: "transcript_id", "speaker", "speaker_name", "channel", and columns of the metadata
+                or of `about`. An empty sequence returns one total. A match belongs to the speaker of its first word.
+            slop: Maximum span of a match in words, in any order; see `search`.
+            speaker: Count only words by this speaker: a label, a name, or a list of them.
+            ids: Count only in these transcripts. None (default): all transcripts.
+            about: DataFrame with `transcript_id` and columns to group by, used instead of the metadata.
+
+        Returns:
+            One row per query and group, including groups without matches: `term`, the columns of `by`, `occurrences`
+            int64, `words` int64 (all words of the group) and `per_1000` float64 (occurrences per 1,000 words; NaN if
+            the group has no words).
+
+        Raises:
+            OptionError: An argument is invalid.
+            CorpusError: A transcript is not in the corpus.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = [{"text": t, "start": 0, "end": 9} for t in "Yes. No. Yes!".split()]
+            >>> corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+            >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
+            [['a1', 2, 3]]
+        """
+        return self._search.counts(query, by=by, slop=slop, speaker=speaker, ids=ids, about=about)
+
+    def export(
+        self,
+        target: str | os.PathLike[str],
+        format: str = "parquet",  # noqa: A002  the name in pandas
+        *,
+        tables: str | Sequence[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        metadata: Wanted = False,
+        pii: Literal["mask", "drop"] | None = None,
+        pii_types: Collection[str] | None = None,
+        escape_formulas: bool = False,
+        overwrite: bool = False,
+    ) -> ExportResult:
+        """Write the corpus, or a part of it, to files that other tools read.
+
+        A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table. Captions and
+        annotations (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity) are a directory with one file per transcript;
+        transcripts without words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one
+        file. The target appears only after everything is written.
+
+        Values are written exactly. If the format cannot represent a value, the result and a warning report how many.
+
+        Args:
+            target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
+            format: One of `voxframe.export.FORMATS`.
+            tables: Tables of a dataset. None (default): all tables made from transcripts.
+            ids: Only these transcripts. None (default): all transcripts.
+            partition_by: Columns, including metadata, with values that become folders (`speaker=A/`); parquet only.
+                Rows without a value, or with an empty text, are in `__HIVE_DEFAULT_PARTITION__`. DuckDB, Polars, Spark
+                and `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for
+                them.
+            metadata: Metadata columns to add to every table of a dataset: a name, a list of names, or True for all.
+                `pii` does not change them.
+            pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels;
+                "drop" leaves the words out; see `voxframe.export.mask`. None (default): write everything.
+            pii_types: Entity types that count as personal. None (default): those of `voxframe.options.PII_POLICIES`.
+            escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only. See
+                `voxframe.export.write`.
+            overwrite: Replace an existing target.
+
+        Returns:
+            The files that were written, and how many values the format could not represent.
+
+        Raises:
+            OptionError: An argument is invalid, the target overlaps the directory of the corpus, or `pii` is set and a
+                transcript was made without entity detection. Nothing was written.
+            CorpusError: A transcript or table is not in the corpus.
+            ExportError: The target exists or cannot be written.
+
+        Warns:
+            ExportWarning: The format cannot represent a value.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> words = b'[{"text": "Hi", "start": 0, "end": 90, "speaker": "A"}]'
+            >>> corpus.raw.put("a1", b'{"id": "a1", "words": %s}' % words)
+            >>> corpus.export(f"{tempfile.mkdtemp()}/captions", "vtt").files
+            ['a1.vtt']
+        """
+        return self._exporter.export(
+            target,
+            format,
+            tables=tables,
+            ids=ids,
+            partition_by=partition_by,
+            metadata=metadata,
+            pii=pii,
+            pii_types=pii_types,
+            escape_formulas=escape_formulas,
+            overwrite=overwrite,
+        )
+
+    def summarize(
+        self,
+        transcripts: Selection = None,
+        *,
+        answer_format: str | None = None,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """Summarize any number of transcripts with a language model.
+
+        A selection that is too large for one request is split, and a final request combines the partial summaries.
+        Responses are cached: the same request about the same transcripts is not sent again.
+
+        Args:
+            transcripts: A transcript id, an iterable of ids, or a DataFrame with a column `transcript_id`. None
+                (default): every completed transcript.
+            answer_format: Form of the summary in words, such as "bullet points". None (default): the service decides.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: True sends the request even if its response is cached. "lost" sends it again if its response was
+                lost.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: context, final_model, max_output_size, temperature; see `Client.summarize`.
+
+        Returns:
+            The summary as `text`, with the responses and token usage behind it.
+
+        Raises:
+            OptionError: An argument is invalid, or there is nothing to summarize; nothing was sent.
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+            LostAnswerError: The request was sent before and its response was lost; see `unanswered`.
+            ServiceError: The service is unavailable or refused the request; responses received so far are cached.
+
+        Example:
+            >>> corpus.summarize(answer_format="one sentence").text  # doctest: +SKIP
+            'Two neighbours talk about trees.'
+        """
+        return self._llm.summarize(
+            transcripts, answer_format=answer_format, client=client, refresh=refresh, progress=progress, **options
+        )
+
+    def ask(
+        self,
+        questions: str | LlmQuestion | Iterable[str | LlmQuestion],
+        transcripts: Selection = None,
+        *,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """Ask a language model questions about any number of transcripts.
+
+        Args:
+            questions: A question, as text or `LlmQuestion`, or an iterable of them.
+            transcripts: As for `summarize`.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: As for `summarize`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: As for `summarize`.
+
+        Returns:
+            One reply per question in `replies`, and all of them as `text`.
+
+        Raises:
+            VoxframeError: As for `summarize`.
+
+        Example:
+            >>> answers = corpus.ask(["What was promised?", "By when?"], ["t1", "t2"])  # doctest: +SKIP
+            >>> [reply.answer for reply in answers.replies]  # doctest: +SKIP
+            ['A refund.', 'By Friday.']
+        """
+        return self._llm.ask(questions, transcripts, client=client, refresh=refresh, progress=progress, **options)
+
+    def task(
+        self,
+        prompt: str,
+        transcripts: Selection = None,
+        *,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """Run a prompt on any number of transcripts with a language model.
+
+        Args:
+            prompt: The instruction, such as "Write a letter to the caller".
+            transcripts: As for `summarize`.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: As for `summarize`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: As for `summarize`.
+
+        Returns:
+            The result as `text`, with the responses and token usage behind it.
+
+        Raises:
+            VoxframeError: As for `summarize`.
+        """
+        return self._llm.task(prompt, transcripts, client=client, refresh=refresh, progress=progress, **options)
+
+    def action_items(
+        self,
+        transcripts: Selection = None,
+        *,
+        answer_format: str | None = None,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """List the action items of any number of transcripts with a language model.
+
+        If several requests are needed, their lists are joined instead of being combined by a final request.
+
+        Args:
+            transcripts: As for `summarize`.
+            answer_format: Form of the list in words, such as "one line per person". None (default): the service
+                decides.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: As for `summarize`.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: As for `summarize`.
+
+        Returns:
+            The action items as `text`, with the responses and token usage behind it.
+
+        Raises:
+            VoxframeError: As for `summarize`.
+        """
+        return self._llm.action_items(
+            transcripts, answer_format=answer_format, client=client, refresh=refresh, progress=progress, **options
+        )
+
+    def unanswered(self) -> pd.DataFrame:
+        """Return the language-model requests with a lost response, oldest first.
+
+        The process ended or the connection dropped before the response arrived, so the service may have charged for it.
+        `refresh="lost"` sends such a request again.
+
+        Returns:
+            One row per request: `task` str, `prompt` str, `transcript_ids` list of str, `asked` datetime64[us, UTC].
+        """
+        return self._llm.unanswered()

@@ -1,135 +1,73 @@
-"""The ledger of a corpus: what was asked for, sent and finished at which service, so that nothing is sent twice."""
+"""The ledger of a corpus: every job with its state, so that nothing is submitted or paid for twice."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from voxframe.corpus.turns import turn
-from voxframe.options import DEFAULTS
+from voxframe._files import file_lock, private_folder
+from voxframe.corpus import ledger_file
+from voxframe.corpus.job import (
+    JOB_COLUMNS,
+    PENDING,
+    RECORDED,
+    Job,
+    JobRecords,
+    State,
+    job_of,
+    merged,
+    now,
+    parse_row,
+    progress,
+    record_of,
+    stored,
+)
+from voxframe.corpus.store import check_writable
+from voxframe.errors import CorpusWarning
 
-#: What is known of a submission. planned: not sent. uploading: its audio is on its way. submitting: the service is
-#: being asked for it. submitted: the service has it. completed, error: it is over. uncertain: nobody knows whether the
-#: service has it.
-State: TypeAlias = Literal["planned", "uploading", "submitting", "submitted", "completed", "error", "uncertain"]
-
-#: Not sent, however far it got.
-UNSENT: tuple[State, ...] = ("planned", "uploading")
-#: Sent, with no answer that says what became of it.
-LOST: tuple[State, ...] = ("submitting", "uncertain")
-
-
-@dataclass(frozen=True)
-class Job:
-    """A submission; all but `media`, `address` and `metadata` are columns of the table `jobs`.
-
-    Attributes:
-        key: Hash of the media, the options and the service.
-        source: File or address that was submitted.
-        service: Name of the service.
-        options: Its options, as JSON.
-        state: What is known of it.
-        media: What the media is, whatever it is called: hash of its bytes, or its address.
-        transcript_id: Identifier, once the service gave one.
-        attempts: How often the service was asked for it.
-        error: Why it failed, or what stopped it the last time.
-        audio_duration_s: Duration of the media in seconds, where it is known.
-        address: What the service was given as the address of the audio; no other job has the same.
-        metadata: Columns about the recording, as JSON.
-        created: When it was asked for, UTC.
-        sent: When the service was last asked for it, UTC.
-        updated: When its state last changed, UTC.
-    """
-
-    key: str
-    source: str
-    service: str
-    options: str
-    state: State = "planned"
-    media: str = ""
-    transcript_id: str | None = None
-    attempts: int = 0
-    error: str | None = None
-    audio_duration_s: float | None = None
-    address: str | None = None
-    metadata: str = "{}"
-    created: datetime | None = None
-    sent: datetime | None = None
-    updated: datetime | None = None
-
-
-_NAMES = tuple(f.name for f in fields(Job))
-#: Raised when the tables change; those of an earlier version get what they lack when the ledger is next opened.
-_VERSION = 2
-_NEW_S = 30.0  # an empty file that is younger may be a ledger that another process is making
-_TIMES = ("created", "sent", "updated")
+#: First version of the ledger with metadata for transcripts that were not submitted from this corpus.
+_WITH_ABOUT = 2
 _ABOUT = "SELECT transcript_id, metadata FROM about"
 _ABOUT_JOBS = "SELECT transcript_id, metadata FROM jobs WHERE transcript_id IS NOT NULL"
-#: What asks for no more than leaving it out: from the beginning, with however little speech.
-_FROM_NOTHING = (("audio_start_from", 0), ("speech_threshold", 0))
-_INSERT = f"INSERT INTO jobs ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})"  # noqa: S608  no value in it
-
-
-def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **known: Any) -> Job:
-    """The submission of some media with some options to a service, before anything is sent.
-
-    The same media and the same options give the same key, whatever the file is called and however the options were
-    spelled. Where notifications go makes no difference to a transcript and is neither part of the key nor kept.
-
-    Args:
-        source: Path or address.
-        media: Hash of its bytes, or its address.
-        options: Options as `voxframe.options.check` returns them.
-        service: Name of the service.
-        **known: More attributes of the job.
-    """
-    wanted = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
-    wanted = {k: v for k, v in wanted.items() if (k, v) not in _FROM_NOTHING}
-    spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
-    key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
-    shown = source.encode("utf-8", "backslashreplace").decode()  # a file name need not be text
-    return Job(key, shown, service, spelled, media=media, **known)
-
-
-def merged(metadata: str, more: str) -> str:
-    """Columns about a recording, as JSON, with more of them, which win."""
-    return json.dumps({**json.loads(metadata), **json.loads(more)}, ensure_ascii=False)
-
-
-def now() -> datetime:
-    """The time as the ledger keeps it: UTC, without a zone."""
-    return datetime.now(UTC).replace(tzinfo=None)
+_INSERT = f"INSERT INTO jobs ({', '.join(JOB_COLUMNS)}) VALUES ({', '.join('?' * len(JOB_COLUMNS))})"  # noqa: S608  no value in it
+_UPSERT = f"{_INSERT} ON CONFLICT (key) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in JOB_COLUMNS if name != "key"
+)
 
 
 class Ledger:
-    """Submissions in an SQLite file, which several processes may use at once.
+    """Jobs in an SQLite file that several processes can use at the same time.
+
+    A job that the service has or may have is also recorded in the folder `.submissions` beside the file. The record is
+    deleted when the payload is stored, because the payload then holds a copy of it.
 
     Args:
-        path: The file; made when the first submission is saved.
+        path: The file. It is created when the first job is saved.
+        archived_records: Returns the records that are stored with payloads.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, archived_records: Callable[[], Iterable[Mapping[str, Any]]] = tuple) -> None:
         self.path = path
+        self._records = JobRecords(path.parent / ".submissions")
+        self._archived_records = archived_records
 
     def find(self, key: str) -> Job | None:
-        """The submission with this key, if there is one."""
+        """Return the job with this key, or None."""
         return next(iter(self._read("WHERE key = ?", [key])), None)
 
     def jobs(self, service: str | None = None, states: Collection[State] = ()) -> list[Job]:
-        """Submissions, oldest first.
+        """Return jobs, oldest first.
 
         Args:
-            service: Only those to this service.
-            states: Only those in one of these states; none stands for all.
+            service: Return only jobs of this service. None (default): of all services.
+            states: Return only jobs in these states. Empty (default): in any state.
         """
         conditions = ["service = ?"] if service is not None else []
         values = [service] if service is not None else []
@@ -139,28 +77,57 @@ class Ledger:
         return self._read(f"{where}ORDER BY created, rowid", [*values, *states])
 
     def of_transcript(self, transcript_id: str) -> list[Job]:
-        """Submissions that led to a transcript."""
+        """Return the jobs that produced a transcript."""
         return self._read("WHERE transcript_id = ?", [transcript_id])
 
     def save(self, job: Job, **changes: Any) -> Job:
-        """Keep a submission as it is now; it is on the disk when this returns.
+        """Save a job. It is on disk when this returns.
 
         Args:
-            job: The submission.
-            **changes: Attributes that change.
+            job: The job.
+            **changes: Attributes to change first.
         """
         return self.save_all([replace(job, **changes)])[0]
 
     def save_all(self, jobs: Iterable[Job]) -> list[Job]:
-        """Keep submissions, all or none of them."""
-        kept = _stamped(jobs)
-        updates = ", ".join(f"{name} = excluded.{name}" for name in _NAMES if name != "key")
+        """Save jobs in one transaction."""
         with self.writing() as db:
-            db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {updates}", _rows(kept))
+            db.execute("BEGIN IMMEDIATE")
+            kept = self._keep(db, jobs)
+        for job in kept:
+            if job.state not in RECORDED:
+                self._records.drop(job.key)
         return kept
 
+    def _keep(self, db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
+        """Write jobs, their records first: a sent job must be known even if the ledger is lost."""
+        kept = _ordered(db, _stamped(jobs))
+        for job in kept:
+            if job.state in RECORDED:
+                self._records.write(job.key, record_of(job))
+        db.executemany(_UPSERT, _rows(kept))
+        return kept
+
+    def claim(self, job: Job, transcript_id: str) -> Job | None:
+        """Assign a transcript of the service's list to a job, unless another job owns it.
+
+        Args:
+            job: The job.
+            transcript_id: The transcript id.
+
+        Returns:
+            The updated job. None if the transcript belongs to another job.
+        """
+        with self.writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            others = "service = ? AND transcript_id = ? AND key != ?"
+            values = [job.service, transcript_id, job.key]
+            if db.execute(f"SELECT 1 FROM jobs WHERE {others}", values).fetchone():  # noqa: S608  no value in it
+                return None
+            return self._keep(db, [replace(job, state="submitted", transcript_id=transcript_id, error=None)])[0]
+
     def plan(self, jobs: Iterable[Job]) -> None:
-        """Keep submissions that are not here yet; of the others only where the recording is and what is known of it."""
+        """Add jobs. For known jobs, update only the source, the metadata and a missing duration."""
         kept = _stamped(jobs)
         known = (
             "source = excluded.source, metadata = excluded.metadata, "
@@ -170,8 +137,9 @@ class Ledger:
             db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {known}", _rows(kept))
 
     def remove(self, transcript_id: str) -> None:
-        """Forget the submissions that led to a transcript."""
+        """Delete the jobs that produced a transcript, and everything cached about it."""
         if self.path.exists():
+            jobs = self.of_transcript(transcript_id)
             with self.writing() as db:
                 db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
                 about_it = (
@@ -181,21 +149,23 @@ class Ledger:
                 db.execute(f"DELETE FROM answers WHERE {about_it}", [transcript_id] * 3)  # noqa: S608
                 db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
                 db.execute("DELETE FROM about WHERE transcript_id = ?", [transcript_id])
+            for job in jobs:
+                self._records.drop(job.key)
 
     def metadata(self) -> list[tuple[str, str]]:
-        """Columns about recordings: transcripts, each with some of them as JSON, the later ones to be preferred."""
+        """Return transcript ids, each with metadata columns as JSON. Later rows take precedence."""
         if not self.path.exists():
             return []
         with self.opened() as db:
-            (version,) = db.execute("PRAGMA user_version").fetchone()  # an older one in a directory nobody can write
-            rows = db.execute(_ABOUT_JOBS if version < _VERSION else f"{_ABOUT} UNION ALL {_ABOUT_JOBS}").fetchall()
+            (version,) = db.execute("PRAGMA user_version").fetchone()  # older if the directory is read-only
+            rows = db.execute(_ABOUT_JOBS if version < _WITH_ABOUT else f"{_ABOUT} UNION ALL {_ABOUT_JOBS}").fetchall()
         return [(transcript_id, text or "{}") for transcript_id, text in rows]
 
     def set_metadata(self, rows: Mapping[str, str]) -> None:
-        """Change columns about recordings, all or none; those that are not named stay.
+        """Update metadata columns in one transaction. Other columns keep their values.
 
         Args:
-            rows: Columns as JSON, by transcript.
+            rows: Columns as JSON, by transcript id.
         """
         with self.writing() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -210,23 +180,28 @@ class Ledger:
                 else:
                     db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", [transcript_id, new])
 
-    def drop_unsent(self, key: str) -> bool:
-        """Forget a submission that was not sent; whether there was one."""
+    def drop_unreadable(self, keys: Iterable[str]) -> None:
+        """Delete jobs of recordings that could not be read before and can be read now."""
+        with self.writing() as db:
+            db.executemany("DELETE FROM jobs WHERE key = ? AND attempts = 0", [(key,) for key in keys])
+
+    def drop_pending(self, key: str) -> bool:
+        """Delete a job that was not sent. Return True if there was one."""
         if not self.path.exists():
             return False
         with self.writing() as db:
-            where = f"key = ? AND state IN ({_marks(UNSENT)})"
-            dropped = db.execute(f"DELETE FROM jobs WHERE {where}", [key, *UNSENT]).rowcount  # noqa: S608  no value in it
+            where = f"key = ? AND state IN ({_marks(PENDING)})"
+            dropped = db.execute(f"DELETE FROM jobs WHERE {where}", [key, *PENDING]).rowcount  # noqa: S608  no value in it
         return bool(dropped)
 
     def note_request(self, request_id: str, service: str, transcript_ids: Iterable[str]) -> None:
-        """Remember which transcripts a language-model answer is about."""
+        """Record which transcripts a language-model response is about."""
         with self.writing() as db:
             rows = [(request_id, service, identifier) for identifier in transcript_ids]
             db.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", rows)
 
     def requests(self, service: str, transcript_id: str) -> list[str]:
-        """Identifiers of the language-model answers of a service that are about a transcript."""
+        """Return the request ids of a service's language-model responses about a transcript."""
         if not self.path.exists():
             return []
         with self.opened() as db:
@@ -235,17 +210,26 @@ class Ledger:
             return [row[0] for row in rows]
 
     def drop_request(self, request_id: str, service: str) -> None:
-        """Forget a language-model answer."""
+        """Delete a language-model response."""
         with self.writing() as db:
-            for table in ("requests", "answers"):
-                db.execute(f"DELETE FROM {table} WHERE request_id = ? AND service = ?", [request_id, service])  # noqa: S608
+            known = [request_id, service]
+            db.execute("DELETE FROM requests WHERE request_id = ? AND service = ?", known)
+            of_answer = "request_id = ? AND service = ?"
+            db.execute(f"DELETE FROM answers WHERE {of_answer} AND pending_since IS NULL", known)  # noqa: S608
+            db.execute(f"UPDATE answers SET request_id = NULL, content = NULL WHERE {of_answer}", known)  # noqa: S608
 
-    def turn(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-        """Hold the only right to work on a submission; see `turns.turn`."""
-        return turn(self.path.parent / ".locks" / key, wait=wait)
+    def lock(self, key: str, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+        """Return a context manager that holds the lock of a job; see `_files.file_lock`.
+
+        Args:
+            key: Key of the job.
+            wait: Wait for the lock if another process holds it.
+        """
+        private_folder(self.path.parent)
+        return file_lock(self.path.parent / ".locks" / key, wait=wait)
 
     def files(self) -> dict[str, tuple[str, str, float | None]]:
-        """Signature, hash and duration of every file that was read before, by its path or address."""
+        """Return signature, hash and duration of every file read before, by path or URL."""
         if not self.path.exists():
             return {}
         with self.opened() as db:
@@ -253,7 +237,7 @@ class Ledger:
         return {row[0]: row[1:] for row in rows}
 
     def file(self, place: str) -> tuple[str, str, float | None] | None:
-        """The same of one file; None where it was not read before."""
+        """Return signature, hash and duration of one file. None if it was not read before."""
         if not self.path.exists():
             return None
         with self.opened() as db:
@@ -261,7 +245,7 @@ class Ledger:
         return row and tuple(row)
 
     def keep_files(self, files: Mapping[str, tuple[str, str, float | None]]) -> None:
-        """Remember files as `files` gives them; nothing where the corpus is not there yet or cannot be written."""
+        """Remember files in the form that `files` returns. Does nothing in a missing or read-only corpus."""
         if not files or not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
             return
         with self.writing() as db:
@@ -274,84 +258,88 @@ class Ledger:
         if not self.path.exists():
             return []
         with self.opened() as db:
-            rows = db.execute(f"SELECT {', '.join(_NAMES)} FROM jobs {condition}", [*values]).fetchall()  # noqa: S608
-        return [_job(row) for row in rows]
+            rows = db.execute(f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs {condition}", [*values]).fetchall()  # noqa: S608
+        return [parse_row(row) for row in rows]
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """The open file; all that is written inside is kept, or nothing of it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        """Open the file for one transaction."""
+        check_writable(self.path.parent)
+        private_folder(self.path.parent)
         with self.opened() as db, db:
             yield db
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
-        """The open file, for reading."""
-        _refuse_emptied(self.path)
-        writable = not self.path.exists() or os.access(self.path.parent, os.W_OK)
-        db = sqlite3.connect(self.path if writable else _read_only(self.path), timeout=30, uri=not writable)
-        try:
-            if writable:
-                _prepare(db)
+        """Open the file. A missing or empty one is rebuilt first, so that no job is paid for twice."""
+        writable = os.access(self.path.parent, os.W_OK)
+        if writable and not ledger_file.is_there(self.path):
+            self.rebuild()
+        with ledger_file.opened(self.path, JOB_COLUMNS, writable=writable) as db:
             yield db
-        finally:
-            db.close()
 
+    def restore(self) -> None:
+        """Rebuild the ledger if it is missing or damaged. Does nothing in a read-only directory.
 
-def _refuse_emptied(path: Path) -> None:
-    """SQLite takes a file that lost all its bytes for a new database: all would be sent again, and paid for.
+        Warns:
+            CorpusWarning: Jobs were restored, or the ledger was damaged.
+        """
+        folder = self.path.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK) or ledger_file.is_sound(self.path):
+            return
+        was_there = self.path.exists()
+        count = self.rebuild()
+        if count or was_there:
+            found = f"damaged; it is kept as {ledger_file.damaged_path(self.path)}" if was_there else "missing"
+            warnings.warn(
+                f"the ledger of the corpus {folder} was {found}. It was rebuilt with {count} submissions",
+                CorpusWarning,
+                stacklevel=4,
+            )
 
-    Raises:
-        sqlite3.DatabaseError: The file is empty, and not one that another process is just making.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        found = path.stat()
-        if found.st_size == 0 and time.time() - found.st_mtime > _NEW_S:
-            raise sqlite3.DatabaseError("the file is empty")
+    def rebuild(self) -> int:
+        """Rebuild the ledger from the recorded jobs and the readable rows of a damaged ledger.
 
+        If the ledger is sound, only update jobs with a more recent record, for example after a backup was restored.
 
-def _read_only(path: Path) -> str:
-    """Address of a ledger in a directory that cannot be written.
+        Returns:
+            Number of restored jobs.
+        """
+        private_folder(self.path.parent)
+        with self.lock("ledger"):
+            if ledger_file.is_sound(self.path):
+                known = {job.key: job for job in self.jobs()}
+                better = [job for job in self._better(known) if job != known.get(job.key)]
+                if better:
+                    with self.writing() as db:
+                        db.executemany(_UPSERT, _rows(better))
+                return len(better)
+            found = ledger_file.salvage(self.path, JOB_COLUMNS)
+            rows = (dict(zip(JOB_COLUMNS, row, strict=True)) for row in found["jobs"])
+            known = {job.key: job for row in rows if (job := job_of(row)) is not None}
+            known |= {job.key: job for job in self._better(known)}
+            ledger_file.make(self.path, JOB_COLUMNS, {**found, "jobs": _rows(known.values())})
+            return len(known)
 
-    Nobody writes there, so SQLite need not look for changes, which it could not do without writing. Only where a writer
-    died it has to read what is in that one's log.
-    """
-    died = path.with_name(f"{path.name}-wal").exists()
-    return f"{path.absolute().as_uri()}?mode=ro{'' if died else '&immutable=1'}"
+    def recorded(self) -> list[Job]:
+        """Return the jobs that are recorded outside the ledger, each in its most advanced state."""
+        found: dict[str, Job] = {}
+        for record in (*self._archived_records(), *self._records.all()):
+            job = job_of(record)
+            if job is not None and (job.key not in found or progress(job) > progress(found[job.key])):
+                found[job.key] = job
+        return list(found.values())
 
-
-def _prepare(db: sqlite3.Connection) -> None:
-    """Settings of a connection, and the tables where they are missing or from an earlier version."""
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")  # what was sent must be known after a power cut, too
-    db.execute("PRAGMA secure_delete = ON")  # what is forgotten is gone, not only out of sight
-    if db.execute("PRAGMA user_version").fetchone()[0] >= _VERSION:
-        return
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("CREATE TABLE IF NOT EXISTS jobs (key PRIMARY KEY)")
-        present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
-        for name in _NAMES:
-            if name not in present:
-                db.execute(f"ALTER TABLE jobs ADD COLUMN {name}")
-        db.execute("CREATE INDEX IF NOT EXISTS jobs_by_transcript ON jobs (transcript_id)")
-        db.execute("CREATE TABLE IF NOT EXISTS files (place PRIMARY KEY, signature, media, audio_duration_s)")
-        columns = "request_id, service, transcript_id"
-        db.execute(f"CREATE TABLE IF NOT EXISTS requests ({columns}, PRIMARY KEY ({columns}))")
-        db.execute("CREATE TABLE IF NOT EXISTS about (transcript_id PRIMARY KEY, metadata)")
-        columns = "key PRIMARY KEY, service, transcript_id, request_id, request, content, created"
-        db.execute(f"CREATE TABLE IF NOT EXISTS answers ({columns})")
-        db.execute(f"PRAGMA user_version = {_VERSION}")
-
-
-def _job(row: tuple[Any, ...]) -> Job:
-    values = dict(zip(_NAMES, row, strict=True))
-    for name in _TIMES:
-        values[name] = datetime.fromisoformat(values[name]) if values[name] else None
-    values["attempts"] = values["attempts"] or 0  # these three are null in ledgers of the first version
-    values["media"] = values["media"] or ""
-    values["metadata"] = values["metadata"] or "{}"
-    return Job(**values)
+    def _better(self, known: Mapping[str, Job]) -> list[Job]:
+        """Return the recorded jobs that are missing from `known` or more advanced than in it."""
+        better = []
+        for job in self.recorded():
+            old = known.get(job.key)
+            if old is None:
+                better.append(job)
+            elif progress(job) > progress(old):
+                better.append(replace(job, metadata=merged(job.metadata, old.metadata)))
+        return better
 
 
 def _stamped(jobs: Iterable[Job]) -> list[Job]:
@@ -359,12 +347,24 @@ def _stamped(jobs: Iterable[Job]) -> list[Job]:
     return [replace(job, created=job.created or moment, updated=moment) for job in jobs]
 
 
+def _ordered(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs with their position among requests and responses, if they are being sent or have a new response."""
+    last = db.execute("SELECT (SELECT max(sent_order) FROM jobs), (SELECT max(answered_order) FROM jobs)").fetchone()
+    place = max((known for known in last if known is not None), default=0)
+    kept = []
+    for job in jobs:
+        place += 1
+        if job.state == "submitting":
+            kept.append(replace(job, sent_order=place, sent_clock_s=time.monotonic(), answered_order=None))
+        elif job.transcript_id is not None and job.answered_order is None:
+            kept.append(replace(job, answered_order=place))
+        else:
+            kept.append(job)
+    return kept
+
+
 def _rows(jobs: Iterable[Job]) -> list[list[object]]:
-    return [[_stored(getattr(job, name)) for name in _NAMES] for job in jobs]
-
-
-def _stored(value: object) -> object:
-    return value.isoformat() if isinstance(value, datetime) else value
+    return [[stored(getattr(job, name)) for name in JOB_COLUMNS] for job in jobs]
 
 
 def _marks(values: Collection[object]) -> str:

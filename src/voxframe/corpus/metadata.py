@@ -1,55 +1,63 @@
-"""Columns about recordings (customer, date, group): kept in the ledger, joined to any table by `transcript_id`."""
+"""Metadata: columns about recordings (customer, date, group), stored in the ledger and joined to any table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.corpus.about_values import metadata_from_json, metadata_to_json, typed
-from voxframe.corpus.disk import clear_errors
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.metadata_values import metadata_from_json, metadata_to_json, typed
 from voxframe.corpus.reading import DTYPES, Where, all_of, identifiers
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS
 
-if TYPE_CHECKING:
-    from voxframe.corpus.corpus import Corpus
-
-#: Which columns to join: all or none, one, or several.
+#: Columns to join: True for all, False for none, a name, or a list of names.
 Wanted: TypeAlias = "bool | str | Sequence[str]"
 
 _ID = "transcript_id"
-_NOBODY = ""  # no transcript has this identifier
+_NOBODY = ""  # no transcript has this id
 
 
 class Metadata:
-    """Columns about the recordings of a corpus; `Corpus` is one of these."""
+    """Columns about the recordings of a corpus, as `corpus.metadata`.
 
-    def set_metadata(self, about: pd.DataFrame) -> pd.DataFrame:
-        """Keep columns about recordings, such as customer, date or group, beside those of `submit`.
+    Args:
+        archive: The transcripts.
+        ledger: Stores the columns with the jobs.
+    """
 
-        They join to every table: `table(..., metadata=True)`, `where`, `search`, `counts(by=...)`, `export`, and as the
-        table `metadata` in `sql`. Columns and transcripts that are not given stay as they are; a null takes a value
-        away.
+    def __init__(self, archive: Archive, ledger: Ledger) -> None:
+        self._archive = archive
+        self._ledger = ledger
+
+    def set(self, about: pd.DataFrame) -> pd.DataFrame:
+        """Set columns about recordings, such as customer, date or group, in addition to those passed to `submit`.
+
+        They join to every table with `table(..., metadata=True)`. They also work in `where`, `search`, `counts(by=...)`
+        and `export`, and in `sql` as the table `metadata`. Other columns and transcripts keep their values; a null
+        removes a value.
 
         Args:
             about: A DataFrame with `transcript_id` and columns of text, numbers, booleans or dates.
 
         Returns:
-            As `metadata`.
+            The metadata of all transcripts, as `get` returns it.
 
         Raises:
-            OptionError: A column or a value cannot be kept, or a transcript is there twice; nothing was changed.
-            CorpusError: A transcript is not here, or the corpus cannot be written.
+            OptionError: A column or value cannot be stored, or a transcript occurs twice; nothing was changed.
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
 
         Example:
             >>> import tempfile, voxframe
             >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
-            >>> _ = corpus.put("t1", b'{"id": "t1", "words": [{"text": "Hi", "start": 0, "end": 90}]}')
-            >>> _ = corpus.set_metadata(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+            >>> corpus.raw.put("t1", b'{"id": "t1", "words": [{"text": "Hi", "start": 0, "end": 90}]}')
+            >>> _ = corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
             >>> corpus.table("words", where=[("customer", "==", "Acme")], metadata=True)[["text", "customer"]].values
             array([['Hi', 'Acme']], dtype=object)
         """
@@ -59,46 +67,41 @@ class Metadata:
             row[_ID]: metadata_to_json({name: row[name] for name in names})
             for row in about.astype(object).to_dict("records")
         }
-        ledger = self._corpus.ledger
-        with clear_errors(self._corpus.path):
-            known = {*self._corpus.ids(), *(job.transcript_id for job in ledger.jobs())}
+        with clear_errors(self._archive.path):
+            known = {*self._archive.ids(), *(job.transcript_id for job in self._ledger.jobs())}
             if unknown := [transcript_id for transcript_id in rows if transcript_id not in known]:
                 raise CorpusError(
-                    f"{len(unknown)} transcripts are not in {self._corpus!r}, such as {unknown[0]!r}; "
+                    f"{len(unknown)} transcripts are not in the corpus {self._archive.path}, such as {unknown[0]!r}; "
                     "Corpus.ids() lists what is there"
                 )
-            ledger.set_metadata(rows)
-        return self.metadata()
+            self._ledger.set_metadata(rows)
+        return self.get()
 
-    def metadata(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
-        """Columns about recordings.
+    def get(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the metadata of recordings.
 
         Args:
-            ids: Identifier or identifiers, in the order wanted; None is all that are here.
+            ids: Id or ids, in this order. None (default): all transcripts in the corpus.
 
         Returns:
-            One row a transcript, also where nothing is known of it: `transcript_id` and the columns that `submit` and
-            `set_metadata` were given; text is str, integers Int64, booleans boolean, dates datetime64.
+            One row per transcript, even if it has no metadata: `transcript_id` and the columns passed to `submit` and
+            `set`. Text is str, integers are Int64, booleans boolean, dates datetime64.
         """
-        return to_frame(self.about(ids))
+        return to_frame(self.to_arrow(ids))
 
-    def about(self, ids: str | Iterable[str] | None = None) -> pa.Table:
-        """As `metadata`, as Arrow."""
-        wanted = self._corpus.ids() if ids is None else identifiers(ids)
-        with clear_errors(self._corpus.path):
+    def to_arrow(self, ids: str | Iterable[str] | None = None) -> pa.Table:
+        """Return the metadata of recordings as an Arrow table; see `get`."""
+        wanted = self._archive.ids() if ids is None else identifiers(ids)
+        with clear_errors(self._archive.path):
             rows: dict[str, dict[str, Any]] = {}
-            for transcript_id, text in self._corpus.ledger.metadata():
+            for transcript_id, text in self._ledger.metadata():
                 rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
         names = list(dict.fromkeys(name for row in rows.values() for name in row))
         return pa.table({_ID: pa.array(wanted, pa.string())} | typed([rows.get(i, {}) for i in wanted], names))
 
-    @property
-    def _corpus(self) -> Corpus:
-        return cast("Corpus", self)
-
 
 def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
-    """Whether a read is about more than the columns of its table."""
+    """Return True if a read uses columns that are not in its table."""
     own = CORPUS_TABLES[name].names if name in CORPUS_TABLES else ()
     asked = [columns] if isinstance(columns, str) else columns or ()
     return (
@@ -109,7 +112,7 @@ def is_named(name: str, columns: Sequence[str] | None, where: Where | None, meta
 
 
 def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | None, set[str] | None]:
-    """Conditions on a table from which those on metadata are gone: the transcripts that they leave stand for them.
+    """Replace the conditions on metadata by conditions on the ids of the transcripts that match them.
 
     Args:
         name: Name of the table.
@@ -117,10 +120,10 @@ def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | No
         about: Metadata of the transcripts that are read.
 
     Returns:
-        Conditions on the table alone, and the transcripts that can have rows; None is all.
+        Conditions on the table alone, and the ids of the transcripts that can have matching rows. None: all.
 
     Raises:
-        CorpusError: A condition does not fit the column's type.
+        CorpusError: A condition does not fit the type of its column.
     """
     own = CORPUS_TABLES[name].names
     clauses: list[Sequence[Any]] = []
@@ -150,10 +153,10 @@ def with_metadata(
     where: Where | None,
     metadata: Wanted,
 ) -> pd.DataFrame:
-    """A table together with the metadata that is asked for; see `Corpus.table`.
+    """Return a table with the requested metadata columns; see `Corpus.table`.
 
     Args:
-        read: Reads some columns and rows of some transcripts.
+        read: Reads the given columns and rows of the given transcripts.
         name: Name of the table.
         about: Metadata of the transcripts that are read.
         columns: Columns to read.
@@ -161,7 +164,7 @@ def with_metadata(
         metadata: Columns to add.
 
     Raises:
-        CorpusError: There is no such column, or a condition does not fit.
+        CorpusError: A column does not exist, or a condition is invalid.
     """
     own = CORPUS_TABLES[name].names
     about = apart(about, own)
@@ -177,7 +180,7 @@ def with_metadata(
 
 
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
-    """Metadata as it stands beside a table: a column with the name of one of the table's is `metadata_<name>`.
+    """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`.
 
     Args:
         about: Metadata.
@@ -187,15 +190,15 @@ def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
 
 
 def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
-    """A table with columns about its transcripts behind its own.
+    """Append metadata columns to a table.
 
     Args:
         frame: The table.
-        about: Metadata of its transcripts, as `apart` gives it.
+        about: Metadata of its transcripts, as returned by `apart`.
         wanted: Columns to add.
 
     Raises:
-        CorpusError: There is no such column.
+        CorpusError: A column does not exist.
     """
     names = chosen(about, wanted)
     given = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
@@ -204,10 +207,10 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
 
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
-    """Names of columns of metadata.
+    """Return the names of the requested metadata columns.
 
     Raises:
-        CorpusError: There is no such column.
+        CorpusError: A column does not exist.
     """
     known = [name for name in about.column_names if name != _ID]
     if isinstance(wanted, bool):
@@ -217,14 +220,14 @@ def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
         found = name if name in known else f"metadata_{name}"
         if found not in known:
             raise CorpusError(
-                f"there is no metadata {name!r}; there is {', '.join(known) or 'none'}, and Corpus.set_metadata adds it"
+                f"there is no metadata {name!r}; there is {', '.join(known) or 'none'}, and corpus.metadata.set adds it"
             )
         names.append(found)
     return names
 
 
 def to_frame(about: pa.Table) -> pd.DataFrame:
-    """Metadata as a DataFrame."""
+    """Return metadata as a DataFrame."""
     frame: pd.DataFrame = about.to_pandas(types_mapper=DTYPES.get)
     return frame
 
@@ -246,7 +249,7 @@ def _check(about: object) -> None:
 
 
 def _clauses(where: Where | None) -> list[Sequence[Any]]:
-    """Conditions as lists of which one must hold; nothing for an expression of pyarrow."""
+    """Return conditions as a list of clauses, one of which must hold. A pyarrow expression has none."""
     if where is None or isinstance(where, pc.Expression):
         return []
     given: list[Any] = list(where)
@@ -271,13 +274,13 @@ def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
         return set(about.filter(all_of(typed))[_ID].to_pylist())
     except (pa.ArrowException, TypeError, ValueError) as e:
         raise CorpusError(
-            f"where={list(conditions)!r} cannot be answered ({str(e).splitlines()[0]}); Corpus.metadata() shows the "
+            f"where={list(conditions)!r} cannot be used ({str(e).splitlines()[0]}); corpus.metadata.get() shows the "
             "columns and their types"
         ) from None
 
 
 def _moment(value: Any, kind: pa.DataType) -> Any:
-    """What a column of dates is compared with: a date may be given as text, and without the column's time zone."""
+    """Return a value that can be compared with a column: for times, text is parsed and a missing time zone is added."""
     if value is None or not pa.types.is_timestamp(kind):
         return value
     if isinstance(value, list | tuple | set):

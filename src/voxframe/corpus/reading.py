@@ -1,10 +1,9 @@
-"""Reading a table over many transcripts: columns and rows are chosen by Arrow, before they take any memory."""
+"""Reads of one table over many transcripts. Arrow selects columns and rows before they take memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import groupby
 from operator import and_, or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,46 +16,40 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from voxframe import frames
+from voxframe.corpus.part_files import FORMAT
 from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME
+from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: Rows to read: an expression of pyarrow, or conditions as `pandas.read_parquet(filters=...)` takes them:
-#: (column, operator, value) triples that must all hold, or a list of such lists of which one must.
+#: Rows to read: a pyarrow expression, or conditions as for `pandas.read_parquet(filters=...)`:
+#: (column, operator, value) triples that must all hold, or a list of such lists, one of which must hold.
 Where: TypeAlias = "pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]"
 
-#: Where one transcript's rows are: a file, a table in memory where the disk cannot be written, None for no rows.
-Part: TypeAlias = "Path | pa.Table | None"
-
-
-#: Transcripts: an identifier or a handle, several, or a table with a column `transcript_id`.
+#: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
 #: The dtype of text in voxframe's tables.
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
-#: Arrow types whose dtype is not the one pyarrow would take.
+#: Pandas dtypes of the Arrow types that pyarrow would convert to other dtypes.
 DTYPES: dict[pa.DataType, Any] = {
-    pa.string(): TEXT,
-    pa.large_string(): TEXT,
+    **({pa.string(): TEXT, pa.large_string(): TEXT} if frames.TEXT_DTYPE == TEXT else {}),  # object with pandas 2
     pa.int64(): pd.Int64Dtype(),
     pa.int32(): pd.Int64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
 
-#: What verifies the checksum of every page it reads: a flipped bit is an error, never a wrong value.
-_FORMAT = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
-)
-
 
 def identifiers(ids: Ids) -> list[str]:
-    """Identifiers as a list, each once, in their order.
+    """Return transcript ids as a list without duplicates, in their order.
+
+    Args:
+        ids: An id, an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 
     Raises:
-        CorpusError: One is no identifier.
+        CorpusError: An id is not text, or the DataFrame has no column `transcript_id`.
     """
     if isinstance(ids, pd.DataFrame):
         if "transcript_id" not in ids.columns:
@@ -72,62 +65,89 @@ def identifiers(ids: Ids) -> list[str]:
     return wanted
 
 
-def dataset(name: str, parts: Iterable[Part]) -> ds.Dataset:
-    """Parts of one table as one data set, in their order.
-
-    Args:
-        name: Name of the table.
-        parts: Where the rows of each transcript are.
-
-    Returns:
-        A data set with the schema of a corpus (`voxframe.schema.CORPUS_TABLES`), from which nothing was read yet.
-    """
-    schema = CORPUS_TABLES[name].arrow
-    children: list[ds.Dataset] = []
-    for _, run in groupby((part for part in parts if part is not None), type):
-        files, loose = [], []
-        for part in run:
-            if isinstance(part, Path):
-                files.append(str(part))
-            else:
-                loose.append(part.cast(schema))
-        children.append(ds.dataset(files, schema=schema, format=_FORMAT) if files else ds.dataset(loose))
-    if len(children) == 1:
-        return children[0]
-    return ds.dataset(children) if children else ds.dataset(schema.empty_table())
+def dataset(name: str, files: Iterable[Path]) -> ds.Dataset:
+    """Return files of one table as one dataset, in their order."""
+    return ds.dataset([str(file) for file in files], schema=CORPUS_TABLES[name].arrow, format=FORMAT)
 
 
 def read(name: str, data: ds.Dataset, columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
-    """Rows of a data set as a DataFrame.
+    """Return rows of a dataset as a DataFrame.
 
     Args:
         name: Name of the table.
-        data: The data set.
-        columns: Columns to read, in the order wanted; None reads all.
-        where: Rows to read; None reads all.
+        data: The dataset.
+        columns: Columns to read, in this order. None: all.
+        where: Rows to read. None: all.
 
     Raises:
-        CorpusError: There is no such column, or a condition does not fit the column's type.
+        CorpusError: A column does not exist, or a condition does not fit the type of its column.
     """
-    if isinstance(columns, str):
-        columns = [columns]
-    for column in columns or ():
+    chosen = checked_columns(name, columns)
+    return to_frame(name, data.to_table(columns=chosen, filter=checked(name, where)))
+
+
+def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | None:
+    """Return the names of the columns to read; None for all.
+
+    Raises:
+        CorpusError: A column does not exist.
+    """
+    if columns is None:
+        return None
+    chosen = [columns] if isinstance(columns, str) else list(columns)
+    for column in chosen:
         check_column(name, column)
+    return chosen
+
+
+def checked(name: str, where: Where | None) -> pc.Expression | None:
+    """Return conditions as a pyarrow expression over a table of a corpus. None: no conditions.
+
+    Raises:
+        CorpusError: A column does not exist, or a condition does not fit the type of its column.
+    """
+    condition = expression(name, where)
     try:
-        table = data.to_table(columns=None if columns is None else list(columns), filter=expression(name, where))
+        if condition is not None:
+            ds.dataset(CORPUS_TABLES[name].empty).to_table(filter=condition)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as e:
-        if where is None:
-            raise
         raise CorpusError(
             f"where={where!r} cannot be answered ({str(e).splitlines()[0]}); "
             f"voxframe.describe({name!r}) says what type each column has"
         ) from None
-    frame = to_frames({name: table})[name] if columns is None else _some_columns(table, name)
-    return frame if columns is None else frame[list(columns)]
+    return condition
+
+
+def ids_of(where: Where | None) -> set[str] | None:
+    """Return the ids of the transcripts that conditions allow; None if they allow any."""
+    if where is None or isinstance(where, pc.Expression):
+        return None
+    given: list[Any] = list(where)
+    clauses = [[tuple(given)]] if given and isinstance(given[0], str) else given
+    clauses = [clauses] if clauses and isinstance(clauses[0], tuple) else clauses
+    allowed = set[str]()
+    for clause in clauses:
+        ids = [
+            {value} if operator in ("=", "==") else set(value)
+            for column, operator, value in clause
+            if column == "transcript_id" and operator in ("=", "==", "in")
+        ]
+        if not ids:
+            return None
+        allowed |= set.intersection(*ids)
+    return allowed if clauses else None
+
+
+def to_frame(name: str, table: pa.Table) -> pd.DataFrame:
+    """Return a table of a corpus, with all or some of its columns, as a DataFrame."""
+    if table.column_names == list(CORPUS_TABLES[name].names):
+        return to_frames({name: table})[name]
+    frame: pd.DataFrame = _some_columns(table, name)[table.column_names]
+    return frame
 
 
 def to_frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
-    """Tables of a corpus by name as DataFrames: the dictionary's columns and dtypes, and `speaker_name`."""
+    """Return tables of a corpus as DataFrames with the dtypes of the data dictionary, including `speaker_name`."""
     found = frames.all_to_pandas({name: frames.from_table(name, table) for name, table in tables.items()})
     for name, table in tables.items():
         _add_names(found[name], table)
@@ -142,9 +162,9 @@ def _some_columns(table: pa.Table, name: str) -> pd.DataFrame:
 
 
 def _add_names(frame: pd.DataFrame, table: pa.Table) -> None:
-    """Put `speaker_name`, which is in the dictionary only in a corpus, where it stands in the table."""
+    """Insert `speaker_name` at its position in the Arrow table. The data dictionary of a single transcript lacks it."""
     if table.num_columns == frame.shape[1]:
-        return  # asking for the names takes longer
+        return  # a fast check: comparing column names takes longer
     if SPEAKER_NAME.name not in table.column_names or SPEAKER_NAME.name in frame:
         return
     place = table.column_names.index(SPEAKER_NAME.name)
@@ -153,10 +173,10 @@ def _add_names(frame: pd.DataFrame, table: pa.Table) -> None:
 
 
 def expression(name: str, where: Where | None) -> pc.Expression | None:
-    """Conditions as an expression of pyarrow.
+    """Return conditions as a pyarrow expression, or None if there are none.
 
     Raises:
-        CorpusError: They are no conditions, or name a column that the table has not.
+        CorpusError: The conditions are invalid, or name a column that the table does not have.
     """
     if where is None or isinstance(where, pc.Expression):
         return where
@@ -181,10 +201,10 @@ def expression(name: str, where: Where | None) -> pc.Expression | None:
 
 
 def all_of(conditions: Sequence[tuple[str, str, Any]]) -> pc.Expression:
-    """Conditions that must all hold as an expression of pyarrow. What equals None, NaN, NA or NaT is null.
+    """Return conditions that must all hold as a pyarrow expression. The values None, NaN, NA and NaT stand for null.
 
     Raises:
-        ValueError: One has no operator that there is, or looks for a value in a text instead of a list.
+        ValueError: An operator is unknown, or the value of "in" or "not in" is a text instead of a list.
     """
     return reduce(and_, (_condition(*one) for one in conditions))
 
@@ -200,7 +220,7 @@ def _condition(column: str, operator: str, value: Any) -> pc.Expression:
 
 
 def _plain(value: Any) -> Any:
-    """None for what pandas shows in the place of a null."""
+    """Return None if pandas treats the value as missing, otherwise the value."""
     return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
@@ -208,15 +228,20 @@ def check_column(name: str, column: str) -> None:
     """Check that a table has a column.
 
     Raises:
-        CorpusError: It has not.
+        CorpusError: The table does not have the column.
     """
     names = CORPUS_TABLES[name].names
     if column not in names:
         raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
 
 
-def lazy_frame(data: ds.Dataset) -> pl.LazyFrame:
-    """A data set for Polars, read when collected.
+def lazy_frame(name: str, data: ds.Dataset, names: pa.Table | None) -> pl.LazyFrame:
+    """Return a dataset as a Polars LazyFrame, which is read when it is collected.
+
+    Args:
+        name: Name of the table.
+        data: The table as stored.
+        names: Names of speakers that differ from their labels, with the key of the table; None if it has no speakers.
 
     Raises:
         MissingExtraError: Polars is not installed.
@@ -225,4 +250,11 @@ def lazy_frame(data: ds.Dataset) -> pl.LazyFrame:
         import polars as pl
     except ModuleNotFoundError:
         raise MissingExtraError("polars", "Corpus.to_polars") from None
-    return pl.scan_pyarrow_dataset(data)
+    frame = pl.scan_pyarrow_dataset(data)
+    if names is None:
+        return frame
+    named = pl.col("speaker").alias(SPEAKER_NAME.name)
+    if names.num_rows:
+        frame = frame.join(pl.LazyFrame(pl.from_arrow(names)), on=TABLES[name].key, how="left", maintain_order="left")
+        named = pl.coalesce(SPEAKER_NAME.name, "speaker")
+    return frame.with_columns(named.alias(SPEAKER_NAME.name)).select(CORPUS_TABLES[name].names)

@@ -1,254 +1,190 @@
-"""The part of a corpus that knows who its speakers are: the column `speaker_name` beside the labels as they came."""
+"""Files of speaker names: `names/<id>.json`. The payloads keep their labels.
+
+A file holds every past state and, last, the current one, so that changes can be undone.
+"""
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from functools import cached_property
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe.corpus.disk import clear_errors
-from voxframe.corpus.marks import Mark, marks
-from voxframe.corpus.name_files import NameFiles, Names
-from voxframe.corpus.reading import identifiers
-from voxframe.corpus.store import Store, View
-from voxframe.errors import OptionError
+from voxframe._files import file_lock, file_name, write_atomic
+from voxframe.corpus.store import check_writable
+from voxframe.corpus.utterance_fingerprints import Mark, as_json, from_json, holding
+from voxframe.errors import CorpusError
 from voxframe.schema import SPEAKER_NAME
 
-_LONGEST = 200  # characters of a name
-_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
-_RACY_NS = 2_000_000_000  # a folder changed so short a time ago may change once more and keep its time of change
 
+@dataclass(frozen=True)
+class SpeakerNames:
+    """Names of the speakers of one transcript.
 
-class _Known(NamedTuple):
-    """Names of a transcript that were looked at, when, with which payload, and those that hold."""
+    Attributes:
+        speakers: Name of each speaker by label ("A"; "channel 1" if only channels are known).
+        turns: Speaker of single turns by `utterance_idx`: a label or a name.
+        made: Time of the change, UTC.
+        made_for: Fingerprints that these turns had at that time.
+    """
 
-    names: Names
-    settled: int
-    content: str
-    holding: Names
+    speakers: Mapping[str, str] = field(default_factory=dict)
+    turns: Mapping[int, str] = field(default_factory=dict)
+    made: str = ""
+    made_for: Mapping[int, Mark] = field(default_factory=dict)
 
-
-class SpeakerNames(ABC):
-    """Names of the speakers of a corpus; `Corpus` is one of these."""
-
-    path: Path
-    _names: NameFiles
-    _store: Store
-
-    @abstractmethod
-    def arrow(self, name: str, transcript_id: str) -> pa.Table:
-        """One table of one transcript as Arrow."""
-
-    @abstractmethod
-    def content(self, transcript_id: str, view: View) -> str | None:
-        """Hash of all that the tables of an answer are made from; None where it is not here."""
-
-    @abstractmethod
-    def put_again(self, transcript_id: str, view: View = "transcript") -> None:
-        """Make the tables of a payload that is here again."""
-
-    @abstractmethod
-    def has_export(self, transcript_id: str, view: View) -> bool:
-        """Whether the export of a transcript is here."""
-
-    @abstractmethod
-    def ids(self) -> list[str]:
-        """Identifiers of all transcripts here, sorted."""
-
-    def name_speakers(
-        self,
-        transcript_id: str,
-        names: Mapping[str, str | None] | None = None,
-        *,
-        turns: Mapping[int, str | None] | None = None,
-    ) -> pd.DataFrame:
-        """Say who the speakers of a transcript are. Tables show it as `speaker_name`; `speaker` stays as it came.
-
-        Two labels with the same name are one speaker from then on. Names given before stay where they are not given
-        again. `undo_names` takes a change back.
+    def holding(self, turns: pa.Table) -> SpeakerNames:
+        """Return the names without those of turns that have changed since.
 
         Args:
-            transcript_id: Identifier of the transcript.
-            names: Name by label, `{"A": "Ada", "B": "Ben"}`; None as a name takes it away. Where only channels are
-                known, the label is "channel 1".
-            turns: Who speaks in single turns, by their `utterance_idx`: a label of the transcript, which then goes by
-                its name, or any other name; None takes the correction away.
-
-        Returns:
-            As `speaker_names` of this transcript.
-
-        Raises:
-            CorpusError: It is not here, or the corpus cannot be written.
-            OptionError: There is no such label or turn, or a name is no text.
-
-        Example:
-            >>> import json, tempfile, voxframe
-            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
-            >>> turns = [{"speaker": s, "text": "Hi.", "start": 0, "end": 90, "words": []} for s in "ABA"]
-            >>> _ = corpus.put("t1", json.dumps({"id": "t1", "utterances": turns}).encode())
-            >>> _ = corpus.name_speakers("t1", {"A": "Ada"}, turns={2: "B"})
-            >>> corpus.table("utterances")["speaker_name"].to_list()
-            ['Ada', 'B', 'B']
+            turns: Table `utterances` of the transcript.
         """
-        new_names, new_turns = self._checked(transcript_id, names or {}, turns or {})
-        with clear_errors(self.path), self._names.turn(transcript_id):
-            history = self._names.history(transcript_id)
-            now = history[-1] if history else Names()
-            speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
-            corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
-            there = marks(self.arrow("utterances", transcript_id))
-            made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
-            made_for = {k: mark for k, mark in made_for.items() if k in corrected}
-            if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
-                made = datetime.now(UTC).isoformat(timespec="seconds")
-                self._names.keep(transcript_id, [*history, Names(speakers, corrected, made, made_for)])
-        self._make_again(transcript_id)
-        return self.speaker_names(transcript_id)
+        same = holding(self.turns, self.made_for, turns) if self.turns else set()
+        return replace(self, turns={n: who for n, who in self.turns.items() if n in same})
 
-    def undo_names(self, transcript_id: str) -> pd.DataFrame:
-        """Take back the last change that `name_speakers` made to a transcript; again for the one before it.
+    def __bool__(self) -> bool:
+        return bool(self.speakers or self.turns)
 
-        Returns:
-            As `speaker_names` of this transcript.
-
-        Raises:
-            CorpusError: It is not here, or the corpus cannot be written.
-            OptionError: There is nothing to take back.
-        """
-        self.arrow("transcripts", transcript_id)  # says where it is not here
-        with clear_errors(self.path), self._names.turn(transcript_id):
-            history = self._names.history(transcript_id)
-            if not history:
-                raise OptionError(f"the speakers of {transcript_id!r} have no names; there is nothing to take back")
-            self._names.keep(transcript_id, history[:-1])
-        self._make_again(transcript_id)
-        return self.speaker_names(transcript_id)
-
-    def speaker_names(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
-        """The names that were given.
-
-        Args:
-            ids: Identifier or identifiers; None is all that have names.
-
-        Returns:
-            One row a name: `transcript_id`, `speaker` (the label; null for a single turn), `speaker_name` str,
-            `utterance_idx` Int64 (the turn, null for all of the label).
-        """
-        given = self._names_now()
-        wanted = sorted(given) if ids is None else identifiers(ids)
-        rows: list[tuple[str, str | None, str, int | None]] = []
-        for transcript_id in wanted:
-            names = given.get(transcript_id, Names())
-            rows += [(transcript_id, label, name, None) for label, name in names.speakers.items()]
-            rows += [(transcript_id, None, names.of_turn(position), position) for position in sorted(names.turns)]
-        dtypes = {"transcript_id": _TEXT, "speaker": _TEXT, "speaker_name": _TEXT, "utterance_idx": pd.Int64Dtype()}
-        return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
-
-    def _checked(
-        self, transcript_id: str, names: Mapping[str, str | None], turns: Mapping[int, str | None]
-    ) -> tuple[dict[str, str | None], dict[int, str | None]]:
-        """Names and corrections as they are kept."""
-        labels = self._labels(transcript_id)
-        positions = self.arrow("utterances", transcript_id)["utterance_idx"].to_pylist()
-        if unknown := [label for label in names if label not in labels]:
-            raise OptionError(
-                f"{transcript_id!r} has no speaker {unknown[0]!r}; it has {', '.join(labels) or 'no speakers'}"
-            )
-        gone = self._names.all().get(transcript_id, Names()).turns.keys()  # may be taken away
-        if missing := [n for n, who in turns.items() if n not in positions and not (who is None and n in gone)]:
-            there = f"0 to {len(positions) - 1}" if positions else "no turns"
-            raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
-        return (
-            {label: _checked_name(name) for label, name in names.items()},
-            {int(position): _checked_name(name) for position, name in turns.items()},
-        )
-
-    def _names_now(self) -> dict[str, Names]:
-        """Names of every transcript that has some, by its identifier; of turns, of those that are what they were."""
-        changed = self._store.changed_ns()
-        settled = changed if time.time_ns() - changed > _RACY_NS else -1
-        return {
-            transcript_id: self._holding(transcript_id, names, settled) if names.turns else names
-            for transcript_id, names in self._names.all().items()
-        }
-
-    def _holding(self, transcript_id: str, names: Names, settled: int) -> Names:
-        """Names without those of turns that are other ones by now.
-
-        Args:
-            transcript_id: Identifier of the transcript.
-            names: All its names.
-            settled: When a payload was last replaced; -1 where that may be happening.
-        """
-        known = self._known_names.get(transcript_id)
-        if known is not None and known.names is names and known.settled == settled != -1:
-            return known.holding
-        content = self.content(transcript_id, "transcript")
-        if content is None:
-            return names
-        same = known is not None and known.content == content  # which tells names apart, too
-        holding = known.holding if known and same else names.holding(self.arrow("utterances", transcript_id))
-        self._known_names[transcript_id] = _Known(names, settled, content, holding)
-        return holding
-
-    @cached_property
-    def _known_names(self) -> dict[str, _Known]:
-        return {}
-
-    def _stale_names(self, transcript_id: str) -> list[tuple[int, str, Mark]]:
-        names = self._names.of(transcript_id)[0]
-        if not names.turns:
-            return []
-        same = names.holding(self.arrow("utterances", transcript_id)).turns
-        return [
-            (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in same
-        ]
-
-    def _labels(self, transcript_id: str) -> list[str]:
-        found: dict[str, None] = {}
-        for name in ("utterances", "words", "sentiments"):
-            found |= dict.fromkeys(v for v in _voices(self.arrow(name, transcript_id)).unique().to_pylist() if v)
-        return list(found)
-
-    def _make_again(self, transcript_id: str) -> None:
-        self.put_again(transcript_id)
-        for view in ("sentences", "paragraphs"):
-            if self.has_export(transcript_id, view):
-                self.put_again(transcript_id, view)
+    def of_turn(self, position: int) -> str:
+        """Return the name of the speaker of a corrected turn."""
+        return self.speakers.get(self.turns[position], self.turns[position])
 
 
-def with_names(table: pa.Table, given: Mapping[str, Names], turns: pa.Table | None = None) -> pa.Table:
-    """A table with `speaker_name` behind `speaker`.
+class SpeakerFiles:
+    """Speaker names on disk.
 
     Args:
-        table: The table; one without `speaker`, or with names, stays as it is.
-        given: Names of speakers, by transcript.
-        turns: The utterances of the only transcript, for a table that does not say which turn a row belongs to; a row
-            that begins in a turn of the same label belongs to it.
+        root: Directory of the corpus.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folder = root / "names"
+        self._read: dict[str, tuple[tuple[int, int, int], str, SpeakerNames]] = {}
+
+    def get(self, transcript_id: str) -> tuple[SpeakerNames, str]:
+        """Return the names of a transcript and a hash of them. The hash is empty if there are no names."""
+        path = self._path(transcript_id)
+        try:
+            raw = path.read_bytes()
+        except FileNotFoundError:
+            return SpeakerNames(), ""
+        return _parse(raw, path)[1][-1], hashlib.sha256(raw).hexdigest()[:16]
+
+    def history(self, transcript_id: str) -> list[SpeakerNames]:
+        """Return every state of the names, the current one last."""
+        path = self._path(transcript_id)
+        return _parse(path.read_bytes(), path)[1] if path.exists() else []
+
+    def all(self) -> dict[str, SpeakerNames]:
+        """Return the names of every transcript that has any, by transcript id."""
+        found = {}
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or not entry.name.endswith(".json"):
+                    continue
+                with contextlib.suppress(FileNotFoundError):
+                    stat = entry.stat()
+                    stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+                    known = self._read.get(entry.name)
+                    if known is None or known[0] != stamp:
+                        path = Path(entry.path)
+                        transcript_id, states = _parse(path.read_bytes(), path)
+                        known = (stamp, transcript_id, states[-1])
+                    found[entry.name] = known
+        self._read = found
+        return {transcript_id: names for _, transcript_id, names in found.values()}
+
+    def keep(self, transcript_id: str, history: list[SpeakerNames]) -> None:
+        """Replace all states of a transcript. An empty history deletes the file."""
+        check_writable(self._root)
+        path = self._path(transcript_id)
+        if not history:
+            path.unlink(missing_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        states = [asdict(names) | {"made_for": as_json(names.made_for)} for names in history]
+        text = json.dumps({"transcript_id": transcript_id, "states": states}, ensure_ascii=False, indent=1)
+        write_atomic(path, text.encode() + b"\n")
+
+    def turn(self, transcript_id: str) -> AbstractContextManager[bool]:
+        """Return a context manager that holds the lock on the names of a transcript."""
+        return file_lock(self._root / ".locks" / f"names-{file_name(transcript_id)}")
+
+    def _path(self, transcript_id: str) -> Path:
+        return self._folder / f"{file_name(transcript_id)}.json"
+
+
+def _parse(raw: bytes, path: Path) -> tuple[str, list[SpeakerNames]]:
+    """Return the transcript id and the states of a file; at least one state."""
+    try:
+        found = json.loads(raw)
+        return str(found["transcript_id"]), [
+            SpeakerNames(
+                dict(state["speakers"]),
+                {int(k): v for k, v in state["turns"].items()},
+                state["made"],
+                from_json(state.get("made_for", {})),
+            )
+            for state in found["states"]
+        ] or [SpeakerNames()]
+    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        raise CorpusError(f"the names in {path} cannot be read ({e}); delete the file and name them again") from None
+
+
+def with_names(
+    table: pa.Table, given: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None = None
+) -> pa.Table:
+    """Return a table with the column `speaker_name` after `speaker`.
+
+    Args:
+        table: The table. It is returned unchanged if it has no `speaker` or already has names.
+        given: Names of speakers by transcript id.
+        turns_of: Returns the utterances of a transcript, for tables without `utterance_idx`. A row belongs to the turn
+            with its label in which it starts.
     """
     if "speaker" not in table.column_names or SPEAKER_NAME.name in table.column_names:
         return table
     name = table["speaker"]
-    speakers = {f"{i}\0{label}": name for i, names in given.items() for label, name in names.speakers.items()}
+    ids = pa.array(list(given), pa.string())
+    rows = np.flatnonzero(pc.is_in(table["transcript_id"], ids)) if given else np.empty(0, int)
+    if len(rows):
+        some = _names_of(table.take(pa.array(rows)), given, turns_of)
+        source = np.arange(len(table))
+        source[rows] = len(table) + np.arange(len(rows))
+        name = pa.chunked_array([*name.chunks, *some.chunks], pa.string()).take(pa.array(source))
+    return table.add_column(table.column_names.index("speaker") + 1, SPEAKER_NAME.name, name)
+
+
+def _names_of(
+    table: pa.Table, given: Mapping[str, SpeakerNames], turns_of: Callable[[str], pa.Table] | None
+) -> pa.ChunkedArray:
+    name = table["speaker"]
+    speakers = {f"{i}\0{label}": who for i, names in given.items() for label, who in names.speakers.items()}
     if speakers:
-        name = _replaced(_key(table["transcript_id"], _voices(table)), speakers, name)
+        name = _replaced(_key(table["transcript_id"], voices_of(table)), speakers, name)
     corrected = {f"{i}\0{position}": names.of_turn(position) for i, names in given.items() for position in names.turns}
     if corrected and "utterance_idx" in table.column_names:
         name = _replaced(_key(table["transcript_id"], pc.cast(table["utterance_idx"], pa.string())), corrected, name)
-    elif corrected and turns is not None:
-        (names,) = given.values()
-        for row in turns.filter(pc.field("utterance_idx").isin(list(names.turns))).to_pylist():
-            name = pc.if_else(_inside(table, row), names.of_turn(row["utterance_idx"]), name)
-    return table.add_column(table.column_names.index("speaker") + 1, SPEAKER_NAME.name, name)
+    elif corrected and turns_of is not None:
+        here = set(table["transcript_id"].unique().to_pylist())
+        for transcript_id, names in given.items():
+            if not names.turns or transcript_id not in here:
+                continue
+            of_it = pc.equal(table["transcript_id"], transcript_id)
+            turns = turns_of(transcript_id).filter(pc.field("utterance_idx").isin(list(names.turns)))
+            for row in turns.to_pylist():
+                name = pc.if_else(pc.and_(of_it, _inside(table, row)), names.of_turn(row["utterance_idx"]), name)
+    return name
 
 
 def _key(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -256,30 +192,21 @@ def _key(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _replaced(keys: pa.ChunkedArray, values: Mapping[str, str], otherwise: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The value of each key, where it has one."""
+    """Return the value of each key, or the value of `otherwise` for keys without one."""
     place = pc.index_in(keys, pa.array(list(values), pa.string()))
     return pc.coalesce(pc.take(pa.array(list(values.values()), pa.string()), place), otherwise)
 
 
 def _inside(table: pa.Table, turn: Mapping[str, Any]) -> Any:
-    """Which rows of a table begin in a turn and have its label."""
+    """Return a mask of the rows that start in a turn and have its label."""
     if turn["start_ms"] is None or turn["end_ms"] is None:
         return pa.scalar(False)
     begins = pc.and_(pc.greater_equal(table["start_ms"], turn["start_ms"]), pc.less(table["start_ms"], turn["end_ms"]))
     voice = turn["speaker"] if turn["speaker"] is not None else f"channel {turn['channel']}"
-    return pc.fill_null(pc.and_(begins, pc.equal(_voices(table), voice)), False)
+    return pc.fill_null(pc.and_(begins, pc.equal(voices_of(table), voice)), False)
 
 
-def _voices(table: pa.Table) -> pa.ChunkedArray:
-    """Label of each row: the speaker's, else "channel" and its name."""
+def voices_of(table: pa.Table) -> pa.ChunkedArray:
+    """Return the label of each row: that of the speaker, otherwise "channel" and the channel's name."""
     channel = pc.binary_join_element_wise("channel", table["channel"], " ")
     return pc.coalesce(table["speaker"], channel)
-
-
-def _checked_name(name: object) -> str | None:
-    if name is None:
-        return None
-    given = " ".join(name.split()) if isinstance(name, str) else ""
-    if not given or len(given) > _LONGEST or any("\ud800" <= c <= "\udfff" for c in given):
-        raise OptionError(f"a speaker's name is a text of 1 to {_LONGEST} characters, not {name!r:.100}")
-    return given

@@ -1,233 +1,247 @@
-"""The files of a corpus: `raw/<id>.json.zst` and `tables/<table>/<id>.parquet`, each put in place in one step.
+"""Payloads of a corpus as received: `raw/<xx>/<id>.json.zst`, each written atomically.
 
-A raw file is the payload exactly as it came, compressed, followed by a small zstd skippable frame (ignored by every
-decompressor) with the identifier and the content hash. A Parquet file carries the schema version and the hash of the
-raw payload it was made from; where either differs it is stale and the corpus makes it again.
-
-Tables with no rows are not written for each transcript. Each table's folder holds one `_schema.parquet` with no rows
-instead, so that a glob finds a file with the right columns even where no transcript has any row.
+`<xx>` is derived from the file name, so that no folder becomes large. A file is the compressed payload, followed by a
+small zstd skippable frame that decompressors ignore. This frame holds the transcript id, the content hash, and the
+record of the submission, if there is one. Files directly in `raw/` are read as well.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
+import errno
 import hashlib
 import json
 import os
-import secrets
+import shutil
 import struct
 import time
-import warnings
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import zstandard
 
-from voxframe.errors import CorpusError, CorpusWarning
-from voxframe.file_names import file_name, is_plain
-from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
+from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
+from voxframe.errors import CorpusError, DamagedFileError
 
-#: Answers of a service about a transcript.
+#: Kinds of responses about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
 
-#: Exports of a transcript that are kept beside it, each a table of the same name.
+#: Exports of a transcript that are stored beside it, each with a table of the same name.
 EXPORTS: tuple[View, ...] = ("sentences", "paragraphs")
 
-#: Statuses after which a transcript does not change any more.
+#: Statuses of transcripts that no longer change.
 FINAL = frozenset({"completed", "error"})
 
-#: How a table of a transcript is found on disk.
-State: TypeAlias = Literal["filled", "empty", "stale"]
+#: Statuses of unfinished transcripts. Any other status, even an unknown one, counts as finished.
+UNFINISHED = frozenset({"queued", "processing"})
 
-_OURS = (b"voxframe.content", b"voxframe.schema_version", b"voxframe.tables")
+#: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table.
+FORMAT = 2
+
+_SUFFIX = ".json.zst"
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
+_RACY_NS = 2_000_000_000  # a folder changed less than this long ago may change again with the same time
+_LEVEL = 3  # of compression: a payload is written once and kept
+_FORMAT_FILE = "format.json"
 
 
 class Store:
-    """Raw payloads and tables below one directory.
-
-    Safe with several processes: every file is complete or absent, and a table that does not belong to the raw payload
-    beside it is never returned.
+    """Payloads in one directory. Several processes can use it at the same time: every file is complete or absent.
 
     Args:
-        root: Directory of the corpus; created at the first write.
+        root: Directory of the corpus; created by the first write.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._raw = root / "raw"
         self._prepared = False
+        self._ids: dict[str, str] = {}
+        self._listed: tuple[int, dict[View, dict[str, str]]] = (-1, {})
 
-    def put_raw(self, transcript_id: str, view: View, raw: bytes) -> str:
-        """Keep a payload, replacing an older one.
+    def put_raw(self, transcript_id: str, view: View, raw: bytes, submission: Mapping[str, Any] | None = None) -> str:
+        """Store a payload, replacing an older one.
+
+        Args:
+            transcript_id: Id of the transcript.
+            view: Kind of response.
+            raw: The payload.
+            submission: Record of the submission that produced it. None (default): keep the stored one.
 
         Returns:
-            Its content hash, to be handed to `put_tables`.
+            Its content hash.
         """
-        self._prepare()
+        return self.put(transcript_id, view, raw, submission)[0]
+
+    def put(
+        self, transcript_id: str, view: View, raw: bytes, submission: Mapping[str, Any] | None = None
+    ) -> tuple[str, str]:
+        """Like `put_raw`, but return the content hash and the stamp of the file."""
+        self.prepare()
         content = content_hash(raw)
-        note = json.dumps({"transcript_id": transcript_id, "view": view, "content": content}).encode()
+        path = self._raw_path(transcript_id, view)
+        told: dict[str, Any] = {"transcript_id": transcript_id, "view": view, "content": content}
+        submission = submission or (_note(path) or {}).get("submission")
+        note = json.dumps(told | ({"submission": submission} if submission else {})).encode()
         note += struct.pack("<I", len(note))
-        frame = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(raw)
-        whole = frame + struct.pack("<II", _SKIPPABLE, len(note)) + note
-        write_atomic(self._raw_path(transcript_id, view), lambda file: file.write(whole))
-        return content
+        frame = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(raw)
+        folder(path.parent)
+        hidden = hidden_path(path)
+        try:
+            with hidden.open("xb") as file:
+                file.write(frame + struct.pack("<II", _SKIPPABLE, len(note)) + note)
+                file.flush()
+                os.fsync(file.fileno())
+                mark = _stamp(os.fstat(file.fileno()))
+            put_in_place(hidden, path)
+        except BaseException:
+            hidden.unlink(missing_ok=True)
+            raise
+        return content, mark
 
     def raw(self, transcript_id: str, view: View) -> bytes | None:
-        """The payload as it came, or None where there is none.
+        """Return the payload as received, or None if it is not stored.
 
         Raises:
-            CorpusError: The file is damaged.
+            DamagedFileError: The file is damaged, or the operating system cannot read it.
         """
         path = self._raw_path(transcript_id, view)
         try:
             return decompress(path.read_bytes())
         except FileNotFoundError:
             return None
+        except OSError as e:
+            raise DamagedFileError(f"{path} cannot be read ({e.strerror or e}); check its permissions") from None
         except zstandard.ZstdError as e:
-            raise CorpusError(
+            raise DamagedFileError(
                 f"{path} is damaged ({e}). Delete it: Corpus.sync() then fetches again what was submitted from here, "
                 f"voxframe.tables({transcript_id!r}, client=client, corpus=corpus, refresh=True) what else a service "
                 "has, and Corpus.add(...) takes it from a file"
             ) from None
 
+    def has(self, transcript_id: str, view: View) -> bool:
+        """Return True if the payload is stored, even if it is damaged."""
+        return self._raw_path(transcript_id, view).exists()
+
     def content(self, transcript_id: str, view: View) -> str | None:
-        """Content hash of the raw payload, or None where there is none."""
+        """Return the content hash of a payload, or None if it is not stored."""
         note = _note(self._raw_path(transcript_id, view))
         if note is not None:
-            return note["content"]
-        raw = self.raw(transcript_id, view)  # a raw file that was made by other means
+            return str(note["content"])
+        raw = self.raw(transcript_id, view)  # a raw file that was written by another program
         return None if raw is None else content_hash(raw)
 
+    def submissions(self) -> Iterator[dict[str, Any]]:
+        """Yield the records of submissions that are stored with payloads."""
+        for stem in self.listing():
+            record = (_note(self._file("transcript", stem)) or {}).get("submission")
+            if isinstance(record, dict):
+                yield record
+
     def ids(self) -> list[str]:
-        """Identifiers of every transcript that has a raw payload, sorted."""
+        """Return the ids of all transcripts with a payload, sorted."""
         return sorted(map(self.id_of, self.listing()))
 
-    def listing(self) -> dict[str, str]:
-        """Stem of every transcript's raw file, and a text that changes where the file is replaced."""
-        found = {}
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.root / "raw") as entries:
-            for entry in entries:
-                stem, _, suffix = entry.name.partition(".")
-                if suffix != "json.zst":  # a file being written, or an export
-                    continue
-                try:
-                    stat = entry.stat()
-                except FileNotFoundError:
-                    continue
-                found[stem] = stamp(stat)
+    def listing(self, view: View = "transcript") -> dict[str, str]:
+        """Return the stem of every payload file, with a text that changes if the file is replaced."""
+        changed = self.changed_ns()
+        if changed != self._listed[0]:
+            settled = time.time_ns() - changed > _RACY_NS
+            self._listed = (changed if settled else -1, self._list())
+        return self._listed[1][view]
+
+    def _list(self) -> dict[View, dict[str, str]]:
+        found: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
+        views = {_suffix(view): found[view] for view in found}
+        for place in self._folders():
+            with contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
+                for entry in entries:
+                    stem, dot, suffix = entry.name.partition(".")
+                    if (of_view := views.get(dot + suffix)) is None:
+                        continue  # a temporary file
+                    with contextlib.suppress(FileNotFoundError):
+                        of_view[stem] = _stamp(entry.stat())
         return found
 
-    def changed_ns(self) -> int:
-        """When a raw file was last added, replaced or removed, in nanoseconds since 1970; 0 where there is none."""
+    def _folders(self) -> list[str]:
+        """Return the folders with payloads."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self._raw) as entries:
+            return [os.fspath(self._raw), *(e.path for e in entries if len(e.name) == 2 and e.is_dir())]
+        return []
+
+    def stamp(self, transcript_id: str, view: View) -> str | None:
+        """Return a text that changes if the payload file is replaced; None if there is no file."""
         try:
-            return self.root.joinpath("raw").stat().st_mtime_ns
+            return _stamp(self._raw_path(transcript_id, view).stat())
         except FileNotFoundError:
-            return 0
+            return None
+
+    def changed_ns(self) -> int:
+        """Return the time of the last change to the payload files in nanoseconds since 1970; 0 if there are none."""
+        return max((os.stat(place).st_mtime_ns for place in self._folders()), default=0)  # noqa: PTH116  fast
 
     def id_of(self, stem: str) -> str:
-        """Identifier of the transcript whose raw file has this stem."""
-        note = None if is_plain(stem) else _note(self.root / "raw" / f"{stem}.json.zst")
-        return note["transcript_id"] if note else stem
-
-    def put_tables(self, transcript_id: str, tables: Mapping[str, pa.Table], content: str) -> None:
-        """Write the tables made from one payload, those with rows; the first one always, and last.
-
-        Its metadata names the others, so that a table that is missing can be told from one with no rows, and a writer
-        that dies half-way leaves a set that is known to be stale.
-
-        Args:
-            transcript_id: Identifier of the transcript.
-            tables: Tables by name, the leading one first.
-            content: Hash of the raw payload they were made from.
-        """
-        self._prepare()
-        leading, *others = tables
-        filled = [name for name in others if tables[name].num_rows]
-        for name in others:
-            path = self.table_path(transcript_id, name)
-            if name in filled:
-                _write_table(path, name, tables[name], {"content": content})
-            else:
-                path.unlink(missing_ok=True)
-        extra = {"content": content, "tables": " ".join(filled)}
-        _write_table(self.table_path(transcript_id, leading), leading, tables[leading], extra)
-
-    def table(self, transcript_id: str, name: str, content: str, leading: str) -> pa.Table | None:
-        """One table of one transcript.
-
-        Args:
-            transcript_id: Identifier of the transcript.
-            name: Name of the table.
-            content: Hash of the raw payload it has to come from.
-            leading: First of the tables that are made from that payload.
-
-        Returns:
-            None where the table is absent, damaged, or was made from another payload or under another schema.
-        """
-        path = self.table_path(transcript_id, name)
-        if not path.exists():
-            is_empty = self.state(transcript_id, name, content, leading) == "empty"
-            return CORPUS_TABLES[name].empty if is_empty else None
-        try:
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
-                return file.read(use_threads=False) if _is_fresh(file.schema_arrow.metadata, content) else None
-        except FileNotFoundError:  # removed since
-            return None
-        except (pa.ArrowException, OSError) as e:  # pyarrow uses both
-            _report_damage(path, e)
-            return None
+        """Return the id of the transcript with this file stem."""
+        if is_plain(stem):
+            return stem
+        if stem not in self._ids:
+            note = _note(self._file("transcript", stem))
+            if note is None:
+                return stem
+            self._ids[stem] = str(note["transcript_id"])
+        return self._ids[stem]
 
     def remove(self, transcript_id: str) -> None:
-        """Delete all files of a transcript, its raw payload last, so that what is interrupted can be done again."""
-        for name in stored_tables():
-            self.table_path(transcript_id, name).unlink(missing_ok=True)
+        """Delete the files of a transcript, its payload last, so that an interrupted deletion can be repeated."""
+        stem = file_name(transcript_id)
+        for path in (self.root / "names" / f"{stem}.json", self.root / "corrections" / f"{stem}.json"):
+            path.unlink(missing_ok=True)
+        for path in self.redacted_audio(transcript_id):
+            path.unlink(missing_ok=True)
+        shutil.rmtree(self.redacted_download(transcript_id), ignore_errors=True)
         for view in reversed(get_args(View)):
             self._raw_path(transcript_id, view).unlink(missing_ok=True)
 
-    def state(self, transcript_id: str, name: str, content: str, leading: str) -> State:
-        """How one table of one transcript is found on disk, by its footer alone.
+    def redacted_audio(self, transcript_id: str) -> list[Path]:
+        """Return the paths of the stored redacted recordings of a transcript."""
+        stem = self.root / "redacted" / file_name(transcript_id)
+        return [path for suffix in (".mp3", ".wav", "") if (path := stem.with_name(stem.name + suffix)).is_file()]
 
-        Args:
-            transcript_id: Identifier of the transcript.
-            name: Name of the table.
-            content: Hash of the raw payload it has to come from.
-            leading: First of the tables that are made from that payload.
-
-        Returns:
-            "filled" where its file can be used, "empty" where it has no rows and so no file, "stale" where it has to be
-            made again.
-        """
-        path = self.table_path(transcript_id, name)
-        if path.exists():
-            return "stale" if _filled(path, content) is None else "filled"
-        filled = _filled(self.table_path(transcript_id, leading), content)
-        return "stale" if filled is None or name in filled or name == leading else "empty"
+    def redacted_download(self, transcript_id: str) -> Path:
+        """Return the folder that holds a redacted recording while it is downloaded."""
+        return self.root / "redacted" / f".{file_name(transcript_id)}"
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
-        suffix = "" if view == "transcript" else f".{view}"
-        return self.root / "raw" / f"{file_name(transcript_id)}{suffix}.json.zst"
+        return self._file(view, file_name(transcript_id))
 
-    def table_path(self, transcript_id: str, name: str) -> Path:
-        """Where the Parquet file of one table of one transcript is, or would be."""
-        return self.root / "tables" / name / f"{file_name(transcript_id)}.parquet"
+    def _file(self, view: View, stem: str) -> Path:
+        flat = self._raw / f"{stem}{_suffix(view)}"
+        return flat if flat.exists() else self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}" / flat.name
 
-    def _prepare(self) -> None:
-        """Make the folders, once a process."""
+    def prepare(self) -> None:
+        """Create the folders, once per process, and upgrade an older corpus.
+
+        Raises:
+            CorpusError: The directory cannot be written, or belongs to a newer version of voxframe.
+        """
+        check_writable(self.root)
         if self._prepared:
             return
         try:
-            self.root.joinpath("raw").mkdir(parents=True, exist_ok=True)
-            _sweep(self.root / "raw")
-            for name in stored_tables():
-                folder = self.root / "tables" / name
-                folder.mkdir(parents=True, exist_ok=True)
-                _sweep(folder)
-                _write_schema(folder / "_schema.parquet", name)
+            private_folder(self.root)
+            folder(self._raw)
+            for place in self._folders():
+                sweep(Path(place))
+            for path in self._raw.glob(f"*{_SUFFIX}"):  # of format 1
+                stem = path.name.partition(".")[0]
+                into = self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}"
+                folder(into)
+                path.replace(into / path.name)
+            if _format(self.root) != FORMAT:
+                write_atomic(self.root / _FORMAT_FILE, json.dumps({"format": FORMAT}).encode() + b"\n")
         except OSError as e:
             raise CorpusError(
                 f"cannot write a corpus at {self.root}: {e.strerror or e}; name a directory that can be written"
@@ -235,55 +249,59 @@ class Store:
         self._prepared = True
 
 
-def stamp(stat: os.stat_result) -> str:
-    """What changes where a file is replaced; as text, since Python looks again and again through thousands of lists."""
-    return f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
+def check_writable(root: Path) -> None:
+    """Check that a corpus may be changed by this version of voxframe.
+
+    Raises:
+        CorpusError: It was written by a newer version.
+    """
+    if (found := _format(root)) > FORMAT:
+        raise CorpusError(
+            f"the corpus {root} has format {found}, which a newer voxframe wrote. This version knows format {FORMAT}: "
+            "it can read the corpus but not change it; update voxframe"
+        )
 
 
-def stored_tables() -> list[str]:
-    """Names of the tables that a corpus keeps as files."""
-    return [
-        t.name for t in TABLES.values() if t.source.startswith("GET /v2/transcript/{id}") and t.name != "word_matches"
-    ]
+def _format(root: Path) -> int:
+    """Return the format version of a corpus; 1 if it is not stated."""
+    try:
+        return int(json.loads((root / _FORMAT_FILE).read_bytes())["format"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 1
+
+
+def _suffix(view: View) -> str:
+    return _SUFFIX if view == "transcript" else f".{view}{_SUFFIX}"
+
+
+def _stamp(stat: os.stat_result) -> str:
+    """Return a text that changes if a payload is replaced, and stays the same in a copy that keeps times."""
+    return f"{stat.st_mtime_ns}-{stat.st_size}"
+
+
+def folder(path: Path) -> None:
+    """Create a folder of a corpus.
+
+    Raises:
+        NotADirectoryError: A symbolic link is in its place: writing through it would change files elsewhere.
+    """
+    if path.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path} is a symbolic link, through which nothing is written")
+    if not path.is_dir():
+        path.mkdir(exist_ok=True)
+        sync(path.parent)
 
 
 def content_hash(raw: bytes) -> str:
-    """What tells one payload from another."""
+    """Return the SHA-256 hash of a payload."""
     return hashlib.sha256(raw).hexdigest()
 
 
-def write_atomic(path: Path, write: Callable[[IO[bytes]], object], *, durable: bool = True) -> None:
-    """Make or replace a file in one step that survives a crash: a reader sees the old file or the whole new one.
-
-    Args:
-        path: Where it goes.
-        write: Called with the open file.
-        durable: Whether it is on the disk when this returns; otherwise a power cut may take it away again.
-    """
-    hidden = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with hidden.open("xb") as file:
-            write(file)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        hidden.replace(path)
-    except BaseException:
-        hidden.unlink(missing_ok=True)
-        raise
-    if durable and os.name == "posix":  # the rename itself must reach the disk; Windows cannot open a directory
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 def decompress(data: bytes) -> bytes:
-    """First zstd frame of `data`, whether or not its header says how long it is.
+    """Return the content of the first zstd frame of `data`, even if its header does not state the size.
 
     Raises:
-        zstandard.ZstdError: It is no such frame, is damaged, or ends early.
+        zstandard.ZstdError: The frame is invalid, damaged or incomplete.
     """
     stream = zstandard.ZstdDecompressor().decompressobj()
     raw = stream.decompress(data)
@@ -292,8 +310,8 @@ def decompress(data: bytes) -> bytes:
     return raw
 
 
-def _note(path: Path) -> dict[str, str] | None:
-    """What `put_raw` wrote behind the payload; None where the file is absent or was made by other means."""
+def _note(path: Path) -> dict[str, Any] | None:
+    """Return the note that `put_raw` wrote after the payload. None if the file is absent or has no note."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -303,78 +321,14 @@ def _note(path: Path) -> dict[str, str] | None:
             magic, _, body = *struct.unpack("<II", file.read(8)), file.read(length)
             if magic != _SKIPPABLE:
                 return None
-            note: dict[str, str] = json.loads(body)
+            note: dict[str, Any] = json.loads(body)
             return note
     except (FileNotFoundError, struct.error, ValueError):
         return None
 
 
-def _filled(path: Path, content: str) -> list[str] | None:
-    """The tables with rows that a leading one names, by its footer; None where the file is absent or stale."""
-    try:
-        stat = path.stat()
-        metadata = _footer(str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    except FileNotFoundError:
-        return None
-    except (pa.ArrowException, OSError) as e:
-        _report_damage(path, e)
-        return None
-    return metadata.get(b"voxframe.tables", b"").decode().split() if _is_fresh(metadata, content) else None
-
-
-@functools.lru_cache(maxsize=65_536)
-def _footer(path: str, *stamp: int) -> Mapping[bytes, bytes]:  # noqa: ARG001  the stamp tells an older file from this
-    """What `put_tables` wrote into a file. Asked for once a table, it takes a hundred times as long as a stat."""
-    metadata = pq.read_schema(path).metadata or {}
-    return {key: value for key, value in metadata.items() if key in _OURS}
-
-
-def _report_damage(path: Path, error: Exception) -> None:
-    warnings.warn(
-        f"{path} is damaged ({str(error).splitlines()[0]}) and is made again from the raw payload",
-        CorpusWarning,
-        stacklevel=2,
-    )
-
-
-def _is_fresh(metadata: Mapping[bytes, bytes] | None, content: str) -> bool:
-    return (
-        metadata is not None
-        and metadata.get(b"voxframe.content") == content.encode()
-        and metadata.get(b"voxframe.schema_version") == str(SCHEMA_VERSION).encode()
-    )
-
-
-def _write_table(path: Path, name: str, table: pa.Table, extra: Mapping[str, str]) -> None:
-    """Write Parquet under the schema of a corpus: small, and the same types whatever the values are."""
-    schema = CORPUS_TABLES[name].arrow
-    metadata = {**schema.metadata, **{f"voxframe.{key}": value for key, value in extra.items()}}
-    table = table.cast(schema).replace_schema_metadata(metadata)
-    options = parquet_options(schema)
-    write_atomic(path, lambda file: pq.write_table(table, file, **options))
-
-
-def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """How a table is written: small, and so that a flipped bit is noticed."""
-    integers = [f.name for f in schema if pa.types.is_integer(f.type)]
-    return {
-        "compression": "zstd",
-        "compression_level": 1,
-        "use_dictionary": [f.name for f in schema if pa.types.is_string(f.type)],
-        "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
-        "write_page_checksum": True,
-    }
-
-
-def _write_schema(path: Path, name: str) -> None:
-    with contextlib.suppress(FileNotFoundError, pa.ArrowException):
-        if pq.read_schema(path).equals(CORPUS_TABLES[name].arrow):
-            return
-    _write_table(path, name, CORPUS_TABLES[name].empty, {})
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what writers that died have left; files of living writers are younger."""
+def sweep(folder: Path) -> None:
+    """Delete the temporary files of writers that died; those of running writers are younger."""
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:

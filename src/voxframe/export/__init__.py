@@ -1,9 +1,24 @@
-"""DataFrames to files that other tools read: data sets, captions, annotations, and what scoring tools take."""
+"""Export of DataFrames to files for other tools: data sets, captions, annotations and scoring formats."""
 
-from voxframe.export.captions import srt, vtt
-from voxframe.export.lines import audacity, ctm, rttm, stm
-from voxframe.export.personal import mask
-from voxframe.export.tiers import eaf, textgrid
-from voxframe.export.writing import FORMATS, write
+from voxframe.export.annotation_tiers import eaf, textgrid
+from voxframe.export.caption_formats import srt, vtt
+from voxframe.export.line_formats import audacity, ctm, rttm, stm
+from voxframe.export.pii_masking import mask
+from voxframe.export.result import ExportResult, Losses
+from voxframe.export.writers import FORMATS, write
 
-__all__ = ["FORMATS", "audacity", "ctm", "eaf", "mask", "rttm", "srt", "stm", "textgrid", "vtt", "write"]
+__all__ = [
+    "FORMATS",
+    "ExportResult",
+    "Losses",
+    "audacity",
+    "ctm",
+    "eaf",
+    "mask",
+    "rttm",
+    "srt",
+    "stm",
+    "textgrid",
+    "vtt",
+    "write",
+]

@@ -1,74 +1,87 @@
-"""What every export of speech starts from: who says what from when to when, transcript by transcript."""
+"""Speech segments as all formats need them: speaker, text and times, one transcript after the other."""
 
 from __future__ import annotations
 
-import unicodedata
+import math
+from bisect import bisect
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from voxframe._text import PAUSE_MS, one_line
 from voxframe.errors import OptionError
+from voxframe.export.result import Losses
 
 _NEEDED = ("transcript_id", "text", "start_ms", "end_ms")
-#: A silence after which the same voice begins a new segment.
-PAUSE_MS = 2000
+
+_TEXT_CHANGED = "texts with control characters, line ends or repeated blanks, written as one line without them"
+_NAME_CHANGED = "names with blanks, line ends or control characters, written with _ or without them"
+_TEXT_MISSING = "rows with times but no text, left out"
+_TIMES_CORRECTED = "rows with impossible times (negative, the end before the start, one missing, fractions), corrected"
+_UNTIMED_PLACED = "rows without times, given those of the nearest row of the same speaker"
+_UNTIMED_LEFT_OUT = "rows without times, left out"
 
 
-class Segment(NamedTuple):
-    """Something one voice says, in milliseconds; `voice` is None where nobody is known, `channel` counts from 1."""
+class SpeechSegment(NamedTuple):
+    """A piece of speech by one speaker, with times in milliseconds.
+
+    Attributes:
+        start: Start.
+        end: End; equal to the start if the length is zero.
+        text: Text on one line.
+        voice: Name of the speaker, or None.
+        channel: Audio channel; "1" if the row has none.
+        confidence: Confidence (0-1), or None.
+        timed: False if the row has no times. The times are then those of the nearest row of the same speaker.
+    """
 
     start: int
     end: int
     text: str
     voice: str | None
-    channel: int
+    channel: str
     confidence: float | None
+    timed: bool = True
 
 
-def transcripts(df: pd.DataFrame, purpose: str) -> Iterator[tuple[str, list[Segment]]]:
-    """Each transcript with its rows in time order, those of each voice without overlap.
-
-    Rows with no time or no text are left out. A row that ends before it begins is of one millisecond, and one that
-    begins before the last one of the same voice has ended begins there: annotation formats allow nothing else.
+def transcripts(
+    df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = True
+) -> Iterator[tuple[str, list[SpeechSegment]]]:
+    """Yield the id and the segments of each transcript, in time order.
 
     Args:
         df: Words, or any rows with `transcript_id`, `text`, `start_ms` and `end_ms`.
-        purpose: What they are for, in words for the message.
+        purpose: Name of the format, for error messages.
+        losses: Counter for rows that are changed or left out.
+        untimed: Keep rows without times, next to the nearest row of the same speaker. If False, leave them out.
 
     Raises:
-        OptionError: It is no DataFrame, or lacks a column.
+        OptionError: `df` is not a DataFrame, or a column is missing.
     """
     if not isinstance(df, pd.DataFrame):
         raise OptionError(
-            f"{purpose} takes a DataFrame, such as voxframe.load_words(...) gives, not {type(df).__name__}"
+            f"{purpose} needs a DataFrame, such as the result of voxframe.load_words, not {type(df).__name__}"
         )
     missing = [name for name in _NEEDED if name not in df.columns]
     if missing:
         raise OptionError(f"{purpose} needs the columns {', '.join(_NEEDED)}; the DataFrame lacks {', '.join(missing)}")
-    rows = df[df["start_ms"].notna() & df["text"].notna()]
-    columns = pd.DataFrame(
-        {
-            "start": rows["start_ms"].astype("int64"),
-            "end": rows["end_ms"].fillna(rows["start_ms"]).astype("int64"),
-            "text": [plain(text) for text in rows["text"]],
-            "voice": voices(rows),
-            "channel": _channels(rows),
-            "confidence": rows["confidence"].astype("float64") if "confidence" in rows else np.nan,
-        }
-    )
-    for transcript_id, places in rows.groupby("transcript_id", sort=False).indices.items():
-        yield str(transcript_id), _in_order(columns.iloc[places])
+    for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):
+        found = _segments(rows, losses)
+        kept = _placed(found if untimed else [s for s in found if s.timed], losses)
+        if dropped := len(found) - len(kept):
+            losses[_UNTIMED_LEFT_OUT] += dropped
+        if kept:
+            yield "" if pd.isna(transcript_id) else str(transcript_id), kept
 
 
-def whole(df: pd.DataFrame, purpose: str) -> list[Segment]:
-    """The rows of the only transcript.
+def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = True) -> list[SpeechSegment]:
+    """Return the segments of the only transcript.
 
     Raises:
-        OptionError: There are several.
+        OptionError: There is more than one transcript.
     """
-    found = list(transcripts(df, purpose))
+    found = list(transcripts(df, purpose, losses, untimed=untimed))
     if len(found) > 1:
         raise OptionError(
             f"{purpose} is of one transcript and the DataFrame holds {len(found)}; take one of them, or "
@@ -77,10 +90,10 @@ def whole(df: pd.DataFrame, purpose: str) -> list[Segment]:
     return found[0][1] if found else []
 
 
-def grouped(segments: list[Segment], pause_ms: int = PAUSE_MS) -> list[list[Segment]]:
-    """Runs of one voice with no long silence and nobody else in between, by time."""
-    runs: list[list[Segment]] = []
-    last: dict[tuple[str | None, int], list[Segment]] = {}
+def grouped(segments: list[SpeechSegment], pause_ms: int = PAUSE_MS) -> list[list[SpeechSegment]]:
+    """Group segments, sorted by start, into turns: runs of one speaker without a long pause or another speaker."""
+    runs: list[list[SpeechSegment]] = []
+    last: dict[tuple[str | None, str], list[SpeechSegment]] = {}
     for segment in segments:
         key = (segment.voice, segment.channel)
         run = last.get(key)
@@ -93,52 +106,94 @@ def grouped(segments: list[Segment], pause_ms: int = PAUSE_MS) -> list[list[Segm
     return runs
 
 
-def joined(run: list[Segment]) -> Segment:
-    """A run as one segment; its confidence is not known."""
-    first = run[0]
-    return first._replace(end=max(s.end for s in run), text=" ".join(s.text for s in run if s.text), confidence=None)
+def turns(segments: list[SpeechSegment]) -> list[SpeechSegment]:
+    """Return each turn as one segment."""
+    return [joined(run) for run in grouped(segments)]
 
 
-def plain(text: object) -> str:
-    """Text as one line without control characters: white space becomes single blanks."""
-    line = " ".join(str(text).split())
-    return "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cs"))
+def joined(run: list[SpeechSegment]) -> SpeechSegment:
+    """Return a turn as one segment, without a confidence."""
+    text = " ".join(s.text for s in run)
+    return run[0]._replace(end=max(s.end for s in run), text=text, confidence=None, timed=True)
 
 
-def token(text: object) -> str:
-    """Text as a field of a format whose fields are separated by blanks, never empty and never a comment."""
-    field = "_".join(plain(text).split()).lstrip(";")
-    return field or "_"
+def token(text: str, losses: Losses) -> str:
+    """Return a text as a field of a space-separated format: never empty, and never the start of a comment."""
+    field = "_".join(one_line(text).split()).lstrip(";") or "_"
+    if field != text:
+        losses[_NAME_CHANGED] += 1
+    return field
 
 
-def voices(df: pd.DataFrame) -> list[str | None]:
-    """Who speaks in each row: `speaker_name`, else `speaker`, else "channel" and its name."""
-    columns = [df[name] if name in df else [None] * len(df) for name in ("speaker_name", "speaker", "channel")]
-    return [
-        next((plain(v) for v in (name, label) if isinstance(v, str) and plain(v)), None)
-        or (f"channel {plain(channel)}" if isinstance(channel, str) and plain(channel) else None)
-        for name, label, channel in zip(*columns, strict=True)
-    ]
-
-
-def _channels(df: pd.DataFrame) -> list[int]:
-    if "channel" not in df:
-        return [1] * len(df)
-    return [
-        int(c) if isinstance(c, str) and c.isascii() and c.isdigit() and 0 < int(c) < 1000 else 1 for c in df["channel"]
-    ]
-
-
-def _in_order(rows: pd.DataFrame) -> list[Segment]:
-    ends: dict[tuple[str | None, int], int] = {}
+def _segments(rows: pd.DataFrame, losses: Losses) -> list[SpeechSegment]:
+    """Return the rows that have text as segments, in their order. Rows without times get the time 0."""
     found = []
-    for start, end, text, voice, channel, confidence in rows.sort_values("start", kind="stable").itertuples(
-        index=False, name=None
+    columns = [_values(rows, name) for name in ("start_ms", "end_ms", "text", "confidence")]
+    for start_ms, end_ms, text, confidence, voice, channel in zip(
+        *columns, _voices(rows, losses), _values(rows, "channel"), strict=True
     ):
-        if not text:
-            continue
-        who = voice if isinstance(voice, str) else None
-        begin = max(0, start, ends.get((who, channel), 0))
-        ends[who, channel] = stop = max(end, begin + 1)
-        found.append(Segment(begin, stop, text, who, channel, None if np.isnan(confidence) else float(confidence)))
+        start, end, timed = _times(start_ms, end_ms, losses)
+        line = "" if text is None else one_line(str(text))
+        if text is not None and line != text:
+            losses[_TEXT_CHANGED] += 1
+        if line:
+            sure = None if confidence is None else float(confidence)
+            found.append(SpeechSegment(start, end, line, voice, one_line(str(channel or 1)) or "1", sure, timed))
+        elif timed and not text:
+            losses[_TEXT_MISSING] += 1
+    return found
+
+
+def _times(start: Any, end: Any, losses: Losses) -> tuple[int, int, bool]:
+    known = [time for time in (start, end) if time is not None and math.isfinite(time)]
+    if not known:
+        return 0, 0, False
+    begin = max(0, round(known[0]))
+    stop = max(begin, round(known[-1]))
+    if (begin, stop) != (start, end):
+        losses[_TIMES_CORRECTED] += 1
+    return begin, stop, True
+
+
+def _placed(segments: list[SpeechSegment], losses: Losses) -> list[SpeechSegment]:
+    """Return the segments in time order, untimed ones with the times of the nearest segment of the same speaker.
+
+    Untimed segments are left out if no segment of their speaker has times.
+    """
+    places: dict[tuple[str | None, str], list[int]] = {}
+    for n, s in enumerate(segments):
+        if s.timed:
+            places.setdefault((s.voice, s.channel), []).append(n)
+    found = []
+    for n, s in enumerate(segments):
+        if s.timed:
+            found.append(s)
+        elif around := places.get((s.voice, s.channel)):
+            at = bisect(around, n)
+            beside = segments[min(around[max(0, at - 1) : at + 1], key=lambda place: abs(place - n))]
+            found.append(s._replace(start=beside.start, end=beside.end))
+            losses[_UNTIMED_PLACED] += 1
     return sorted(found, key=lambda s: s.start)
+
+
+def _voices(df: pd.DataFrame, losses: Losses) -> list[str | None]:
+    """Return the speaker of each row: `speaker_name`, else `speaker`, else "channel" and the channel name."""
+    columns = (_values(df, name) for name in ("speaker_name", "speaker", "channel"))
+    found = []
+    for name, label, channel in zip(*columns, strict=True):
+        given = next((str(value) for value in (name, label) if value is not None and one_line(str(value))), None)
+        if given is None and channel is not None and one_line(str(channel)):
+            given = f"channel {channel}"
+        voice = None if given is None else one_line(given)
+        if voice != given:
+            losses[_NAME_CHANGED] += 1
+        found.append(voice)
+    return found
+
+
+def _values(df: pd.DataFrame, name: str) -> list[Any]:
+    """Return the values of a column as a list, with None for missing values or a missing column."""
+    if name not in df:
+        return [None] * len(df)
+    column = df[name]
+    return column.astype(object).where(column.notna(), None).to_list()

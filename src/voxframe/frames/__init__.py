@@ -1,11 +1,12 @@
-"""Payloads to tables: pure functions from the service's bytes to Arrow tables and DataFrames of the data dictionary."""
+"""Convert payloads of the service to the Arrow tables and DataFrames of the data dictionary."""
 
-from voxframe.frames.arrays import Arrays, as_table, from_table, no_rows
-from voxframe.frames.dataframes import all_to_pandas, concat_tables, empty_table, to_pandas
-from voxframe.frames.exports import paragraph_table, sentence_table, word_match_table
+from voxframe.frames.columns import Arrays, as_table, from_table, no_rows
+from voxframe.frames.dataframes import TEXT_DTYPE, all_to_pandas, concat_tables, empty_table, to_pandas
+from voxframe.frames.passages import paragraph_table, sentence_table, word_match_table
 from voxframe.frames.tables import transcript_arrays, transcript_tables
 
 __all__ = [
+    "TEXT_DTYPE",
     "Arrays",
     "all_to_pandas",
     "as_table",

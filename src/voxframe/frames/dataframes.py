@@ -1,4 +1,4 @@
-"""Arrow tables to DataFrames with the dtypes of the data dictionary."""
+"""Conversion of Arrow tables to DataFrames with the dtypes of the data dictionary."""
 
 from __future__ import annotations
 
@@ -13,28 +13,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
-from voxframe.frames.arrays import TEXT, Arrays, from_table
+from voxframe.frames.columns import TEXT, Arrays, from_table
 from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, TIMESTAMP
 
 Values: TypeAlias = "pa.Array | pa.ChunkedArray"
 Places: TypeAlias = npt.NDArray[np.intp]
-#: Columns of one kind to as many arrays for pandas.
-Way: TypeAlias = Callable[[Sequence[Values]], Iterable[Any]]
+#: Converts columns of one type to the same number of pandas arrays.
+Converter: TypeAlias = Callable[[Sequence[Values]], Iterable[Any]]
 
-_STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)  # pandas 3's str, on pandas 2.3 too
+_STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+#: The default text dtype of pandas: str since pandas 3. Earlier versions read str from Parquet files as object.
+TEXT_DTYPE: Any = _STR if pd.Series([""]).dtype == _STR else np.dtype(object)
+_UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 _LARGE = pc.CastOptions.safe(TEXT)
 
 
 def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
-    """A DataFrame with exactly the dtypes of the data dictionary.
+    """Return a DataFrame with exactly the dtypes of the data dictionary.
 
     Args:
-        table: An Arrow table with the columns of the dictionary, or some of them.
+        table: An Arrow table with all or some of the columns of the dictionary.
         name: Name of the table.
 
     Returns:
-        Columns of str (NaN where null), int64, Int64 where nulls may occur, float64 (NaN where null), boolean,
-        datetime64[us] and pyarrow lists. Writing to it changes neither `table` nor another DataFrame.
+        Columns of str (NaN for null; object and None with pandas 2), int64, Int64 if the column is nullable, float64
+        (NaN for null), boolean and datetime64[us, UTC]. Writing to it changes neither `table` nor another DataFrame.
 
     Example:
         >>> to_pandas(empty_table("entities"), "entities").dtypes["start_ms"]
@@ -47,19 +50,19 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
 
 
 def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
-    """The same for several tables, given as their columns by name, in less time than one by one."""
+    """Like `to_pandas` for several tables, given as column arrays by table name; faster than one table at a time."""
     filled: dict[str, list[Any]] = {}
-    groups: dict[tuple[Way, pa.DataType], tuple[list[Values], list[tuple[list[Any], list[int]]]]] = {}
+    groups: dict[tuple[Converter, pa.DataType], tuple[list[Values], list[tuple[list[Any], list[int]]]]] = {}
     for name, columns in tables.items():
         if not len(columns[0]):
             continue
         into = filled[name] = [None] * len(columns)
-        for key, places in _ways(name):
+        for key, places in _converters(name):
             values, wanted = groups.setdefault(key, ([], []))
             values.extend([columns[place] for place in places])
             wanted.append((into, places))
-    for (way, _), (values, wanted) in groups.items():
-        arrays = iter(way(values))
+    for (convert, _), (values, wanted) in groups.items():
+        arrays = iter(convert(values))
         for into, places in wanted:
             for place in places:
                 into[place] = next(arrays)
@@ -70,27 +73,27 @@ def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
 
 
 def empty_table(name: str) -> pa.Table:
-    """A table of the dictionary without rows."""
+    """Return a table of the dictionary without rows."""
     return TABLES[name].empty
 
 
 def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
-    """Tables of one kind, one after another; a table without rows where there are none."""
+    """Concatenate tables of the same name; an empty list gives a table without rows."""
     if len(tables) == 1:
         return tables[0]
     return pa.concat_tables(tables) if tables else empty_table(name)
 
 
 @lru_cache(maxsize=len(TABLES))
-def _ways(name: str) -> list[tuple[tuple[Way, pa.DataType], list[int]]]:
-    """Positions of a table's columns by the way they are converted: all of a kind at once cost little more than one."""
-    places: dict[tuple[Way, pa.DataType], list[int]] = {}
+def _converters(name: str) -> list[tuple[tuple[Converter, pa.DataType], list[int]]]:
+    """Group a table's column indices by converter and type; converting a whole group costs little more than one."""
+    places: dict[tuple[Converter, pa.DataType], list[int]] = {}
     for place, column in enumerate(TABLES[name].columns):
         if column.type == INT:
-            way = _nullable_integers if column.nullable else _numbers
+            convert = _nullable_integers if column.nullable else _numbers
         else:
-            way = {STRING: _strings, FLOAT: _numbers, TIMESTAMP: _times, BOOL: _booleans}.get(column.type, _lists)
-        places.setdefault((way, column.type), []).append(place)
+            convert = {STRING: _strings, FLOAT: _numbers, TIMESTAMP: _times, BOOL: _booleans}[column.type]
+        places.setdefault((convert, column.type), []).append(place)
     return list(places.items())
 
 
@@ -105,14 +108,14 @@ def _empty_frame(name: str) -> pd.DataFrame:
 
 
 def _one_by_one(name: str, table: pa.Table) -> list[Any]:
-    """Arrays for pandas of some columns of a table."""
-    ways = {TABLES[name].names[place]: way for (way, _), places in _ways(name) for place in places}
-    return [next(iter(ways[c]([values]))) for c, values in zip(table.column_names, table.columns, strict=True)]
+    """Return pandas arrays of some columns of a table."""
+    converters = {TABLES[name].names[place]: convert for (convert, _), places in _converters(name) for place in places}
+    return [next(iter(converters[c]([values]))) for c, values in zip(table.column_names, table.columns, strict=True)]
 
 
 def _frame(name: str, arrays: list[Any], rows: int) -> pd.DataFrame:
-    # The usual constructor examines again what is known here, and takes four times as long: a tenth of all the time
-    # from bytes to DataFrames. pandas has this one since 3.0.
+    # The usual constructor checks again what is already known here and takes four times as long, which is a tenth of
+    # the total time from bytes to DataFrames. This one exists since pandas 3.0.
     from_blocks = getattr(getattr(pd.api, "internals", None), "create_dataframe_from_blocks", None)
     if from_blocks is None:
         return pd.DataFrame(dict(zip(_labels(name), arrays, strict=True)))
@@ -125,11 +128,11 @@ def _frame(name: str, arrays: list[Any], rows: int) -> pd.DataFrame:
 
 @lru_cache(maxsize=len(TABLES))
 def _blocks(name: str) -> tuple[list[Places], list[Places]]:
-    """Places of the columns that pandas keeps each for itself, and of those that are rows of one array of NumPy."""
+    """Split column indices into those that pandas stores separately and those that share one 2-D NumPy array."""
     alone: list[Places] = []
     together: list[Places] = []
-    for (way, _), places in _ways(name):
-        if way in (_numbers, _times):
+    for (convert, _), places in _converters(name):
+        if convert is _numbers:
             together.append(np.array(places))
         else:
             alone += [np.array([place]) for place in places]
@@ -138,17 +141,19 @@ def _blocks(name: str) -> tuple[list[Places], list[Places]]:
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:
     text = _together(columns)
+    if TEXT_DTYPE != _STR:
+        return _apart(text.to_numpy(), columns)
     if text.type != TEXT:
         text = pc.call_function("cast", [text], _LARGE)
     return _apart(_STR.__from_arrow__(text), columns)
 
 
 def _numbers(columns: Sequence[Values]) -> Iterable[Any]:
-    return _apart(_together(columns).to_numpy(), columns)  # what they are put into copies them
+    return _apart(_together(columns).to_numpy(), columns)  # building the block copies them
 
 
 def _times(columns: Sequence[Values]) -> Iterable[Any]:
-    return [column.to_numpy(zero_copy_only=False).astype("datetime64[us]") for column in columns]
+    return [_UTC.__from_arrow__(column) for column in columns]
 
 
 def _nullable_integers(columns: Sequence[Values]) -> Iterable[Any]:
@@ -160,7 +165,7 @@ def _booleans(columns: Sequence[Values]) -> Iterable[Any]:
 
 
 def _masked(columns: Sequence[Values], blank: int | bool) -> tuple[Iterable[Any], Iterable[Any]]:
-    """Values and null mask of each column."""
+    """Return the values and null mask of each column."""
     together = _together(columns)
     if not together.null_count:
         return _copies(together.to_numpy(), columns), [np.zeros(len(column), bool) for column in columns]
@@ -168,10 +173,6 @@ def _masked(columns: Sequence[Values], blank: int | bool) -> tuple[Iterable[Any]
         _copies(together.fill_null(blank).to_numpy(), columns),
         _copies(together.is_null().to_numpy(), columns),
     )
-
-
-def _lists(columns: Sequence[Values]) -> Iterable[Any]:
-    return [pd.arrays.ArrowExtensionArray(column) for column in columns]
 
 
 def _together(columns: Sequence[Values]) -> pa.ChunkedArray:
@@ -182,7 +183,7 @@ def _together(columns: Sequence[Values]) -> pa.ChunkedArray:
 
 
 def _apart(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
-    """One array a column from an array of all columns."""
+    """Split one array into consecutive parts with the lengths of the columns."""
     start = 0
     for column in columns:
         stop = start + len(column)
@@ -191,5 +192,5 @@ def _apart(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
 
 
 def _copies(values: Any, columns: Sequence[Values]) -> Iterator[Any]:
-    """The same as copies, so that a table that is kept does not hold on to all the others."""
+    """Like `_apart`, but copies each part, so that keeping one table does not keep the memory of all the others."""
     return (part.copy() for part in _apart(values, columns))

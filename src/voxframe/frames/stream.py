@@ -1,8 +1,7 @@
-"""Messages of streaming sessions to the tables `stream` and `stream_words`."""
+"""Conversion of streaming messages to the tables `stream` and `stream_words`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -11,38 +10,40 @@ import orjson
 import pyarrow as pa
 
 from voxframe.errors import PayloadError
-from voxframe.frames.shape import shape
-from voxframe.frames.tolerant import put_right
+from voxframe.frames.extra import elements, extra_text, unknown, unknown_of_item
+from voxframe.frames.json_schema import shape
+from voxframe.frames.payloads import encode
+from voxframe.frames.repair import repair_payload
 from voxframe.schema import STREAM, STREAM_WORDS, Table
 
 
 @runtime_checkable
 class Received(Protocol):
-    """A message as a session holds it."""
+    """A message as stored in a session."""
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The message as it came; empty where the service sent none."""
+        """The message as received; empty for an entry that voxframe added."""
 
     @property
     def session_id(self) -> str | None:
-        """Its session."""
+        """The session's id; None before the session begins."""
 
     @property
     def idx(self) -> int:
-        """Its position in the session."""
+        """The message's index in the session."""
 
 
 @runtime_checkable
 class Session(Protocol):
-    """A session, running or over."""
+    """A streaming session, open or closed."""
 
     @property
     def messages(self) -> Iterable[Received]:
-        """Its messages so far."""
+        """The messages received so far."""
 
 
-#: A session; or messages of any number of sessions, in their order, as objects, dicts or JSON.
+#: A session, or messages of any number of sessions in order, as objects, dicts or JSON.
 Messages: TypeAlias = "Session | Iterable[Received | Mapping[str, Any] | bytes | str]"
 
 _SHAPE = shape(frozenset({"stream", "stream_words"}))
@@ -50,17 +51,17 @@ _WIRE = {column.name: column.path or "" for column in STREAM.columns}
 
 
 def stream_table(source: Messages) -> pa.Table:
-    """The `stream` table: a row per message.
+    """Return the `stream` table: one row per message.
 
     Args:
-        source: A session, also while it runs, or messages. Messages that are bare JSON belong to the session whose
-            SessionBegins came last before them.
+        source: A session, open or closed, or messages. Bare JSON messages belong to the session of the latest
+            SessionBegins before them.
 
     Returns:
         A table with exactly the Arrow schema of the data dictionary.
 
     Raises:
-        PayloadError: A message is no JSON object, or the source holds no messages.
+        PayloadError: A message is not a JSON object, or the source holds no messages.
 
     Example:
         >>> table = stream_table([{"message_type": "FinalTranscript", "text": "Hello.", "audio_start": 0}])
@@ -68,24 +69,29 @@ def stream_table(source: Messages) -> pa.Table:
         [{'message_idx': 0, 'text': 'Hello.', 'start_ms': 0}]
     """
     rows = []
-    for session_id, idx, message in _each(source):
+    for session_id, idx, message, whole in _each(source):
         row = {name: message.get(path) for name, path in _WIRE.items()}
-        rows.append(row | {"session_id": session_id, "message_idx": idx, "created": _moment(row["created"])})
+        created = _moment(row["created"])
+        extra = unknown(whole, _SHAPE)
+        if row["created"] is not None and created is None:
+            extra["created"] = row["created"]
+        row |= {"session_id": session_id, "message_idx": idx, "created": created, "extra": extra_text(extra)}
+        rows.append(row)
     return _table(STREAM, rows)
 
 
 def stream_word_table(source: Messages, *, finals_only: bool = False) -> pa.Table:
-    """The `stream_words` table: a row per word of each message.
+    """Return the `stream_words` table: one row per word of each message.
 
     Args:
-        source: As for `stream_table`.
-        finals_only: Leave out the words of partials, which come again in the finals.
+        source: Like `source` of `stream_table`.
+        finals_only: Leave out the words of partial transcripts, which the final ones repeat.
 
     Returns:
         A table with exactly the Arrow schema of the data dictionary.
 
     Raises:
-        PayloadError: A message is no JSON object, or the source holds no messages.
+        PayloadError: A message is not a JSON object, or the source holds no messages.
     """
     rows = [
         {
@@ -96,16 +102,19 @@ def stream_word_table(source: Messages, *, finals_only: bool = False) -> pa.Tabl
             "start_ms": word.get("start"),
             "end_ms": word.get("end"),
             "confidence": word.get("confidence"),
+            "extra": extra_text(unknown_of_item("words", other, _SHAPE["words"]["[]"])),
         }
-        for session_id, message_idx, message in _each(source)
+        for session_id, message_idx, message, whole in _each(source)
         if not finals_only or message.get("message_type") == "FinalTranscript"
-        for word_idx, word in enumerate(message.get("words") or ())
+        for word_idx, (word, other) in enumerate(
+            zip(message.get("words") or (), elements(whole.get("words")), strict=True)
+        )
     ]
     return _table(STREAM_WORDS, rows)
 
 
-def _each(source: Messages) -> Iterator[tuple[str | None, int, dict[str, Any]]]:
-    """Session, position and values of each message, put right where it needs to be."""
+def _each(source: Messages) -> Iterator[tuple[str | None, int, dict[str, Any], dict[str, Any]]]:
+    """Yield session id, index, repaired values and original object of each message."""
     if isinstance(source, Session):
         source = source.messages
     elif isinstance(source, Mapping | bytes | str) or not isinstance(source, Iterable):
@@ -116,37 +125,32 @@ def _each(source: Messages) -> Iterator[tuple[str | None, int, dict[str, Any]]]:
     following = 0
     for item in source:
         if isinstance(item, Received):
-            if item.raw:  # what voxframe notes itself, such as a gap, is no message of the service
-                yield item.session_id, item.idx, _plain(_encode(item.raw))
+            if item.raw:  # entries that voxframe added, such as gaps, are not messages
+                yield item.session_id, item.idx, *_plain(encode(item.raw))
             continue
-        message = _plain(item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else _encode(item))
+        message, whole = _plain(
+            item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else encode(item)
+        )
         if message.get("message_type") == "SessionBegins":
             session_id, following = message.get("session_id"), 0
-        yield session_id, following, message
+        yield session_id, following, message, whole
         following += 1
 
 
-def _encode(raw: Mapping[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(raw)
-    except TypeError:  # integers past 64 bits, lone surrogates
-        return json.dumps(dict(raw)).encode()
-
-
-def _plain(raw: bytes) -> dict[str, Any]:
-    values: dict[str, Any] = orjson.loads(put_right(raw, _SHAPE))
-    return values
+def _plain(raw: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    clean, whole = repair_payload(raw, _SHAPE)
+    return orjson.loads(clean), whole
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A time as the service writes it, in UTC where it names a zone."""
+    """Parse ISO 8601 text, as UTC if it has no offset; None if it is not a time."""
     if text is None:
         return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _table(kind: Table, rows: list[dict[str, Any]]) -> pa.Table:

@@ -1,25 +1,46 @@
-"""A transcript payload to the tidy tables of the data dictionary."""
+"""Conversion of a transcript payload to the tidy tables of the data dictionary."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache, reduce
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from voxframe.frames.analyses import ROWS, follow, levels
-from voxframe.frames.arrays import Arrays, as_table, from_columns, from_rows
-from voxframe.frames.lists import Refused, columns, read_lists
-from voxframe.frames.shape import chosen, decoder, raw_lists, shape
-from voxframe.frames.tolerant import put_right
+from voxframe.frames.columns import TEXT, Arrays, as_table, from_columns, from_rows
+from voxframe.frames.extra import (
+    FastPathUnsupported,
+    Rest,
+    decoded,
+    extra_text,
+    field,
+    json_text,
+    unknown,
+    unknown_of_item,
+    without_lists,
+)
+from voxframe.frames.json_lists import columns, read_lists
+from voxframe.frames.json_schema import chosen, decoder, known_fields, raw_lists, shape, skipped
+from voxframe.frames.repair import repair_payload, too_deep
 from voxframe.frames.words import read_words, word_tables
-from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.schema import TRANSCRIPT_TABLES, TRANSCRIPTS
 
+Rows: TypeAlias = list[tuple[Any, ...]]
+
+_PATHS = [((column.path or "").split("."), column.json) for column in TRANSCRIPTS.columns[1:-1]]
+_PLAIN = attrgetter(*(path[0] for path, _ in _PATHS))
+_OTHER = [(i, path, is_json) for i, (path, is_json) in enumerate(_PATHS) if is_json or len(path) > 1]
+_KNOWN: Any = known_fields(frozenset({"transcripts"}))
+_LEVELS = [f"level_{n}" for n in range(1, 5)]
+_LEVELS_TYPE = pa.struct([pa.field(level, TEXT) for level in _LEVELS])
+_LOW_MEDIUM_HIGH = attrgetter("low", "medium", "high")
 T = TypeVar("T")
 
-#: What the fast way raises for a payload that needs the tolerant way.
-_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, Refused)
+#: Errors of the fast path for a payload that needs the tolerant path.
+_REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, FastPathUnsupported)
 _TURNS = frozenset({"utterances", "utterance_words"})
 _WORDY = _TURNS | {"words"}
 
@@ -27,23 +48,23 @@ _WORDY = _TURNS | {"words"}
 def transcript_tables(
     raw: bytes, only: Collection[str] | None = None, transcript_id: str | None = None
 ) -> dict[str, pa.Table]:
-    """Every table of one transcript payload.
+    """Return all tables of one transcript payload.
 
-    Missing parts give tables without rows, and nothing that can be read is refused: see `voxframe.frames.tolerant`. An
-    error object, or a single analysis, loads too.
+    Missing parts give tables without rows, and readable values are never refused: see `voxframe.frames.repair`. Error
+    objects and single analyses can be loaded too.
 
     Args:
-        raw: The payload as the service answered it: one JSON object.
-        only: Names of the tables wanted; the rest of the payload is skipped. None makes all of them.
-        transcript_id: Identifier to put in the tables instead of the payload's own.
+        raw: The payload as received from the service: one JSON object.
+        only: Names of the tables to build; the rest of the payload is skipped. None (default): all tables.
+        transcript_id: Transcript id for the tables. None (default): the id in the payload.
 
     Returns:
         Tables by name, in the order of `voxframe.schema.TRANSCRIPT_TABLES`, each with exactly the Arrow schema of the
         data dictionary.
 
     Raises:
-        PayloadError: It is no JSON object.
-        OptionError: `only` names a table that is not made from a transcript.
+        PayloadError: The payload is not a JSON object.
+        OptionError: `only` names a table that is not built from a transcript.
 
     Example:
         >>> tables = transcript_tables(b'{"id": "a1", "words": [{"text": "Hi", "start": 0, "end": 90}]}')
@@ -58,24 +79,28 @@ def transcript_tables(
 def transcript_arrays(
     raw: bytes, only: Collection[str] | None = None, transcript_id: str | None = None
 ) -> dict[str, Arrays]:
-    """The same as columns, for who wants no Arrow tables."""
+    """Like `transcript_tables`, but returns column arrays."""
     names = chosen(only, TRANSCRIPT_TABLES)
-    # Words say which turn they belong to and turns where their words are: either needs both.
+    # Words refer to their utterance and utterances to their words: each table needs the other.
     wordy = names & _WORDY
     needed = names | _WORDY if wordy else names
     others = names - _WORDY
 
-    def make(doc: Any, clean: bool) -> dict[str, Arrays]:
-        lists = read_lists([[follow(doc, way) for way in raw_lists(others)]], others, clean=clean) if others else {}
+    def make(doc: Any, rest: Rest) -> dict[str, Arrays]:
+        lists = {}
+        if others:
+            paths = raw_lists(others)
+            whole = [[reduce(field, path, rest.values) for path in paths]] if rest.whole else None
+            lists = read_lists([[follow(doc, path) for path in paths]], others, whole)
         turns, counts = (), None
         if wordy:
             turns = doc.utterances or ()
-            lists["words",], counts = read_words(doc.words, turns, clean=clean)
+            lists["words",], counts = read_words(doc.words, turns, rest)
         key = doc.id if transcript_id is None else transcript_id
-        tables = {name: from_rows(name, key, ROWS[name](doc)) for name in needed & ROWS.keys()}
+        tables = {name: from_rows(name, key, ROWS[name](doc, rest)) for name in needed & ROWS.keys()}
         made = columns(needed - ROWS.keys() - _TURNS, lists)
         if words := made.pop("words", None):
-            tables |= word_tables(names, key, words, turns, counts, clean=clean)
+            tables |= word_tables(names, key, words, turns, counts, rest)
         for name, found in made.items():
             tables[name] = from_columns(name, key, found | levels(found["label"]) if name == "topics" else found)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}
@@ -83,26 +108,116 @@ def transcript_arrays(
     return read(raw, needed, make)
 
 
-def read(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T:
-    """Decode a payload the fast way, or the tolerant way where that refuses, and make something of it.
+def read(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> T:
+    """Decode a payload by the fast path, or by the tolerant path if that refuses, and pass it to `make`.
 
     Args:
         raw: The payload.
-        names: Tables whose part of the payload is needed.
-        make: Called with the decoded payload, and whether it was put right by the tolerant way.
+        names: The tables to decode the payload for.
+        make: Called with the decoded payload and its remaining fields; its result is returned.
 
     Raises:
-        PayloadError: It is no JSON object.
+        PayloadError: The payload is not a JSON object.
     """
     try:
         return _fast(raw, names, make)
     except _REFUSALS:
+        pass
+    try:
         return _tolerant(raw, names, make)
+    except RecursionError:  # any step may need more stack than the one before
+        raise too_deep() from None
 
 
-def _fast(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T:
-    return make(decoder(names).decode(raw), False)
+def _fast(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> T:
+    try:
+        doc, values = decoder(names, strict=True).decode(raw), None
+    except msgspec.ValidationError:
+        doc = decoder(names).decode(raw)  # this one also refuses a wrong type
+        values = without_lists(raw, doc)
+    for path, brackets in skipped(names):
+        part = follow(doc, path)
+        if part is not None and memoryview(part)[:1] not in brackets:
+            raise FastPathUnsupported
+    return make(doc, Rest(values, whole=False))
 
 
-def _tolerant(raw: bytes, names: frozenset[str], make: Callable[[Any, bool], T]) -> T:
-    return make(decoder(names).decode(put_right(raw, shape(names))), True)
+def _tolerant(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> T:
+    clean, values = repair_payload(raw, shape(names))
+    return make(decoder(names).decode(clean), Rest(values, whole=True))
+
+
+def follow(doc: Any, path: Sequence[str]) -> Any:
+    """Return the value at the end of a path through decoded objects; None if any step is absent."""
+    for step in path:
+        doc = None if doc is None else getattr(doc, step)
+    return doc
+
+
+def _transcripts(doc: Any, rest: Rest) -> Rows:
+    row = [*_PLAIN(doc)]
+    for i, path, is_json in _OTHER:
+        row[i] = _json_text(follow(doc, path), rest) if is_json else follow(doc, path)
+    return [(*row, extra_text(unknown(rest.values, _KNOWN), exact=rest.whole))]
+
+
+def _json_text(raw: msgspec.Raw | None, rest: Rest) -> str | None:
+    if raw is None:
+        return None
+    text = bytes(raw).decode() if rest.whole else json_text(decoded(raw), exact=False)  # the repair already rewrote it
+    return None if text == "null" else text
+
+
+def _content_safety_summary(doc: Any, rest: Rest) -> Rows:
+    summary = follow(doc, ("content_safety_labels", "summary")) or {}
+    severities = follow(doc, ("content_safety_labels", "severity_score_summary")) or {}
+    rated = {label: _LOW_MEDIUM_HIGH(severity) for label, severity in severities.items()}
+    others = [_of_label(rest, "content_safety_labels", name) for name in ("summary", "severity_score_summary")]
+    return [
+        (
+            *(label, summary.get(label), *rated.get(label, (None, None, None))),
+            extra_text(others[0](label) | others[1](label), exact=rest.whole),
+        )
+        for label in summary | severities
+    ]
+
+
+def _topics_summary(doc: Any, rest: Rest) -> Rows:
+    summary = follow(doc, ("iab_categories_result", "summary")) or {}
+    other = _of_label(rest, "iab_categories_result", "summary")
+    return [(label, *_levels(label), relevance, extra_text(other(label))) for label, relevance in summary.items()]
+
+
+def _custom_topics_summary(doc: Any, rest: Rest) -> Rows:
+    summary = follow(doc, ("custom_topics_results", "summary")) or {}
+    other = _of_label(rest, "custom_topics_results", "summary")
+    return [(label, relevance, extra_text(other(label))) for label, relevance in summary.items()]
+
+
+def _of_label(rest: Rest, analysis: str, name: str) -> Callable[[str], dict[str, Any]]:
+    """Return a function for what no column has of a label in a map of an analysis."""
+    values = field(field(rest.values, analysis), name)
+    known = _KNOWN[analysis][name]["*"]
+    return lambda label: unknown_of_item(name, field(values, label), known)
+
+
+@lru_cache(maxsize=4096)
+def _levels(label: str) -> tuple[str | None, ...]:
+    parts = label.split(">")[:4]
+    return (*parts, *[None] * (4 - len(parts)))
+
+
+def levels(labels: pa.Array) -> dict[str, pa.Array]:
+    """Return the columns `level_1` to `level_4` of hierarchical topic labels."""
+    encoded = labels.dictionary_encode()
+    kinds = pa.array([*map(_levels, encoded.dictionary.to_pylist())], _LEVELS_TYPE)
+    return dict(zip(_LEVELS, kinds.take(encoded.indices).flatten(), strict=True))
+
+
+#: Row builders of the tables that no list holds. Rows have all columns but `transcript_id`, in the dictionary's order.
+ROWS: dict[str, Callable[[Any, Rest], Rows]] = {
+    "transcripts": _transcripts,
+    "content_safety_summary": _content_safety_summary,
+    "topics_summary": _topics_summary,
+    "custom_topics_summary": _custom_topics_summary,
+}

@@ -1,38 +1,60 @@
-"""Words and turns: which word belongs to which turn, and the words that only a turn has."""
+"""Tables of words and utterances: the utterance of each word, and copies of words located in the transcript."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from voxframe.frames.arrays import Arrays, from_columns, from_rows, no_rows
-from voxframe.frames.lists import Columns, RawList, columns, read_lists
-from voxframe.frames.runs import FIELDS, Ints, repeated, runs, spread
+from voxframe.frames.columns import Arrays, from_columns, from_rows, no_rows
+from voxframe.frames.extra import Rest, elements, extra_text, field, unknown_of_item
+from voxframe.frames.json_lists import Columns, Lists, RawList, columns, read_lists
+from voxframe.frames.json_schema import WORD_LIST, shape
+from voxframe.schema import EXTRA
+
+Ints: TypeAlias = npt.NDArray[np.int64]
 
 _ONLY_WORDS = frozenset({"words"})
+_TURN = shape(frozenset({"utterances"}))["utterances"]["[]"]
+#: All fields of a word.
+FIELDS = (*(column.name for column in WORD_LIST["[]"].values()), EXTRA.name)
+_EMPTY = (b"[]", b"null")
 
 
-def read_words(whole: RawList, turns: Sequence[Any], *, clean: bool) -> tuple[pa.ListArray, Ints | None]:
-    """The words of a transcript, not checked yet, and how many each turn has where all turns repeat them.
+def read_words(whole: RawList, turns: Sequence[Any], rest: Rest) -> tuple[Lists, Ints | None]:
+    """Read the words of a transcript, not checked yet, and the number of words per utterance if known.
 
-    Turns repeat their words on the wire. Where these are byte for byte the words of the transcript, nothing is read
-    twice: the words are read turn by turn, which tells how many each has.
+    Utterances repeat their words in the payload. If these are byte for byte the words of the transcript, they are read
+    only once, utterance by utterance, which also gives the counts. The same applies if only the utterances have words.
 
     Args:
         whole: The words of the transcript, raw.
         turns: The decoded utterances, each with its words raw.
-        clean: Whether all this comes from the tolerant way.
+        rest: The fields of the payload that are not decoded.
 
     Raises:
-        Refused: A value needs the tolerant way.
+        FastPathUnsupported: A value needs the tolerant path.
     """
     parts = [turn.words for turn in turns]
-    repeats = repeated(whole, parts)
-    lists = read_lists([[part] for part in parts] if repeats else [[whole]], _ONLY_WORDS, clean=clean)["words",]
-    return lists, _counts(lists) if repeats else None
+    # The tolerant path drops unknown fields from the raw words, and copies may differ in those.
+    by_turn = bool(parts) and (is_null(whole) or (not rest.whole and repeated(whole, parts)))
+    if not by_turn:
+        found = read_lists([[whole]], _ONLY_WORDS, [[field(rest.values, "words")]] if rest.whole else None)
+        return found["words",], None
+    lists = read_lists([[part] for part in parts], _ONLY_WORDS, _words_of(_turns_of(rest)) if rest.whole else None)
+    return lists["words",], _counts(lists["words",])
+
+
+def _turns_of(rest: Rest) -> Sequence[Any]:
+    return elements(field(rest.values, "utterances"))
+
+
+def _words_of(items: Sequence[Any]) -> list[list[Any]]:
+    return [[field(item, "words")] for item in items]
 
 
 def word_tables(
@@ -41,31 +63,30 @@ def word_tables(
     words: Columns,
     turns: Sequence[Any],
     counts: Ints | None,
-    *,
-    clean: bool,
+    rest: Rest,
 ) -> dict[str, Arrays]:
-    """Columns of those of the tables `words`, `utterances` and `utterance_words` that are named.
+    """Return the columns of the requested tables among `words`, `utterances` and `utterance_words`.
 
-    Where the turns do not repeat the words as they are, each is looked for among the words, and kept in
-    `utterance_words` where it differs in any field.
+    If the utterances do not repeat the words exactly, the words of each are located in the transcript. Words of an
+    utterance that differ in any field are kept in `utterance_words`.
 
     Args:
-        names: Tables that are wanted.
-        transcript_id: Identifier for every row.
+        names: Requested tables.
+        transcript_id: Transcript id for every row.
         words: The words of the transcript.
         turns: The decoded utterances, each with its words raw.
-        counts: How many words each turn has, as `read_words` said.
-        clean: Whether all this comes from the tolerant way.
+        counts: Number of words per utterance, as returned by `read_words`.
+        rest: The fields of the payload that are not decoded.
 
     Raises:
-        Refused: A value needs the tolerant way.
+        FastPathUnsupported: A value needs the tolerant path.
     """
     if counts is not None:
         starts = np.where(counts > 0, np.cumsum(counts) - counts, -1)
         owners = pa.array(np.repeat(np.arange(len(counts)), counts))
         own: Columns = {}
     else:
-        own, counts = copies([turn.words for turn in turns], clean=clean)
+        own, counts = copies([turn.words for turn in turns], _words_of(_turns_of(rest)) if rest.whole else None)
         starts = runs(words, own, counts, FIELDS)
         owners = _owners(starts, counts, len(words["word_idx"]))
         kept = pa.array(np.repeat(starts < 0, counts))
@@ -74,7 +95,7 @@ def word_tables(
     if "words" in names:
         tables["words"] = from_columns("words", transcript_id, {**words, "utterance_idx": owners})
     if "utterances" in names:
-        tables["utterances"] = from_rows("utterances", transcript_id, _turns(turns, starts, counts))
+        tables["utterances"] = from_rows("utterances", transcript_id, _turns(turns, starts, counts, rest))
     if "utterance_words" in names:
         tables["utterance_words"] = _utterance_words(transcript_id, own, np.where(starts < 0, counts, 0))
     return tables
@@ -87,40 +108,148 @@ def _utterance_words(transcript_id: str | None, own: Columns, counts: Ints) -> A
     return from_columns("utterance_words", transcript_id, {**own, "utterance_idx": turn, "word_idx": position})
 
 
-def copies(lists: Sequence[RawList], *, clean: bool) -> tuple[Columns, Ints]:
-    """Columns of the words of several lists, one after another, and how many each list has.
+def copies(lists: Sequence[RawList], whole: Sequence[Sequence[Any]] | None) -> tuple[Columns, Ints]:
+    """Return the columns of the words of consecutive lists, and the length of each list.
+
+    Args:
+        lists: The lists, raw.
+        whole: Each list decoded with all fields, in a list of its own, if the raw ones come from the tolerant path.
 
     Raises:
-        Refused: A value needs the tolerant way.
+        FastPathUnsupported: A value needs the tolerant path.
     """
-    found = read_lists([[words] for words in lists], _ONLY_WORDS, clean=clean)
+    found = read_lists([[words] for words in lists], _ONLY_WORDS, whole)
     return columns(_ONLY_WORDS, found)["words"], _counts(found["words",])
 
 
-def _counts(lists: pa.ListArray) -> Ints:
-    counts: Ints = np.diff(lists.offsets.to_numpy()).astype(np.int64)  # the offsets of a list that is null are equal
+def _counts(lists: Lists) -> Ints:
+    counts: Ints = np.diff(lists.arrays.offsets.to_numpy()).astype(
+        np.int64
+    )  # the offsets of a list that is null are equal
     return counts
 
 
 def count_or_null(words: RawList, count: int) -> int | None:
-    """The number of words; None where there is no list of words, not even an empty one."""
-    return count if count or not (words is None or memoryview(words)[0] == ord("n")) else None
+    """Return the number of words; None if there is no list of words, not even an empty one."""
+    return None if is_null(words) else count
 
 
-def _turns(turns: Sequence[Any], starts: Ints, counts: Ints) -> list[tuple[Any, ...]]:
+def is_null(words: RawList) -> bool:
+    """Return True if a list of words is absent or null."""
+    return words is None or memoryview(words)[0] == ord("n")
+
+
+def _turns(turns: Sequence[Any], starts: Ints, counts: Ints, rest: Rest) -> list[tuple[Any, ...]]:
+    others = _turns_of(rest) or [None] * len(turns)
     return [
         (
             *(i, turn.speaker, turn.channel, turn.text, turn.start, turn.end, turn.confidence),
             start if start >= 0 else None,
             count_or_null(turn.words, count),
+            extra_text(unknown_of_item("utterances", other, _TURN), exact=rest.whole),
         )
-        for i, (turn, start, count) in enumerate(zip(turns, starts.tolist(), counts.tolist(), strict=True))
+        for i, (turn, start, count, other) in enumerate(
+            zip(turns, starts.tolist(), counts.tolist(), others, strict=True)
+        )
     ]
 
 
 def _owners(starts: Ints, counts: Ints, rows: int) -> pa.Array:
-    """The turn of each word; null where it is in no turn."""
+    """Return the utterance index of each word; null if the word is in no utterance."""
     owners = np.full(rows, -1, np.int64)
     turn, within = spread(np.where(starts >= 0, counts, 0))
     owners[starts[turn] + within] = turn
     return pa.array(owners, mask=owners < 0)
+
+
+def spread(counts: Ints) -> tuple[Ints, Ints]:
+    """Return the list index and the index within its list of each element, for consecutive lists of these lengths."""
+    of = np.repeat(np.arange(len(counts)), counts)
+    return of, np.arange(len(of)) - (np.cumsum(counts) - counts)[of]
+
+
+def repeated(whole: RawList, parts: Sequence[RawList]) -> bool:
+    """Return True if the concatenated parts are byte for byte the whole, and are not empty.
+
+    This costs a small part of decoding the copies. Equal bytes mean equal fields.
+    """
+    views = [memoryview(part) for part in parts if part is not None]
+    filled = [view for view in views if view not in _EMPTY]
+    if whole is None or not filled:
+        return False
+    text = bytes(whole)
+    at = 0  # the bracket or comma before the next part
+    for part in filled:
+        if part[0] != ord("[") or (at and text[at] != ord(",")):
+            return False
+        begin = at + (2 if at and text.startswith(b" ", at + 1) else 1)
+        if not text.startswith(part[1:-1], begin):
+            return False
+        at = begin + len(part) - 2
+    return at == len(text) - 1
+
+
+def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:
+    """Find the words of each part of a transcript, given as a copy of its words, among all words.
+
+    Args:
+        words: Columns of all words.
+        copies: Columns of the words of all parts, concatenated.
+        counts: Number of words of each part.
+        by: Columns in which copy and word must be equal.
+
+    Returns:
+        Index in `words` of the first word of each part; -1 if there is no match or the part has no words. No word
+        belongs to two parts.
+    """
+    part, within = spread(counts)
+    found = np.full(len(counts), -1, np.int64)
+    total = len(words["start_ms"])
+    for guess in _guesses(words, copies, counts):
+        looked = (found < 0) & (counts > 0) & (guess >= 0) & (guess + counts <= total)
+        if looked.any():
+            rows = looked[part]
+            at, of = pa.array((guess[part] + within)[rows]), pa.array(rows)
+            unequal = ~np.logical_and.reduce([_equal(words[key].take(at), copies[key].filter(of)) for key in by])
+            found = np.where(looked & (np.bincount(part[rows], unequal, len(counts)) == 0), guess, found)
+        if (found[counts > 0] >= 0).all():
+            break
+    return _apart(found, counts, total)
+
+
+def _guesses(words: Columns, copies: Columns, counts: Ints) -> Iterator[Ints]:
+    """Yield candidate start indices of each part.
+
+    First directly after the previous part, then the first and the last word with the same start time.
+    """
+    firsts = np.cumsum(counts) - counts
+    yield firsts
+    starts, copied = _numbers(words["start_ms"]), _numbers(copies["start_ms"])
+    if len(starts) and len(copied):
+        order = np.argsort(starts, kind="stable")
+        wanted = copied[np.minimum(firsts, len(copied) - 1)]
+        left = np.searchsorted(starts, wanted, "left", order)
+        yield order[np.minimum(left, len(order) - 1)]
+        yield order[np.searchsorted(starts, wanted, "right", order) - 1]
+
+
+def _numbers(values: pa.Array | pa.ChunkedArray) -> Ints:
+    return np.asarray(values.fill_null(-1))
+
+
+def _equal(some: pa.Array | pa.ChunkedArray, others: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Compare values; null equals null."""
+    both_null = np.asarray(some.is_null()) & np.asarray(others.is_null())
+    equal: npt.NDArray[np.bool_] = both_null | np.asarray(pc.equal(some, others).fill_null(False))
+    return equal
+
+
+def _apart(found: Ints, counts: Ints, rows: int) -> Ints:
+    """Drop matches that share words with an earlier match."""
+    free = np.ones(rows, bool)
+    for i, (start, count) in enumerate(zip(found.tolist(), counts.tolist(), strict=True)):
+        if start >= 0 and not free[start : start + count].all():
+            found[i] = -1
+        elif start >= 0:
+            free[start : start + count] = False
+    return found

@@ -1,12 +1,10 @@
-"""Pictures of DataFrames with matplotlib: each function takes `ax=None`, returns the Axes and shows nothing itself.
+"""Matplotlib plots of DataFrames: each function accepts `ax=None`, returns the Axes and never calls `plt.show()`.
 
-Colours suit a light or a dark background; `matplotlib.style.use("dark_background")` makes all of them dark.
+Colours adapt to a light or dark background. `matplotlib.style.use("dark_background")` makes every plot dark.
 """
 
-from voxframe.plots.confidence import confidence
-from voxframe.plots.dispersion import dispersion
-from voxframe.plots.sentiment import sentiment
-from voxframe.plots.talk_time import talk_time
-from voxframe.plots.timeline import timeline
+from voxframe.plots.dispersion_plot import dispersion
+from voxframe.plots.over_time_plot import confidence, sentiment
+from voxframe.plots.timeline_plot import talk_time, timeline
 
 __all__ = ["confidence", "dispersion", "sentiment", "talk_time", "timeline"]

@@ -1,4 +1,4 @@
-"""Bands: stretches of time with a title, such as chapters and topics, in rows above the lanes of a plot."""
+"""Bands: titled time spans, such as chapters and topics, in rows above the lanes of a plot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.text import Text
 
-from voxframe.analysis.columns import require
+from voxframe.analysis.speaker_columns import require
 from voxframe.plots.spans import corners, one_transcript, seconds
 from voxframe.plots.style import ink, shown_names
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.backend_bases import RendererBase
 
-#: A DataFrame such as `voxframe.load_chapters` gives, or several by the name of their row.
+#: A DataFrame, such as the result of `voxframe.load_chapters`, or a dict from row name to DataFrame.
 Bands: TypeAlias = pd.DataFrame | Mapping[str, pd.DataFrame]
 
 _TITLES = ("headline", "label", "text")
 
 
 def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
-    """Bands by the name of their row.
+    """Return the bands as a dict from row name to DataFrame.
 
     Raises:
-        TypeError: One is no DataFrame.
-        ValueError: A column is missing, or the rows belong to several transcripts.
+        TypeError: A value is not a DataFrame.
+        ValueError: A column is missing, or the rows belong to more than one transcript.
     """
     if bands is None:
         return {}
@@ -40,13 +40,15 @@ def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
 
 
 def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float) -> None:
-    """Draw rows of bands, the first on top, at y = -len(rows), ..., -1; a title is as long as its band has room for.
+    """Draw rows of bands at y = -len(rows), ..., -1, the first row on top.
+
+    Titles are shortened to fit into their bands.
 
     Args:
-        ax: Where to draw.
-        rows: Bands by the name of their row. Of bands of the same time the first is drawn.
-        low: What is in view, s.
-        high: What is in view, s.
+        ax: Axes to draw on.
+        rows: Bands by row name. If several bands have the same start and end, only the first is drawn.
+        low: Start of the visible range, in seconds.
+        high: End of the visible range, in seconds.
     """
     from matplotlib.collections import PolyCollection
 
@@ -57,26 +59,26 @@ def draw_bands(ax: Axes, rows: dict[str, pd.DataFrame], low: float, high: float)
         kept = kept[np.argsort(start[kept], kind="stable")]
         bars = PolyCollection(
             list(corners(start[kept], end[kept], y - 0.4, y + 0.4)),
-            facecolors=[(ink(ax), strength) for strength in (0.14, 0.26)],  # neighbours differ
+            facecolors=[(ink(ax), strength) for strength in (0.14, 0.26)],  # tell neighbours apart
             linewidths=0,
         )
         ax.add_collection(bars, autolim=False)
         named = next((name for name in _TITLES if name in df.columns), None)
         titles = _titles(df[named].iloc[kept], named) if named else []
-        ends = np.minimum(end[kept], np.r_[start[kept][1:], np.inf])  # where bands overlap, titles do not
+        ends = np.minimum(end[kept], np.r_[start[kept][1:], np.inf])  # titles never overlap
         for title, begin, finish in zip(titles, start[kept], ends, strict=False):
             ax.add_artist(_Title(ax, title, max(begin, low), min(finish, high), y))
 
 
 def _titles(texts: pd.Series[Any], column: str | None) -> list[str]:
-    """Titles as text for a figure; of a topic, whose levels are joined by ">", the last level."""
+    """Return titles as text for a figure. A topic label such as "A>B>C" is shown as its last level."""
     if column == "label":
         texts = texts.map(lambda text: text.rpartition(">")[2] if isinstance(text, str) else text)
     return ["" if pd.isna(text) else name for text, name in zip(texts, shown_names(texts, 200), strict=True)]
 
 
 class _Title(Text):
-    """A text that shows as much of itself as fits between two times, also after the figure is resized or zoomed."""
+    """A text that shows as many characters as fit between two times, also after resizing or zooming."""
 
     def __init__(self, ax: Axes, title: str, begin: float, end: float, y: float) -> None:
         super().__init__(begin, y, "", va="center", color=ink(ax), fontsize="small", parse_math=False, clip_on=True)
@@ -84,7 +86,7 @@ class _Title(Text):
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw what fits, with a little room on both sides."""
+        """Draw as much of the title as fits, with a small margin on both sides."""
         axes = self.axes
         if axes is None:
             return
@@ -98,7 +100,7 @@ class _Title(Text):
         super().draw(renderer)
 
     def _fitted(self, renderer: RendererBase, room: float) -> str:
-        """The title, shortened to so many pixels; nothing where not even two letters fit."""
+        """Return the title shortened to `room` pixels, or "" if fewer than two characters fit."""
 
         def fits(count: int) -> bool:
             self.set_text(self._shortened(count))
@@ -106,7 +108,7 @@ class _Title(Text):
 
         if room <= 0 or not self.title:
             return ""
-        few, many = 0, len(self.title)  # the longest that fits lies between
+        few, many = 0, len(self.title)  # binary search for the longest title that fits
         while few < many:
             middle = (few + many + 1) // 2
             few, many = (middle, many) if fits(middle) else (few, middle - 1)

@@ -1,46 +1,48 @@
-"""What the plots share: colours anyone can tell apart, names that cannot break a figure, times as people read them.
+"""Shared style of the plots: distinguishable colours, safe labels and time axes.
 
-Text, ticks and frames keep the colours of matplotlib's style; what the plots colour themselves suits the Axes'
-background, so that `matplotlib.style.use("dark_background")` is all a dark figure needs.
+Text, ticks and frames keep the colours of matplotlib's style. The other colours adapt to the background of the Axes,
+so `matplotlib.style.use("dark_background")` is enough for a dark figure.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.typing import ColorType
 
-#: Colours told apart with any common colour blindness: Okabe and Ito, Color Universal Design, 2008
-#: (https://jfly.uni-koeln.de/color/), the strongest on white first, their yellow darkened to be seen on it.
+#: Colours that people with any common colour blindness can tell apart: Okabe and Ito, Color Universal Design, 2008
+#: (https://jfly.uni-koeln.de/color/). Ordered by contrast on white; their yellow is darkened to be visible on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
-#: What a colour becomes on a dark background, where it alone would be too dark to see.
+#: Replacements on a dark background for colours that would be too dark to see.
 ON_DARK = {"#0072B2": "#3E9BDC", "#D55E00": "#EE7F2D", "#009E73": "#1FBF92", "#000000": "#D8DCE2"}
-#: A grey with a contrast above 4 on white and on black.
+#: Grey with a contrast ratio above 4 on white and on black.
 GREY = "#777777"
-#: More lanes than this cannot be told apart.
-MOST_LANES = 200
+#: Maximum number of lanes; more cannot be told apart.
+MAX_LANES = 200
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes of a new figure that pyplot (and so a notebook) knows, laid out so that no label is cut off."""
+    """Return the Axes of a new pyplot figure, laid out so that no label is cut off."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def lanes_height(lanes: int) -> float:
-    """Height of a new figure in inches: lanes become narrower where there are many."""
+    """Return the height of a new figure in inches. Lanes become narrower as their number grows."""
     return 1.2 + max(0.45 * min(lanes, 10), 0.25 * lanes, 0.45)
 
 
 def is_dark(ax: Axes) -> bool:
-    """Whether what is drawn on the Axes stands on a dark background."""
+    """Return True if the Axes have a dark background."""
     from matplotlib.colors import to_rgba
 
     red, green, blue, alpha = to_rgba(ax.get_facecolor())
@@ -50,55 +52,109 @@ def is_dark(ax: Axes) -> bool:
 
 
 def ink(ax: Axes) -> ColorType:
-    """Colour of the text of the Axes, which shows on its background."""
+    """Return the text colour of the Axes, which is visible on their background."""
     return ax.xaxis.label.get_color()
 
 
 def themed(color: str, *, dark: bool) -> str:
-    """A colour of `COLORS` as it is on a light or dark background."""
+    """Return the variant of a colour of `COLORS` for a light or dark background."""
     return ON_DARK.get(color, color) if dark else color
 
 
-def voice_colors(names: Sequence[object], *, dark: bool = False) -> list[str]:
-    """A colour for each speaker: the same speakers get the same colours in every plot, whatever their order there.
+def color_indexes(labels: Iterable[object], others: Iterable[object] = ()) -> dict[Any, int]:
+    """Return the index in `COLORS` of each label of a transcript. It depends on the label, not on the name or the row.
+
+    Labels A to H have indexes 0 to 7. A label that ends in a number below 8 has that number as its index. So speakers
+    keep their colours if others are left out. All other labels take the free indexes in alphabetical order.
+
+    Args:
+        labels: Labels; None for rows without one.
+        others: Names of people who have no label. They take the indexes that the labels left free.
+
+    Example:
+        >>> color_indexes(["B", "A", "host"], ["Guest"])
+        {'A': 0, 'B': 1, 'host': 2, 'Guest': 3}
+    """
+    known = sorted(set(labels), key=_by_text)
+    keys = [*known, *sorted(set(others) - set(known), key=_by_text)]
+    own: dict[Any, int] = {}
+    for key in keys:
+        place = _own_place(key)
+        if place is not None and place not in own.values():
+            own[key] = place
+    free = (n for n in itertools.count() if n not in own.values())
+    return {key: own[key] if key in own else next(free) % len(COLORS) for key in keys}
+
+
+def lane_color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None = None) -> list[int]:
+    """Return the index in `COLORS` of each lane, which is that of its label.
+
+    Args:
+        names: Names of the lanes.
+        named: Names by label, from `voxframe.analysis.speaker_columns.label_names`. None (default): the lanes are named
+            by their labels. A lane with more than one label has the lowest of their indexes.
+    """
+    named = dict(zip(names, names, strict=True)) if named is None else named
+    places = color_indexes(named, set(names) - set(named.values()))
+    of: dict[Any, int] = {}
+    for label, name in named.items():
+        of[name] = min(of.get(name, len(COLORS)), places[label])
+    return [of[name] if name in of else places[name] for name in names]
+
+
+def _by_text(label: object) -> tuple[bool, str]:
+    return not isinstance(label, str), str(label)
+
+
+def _own_place(label: object) -> int | None:
+    """Return the index that the label alone determines, or None."""
+    text = label if isinstance(label, str) else ""
+    number = re.search(r"[0-9]+$", text)
+    place = int(number[0][-9:]) if number else "ABCDEFGH".find(text) if len(text) == 1 else -1
+    return place if 0 <= place < len(COLORS) else None
+
+
+def speaker_colors(names: Sequence[object], named: Mapping[Any, Any] | None = None, *, dark: bool = False) -> list[str]:
+    """Return one colour per speaker. A label has the same colour in every plot and widget.
 
     Args:
         names: Speakers, or other labels.
-        dark: Whether they stand on a dark background.
+        named: Names by label if the speakers have names: see `lane_color_indexes`.
+        dark: Return colours for a dark background.
     """
-    place = {name: n for n, name in enumerate(sorted(names, key=lambda name: (not isinstance(name, str), str(name))))}
-    return [themed(COLORS[place[name] % len(COLORS)], dark=dark) for name in names]
+    return [themed(COLORS[place], dark=dark) for place in lane_color_indexes(names, named)]
 
 
-def legend_colors(names: Sequence[object], *, dark: bool = False) -> list[str]:
-    """A colour for each label of a legend: those of `voice_colors` while they differ, grey for the others."""
+def legend_colors(names: Sequence[object], named: Mapping[Any, Any] | None = None, *, dark: bool = False) -> list[str]:
+    """Return one colour per legend label: those of `speaker_colors`, and grey for labels beyond the eighth."""
     own = [themed(color, dark=dark) for color in COLORS]
-    return voice_colors(names, dark=dark) if len(names) <= len(own) else [*own, *[GREY] * (len(names) - len(own))]
+    few = len(names) <= len(own)
+    return speaker_colors(names, named, dark=dark) if few else [*own, *[GREY] * (len(names) - len(own))]
 
 
 def shown_names(names: Iterable[object], longest: int = 24) -> list[str]:
-    """Labels as text for a figure: one line, no control characters, shortened in their middle.
+    """Return labels as text for a figure: one line, no control characters, shortened in the middle.
 
     Args:
-        names: Labels; a null one becomes "(unknown)".
-        longest: Most characters of a label.
+        names: Labels. A null label becomes "(unknown)".
+        longest: Maximum number of characters of a label.
     """
     cleaned = []
     for name in names:
         text = (
             "".join(c for c in str(name) if unicodedata.category(c)[0] != "C") if isinstance(name, str) else "(unknown)"
         )
-        last = longest // 3  # long names often differ at their end only
+        last = longest // 3  # long names often differ only at the end
         cleaned.append(text if len(text) <= longest else f"{text[: longest - 1 - last]}…{text[-last:]}")
     return cleaned
 
 
 def name_lanes(ax: Axes, names: Iterable[object], *, above: Iterable[object] = ()) -> None:
-    """Name the lanes of the y axis, the first on top. A `$` in a name stays one.
+    """Label the lanes of the y axis, the first on top. A `$` in a name is shown as it is, never read as a formula.
 
     Args:
-        ax: Where the lanes are: at y = 0, 1, 2, ...
-        names: Their names; where they stand too close for all, some are left out.
+        ax: Axes with the lanes at y = 0, 1, 2, ...
+        names: Names of the lanes. If there is not enough room, some are left out.
         above: Names of rows above the first lane, at y = ..., -2, -1.
     """
     import matplotlib as mpl
@@ -107,7 +163,7 @@ def name_lanes(ax: Axes, names: Iterable[object], *, above: Iterable[object] = (
     over = shown_names(above)
     labels = [*over, *shown_names(names)]
     rows = max(1, len(labels) - len(over)) + len(over)
-    room = ax.get_window_extent().height / rows  # pixels a row
+    room = ax.get_window_extent().height / rows  # pixels per row
     size = float(FontProperties(size=mpl.rcParams["ytick.labelsize"]).get_size_in_points())
     pixels_a_point = ax.get_figure(root=True).dpi / 72  # type: ignore[union-attr]
     size = min(size, max(5.0, 0.8 * room / pixels_a_point))
@@ -122,26 +178,26 @@ def name_lanes(ax: Axes, names: Iterable[object], *, above: Iterable[object] = (
 
 
 def legend_shape(labels: Sequence[str], width: float) -> tuple[int, int]:
-    """Rows and columns of a legend with these labels on `width` inches."""
-    # A character is some 0.09 inches wide at the usual 10 points, the mark and the space beside it 0.55.
+    """Return the number of rows and columns of a legend that is `width` inches wide."""
+    # At 10 points, a character is about 0.09 inches wide; the marker and its padding take 0.55.
     columns = max(1, int(width / (0.55 + 0.09 * max(map(len, labels), default=1))))
     columns = min(columns, max(1, len(labels)))
     return math.ceil(len(labels) / columns), columns
 
 
 def legend_height(names: Sequence[object], width: float) -> float:
-    """Inches that a legend of these labels needs above Axes of `width` inches."""
+    """Return the height in inches that a legend needs above Axes that are `width` inches wide."""
     labels = shown_names(names)[: len(COLORS) + 1]
     return 0.25 * legend_shape(labels, width)[0] if labels else 0.0
 
 
 def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[object]) -> None:
-    """A legend above the Axes, in as many rows as its names need; none where nothing is drawn.
+    """Add a legend above the Axes, with as many rows as the names need. Nothing is added if nothing is drawn.
 
     Args:
         ax: The Axes.
-        handles: What is drawn in the colours of `legend_colors`; None for a label that is not in view.
-        names: The labels. Those that share the grey share an entry.
+        handles: Artists drawn in the colours of `legend_colors`; None for a label that is not visible.
+        names: The labels. All grey labels share one entry.
     """
     drawn = [(n, handle) for n, handle in enumerate(handles) if handle is not None]
     own = min(len(names), len(COLORS))
@@ -161,27 +217,14 @@ def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[objec
         text.set_parse_math(False)
 
 
-def clock(seconds: float, *, hours: bool = False) -> str:
-    """Seconds as m:ss, or as h:mm:ss from one hour on and where `hours` says so.
-
-    Example:
-        >>> clock(75), clock(75, hours=True), clock(3675)
-        ('1:15', '0:01:15', '1:01:15')
-    """
-    minutes, second = divmod(round(seconds), 60)
-    if hours or minutes >= 60:
-        return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
-    return f"{minutes}:{second:02d}"
-
-
 def clock_axis(ax: Axes, low: float, high: float, label: str = "time") -> None:
-    """Show `low` to `high` seconds on the x axis, with ticks at round times; say where that is nothing.
+    """Show `low` to `high` seconds on the x axis, with ticks at round times. An empty range shows "nothing to show".
 
     Args:
         ax: The Axes.
-        low: Where it begins, s.
-        high: Where it ends, s.
-        label: What the times are.
+        low: Start in seconds.
+        high: End in seconds.
+        label: Axis label; the unit is added.
     """
     from voxframe.plots.ticks import ClockFormatter, ClockLocator
 

@@ -1,4 +1,4 @@
-"""Interactive parts of a notebook: what is shown can be clicked, typed into, and taken away as a DataFrame."""
+"""Interactive notebook widgets; their results are DataFrames."""
 
 from voxframe.widgets.ask_panel import AskPanel
 from voxframe.widgets.live_transcript import LiveTranscript

@@ -1,4 +1,4 @@
-"""AskPanel: a language model asked about transcripts, with answers that lead back to what was said."""
+"""AskPanel: questions to a language model about transcripts, with citations that play the recording."""
 
 from __future__ import annotations
 
@@ -11,53 +11,53 @@ from typing import Any
 import pandas as pd
 import traitlets
 
-from voxframe import answers
+from voxframe._text import clock
+from voxframe.client import Client, connect
+from voxframe.client.llm_results import LlmResponse
 from voxframe.corpus import Corpus
-from voxframe.corpus.asking import Answers
-from voxframe.corpus.send import service_name
+from voxframe.corpus.batch.submission import service_name
+from voxframe.corpus.llm import Answers
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
+from voxframe.loaders.result_loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
-from voxframe.plots.style import clock
-from voxframe.service import Client, connect
-from voxframe.service.llm_results import LlmResponse
 from voxframe.widgets.background import Background
-from voxframe.widgets.base import escaped
+from voxframe.widgets.base import connect_call, corpus_call, escaped, show_errors
 from voxframe.widgets.citations import citations
-from voxframe.widgets.connecting import connect_call
-from voxframe.widgets.moments import Moments, Recordings
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.telling import telling
+from voxframe.widgets.player_links import CorpusPlayerWidget, RecordingFinder
 
-#: What can be asked for, by the name the service has for it.
+#: Tasks, by the service's names.
 TASKS = ("question-answer", "summary", "task", "action-items")
-#: Prompts that are offered again.
-_MOST_EARLIER = 50
-#: Transcripts that are listed.
-_MOST_LISTED = 500
+#: Maximum number of earlier prompts in the list.
+_MAX_EARLIER = 50
+#: Maximum number of transcripts in the list.
+_MAX_LISTED = 500
 
 
-class AskPanel(Moments):
-    """A summary, answers, a task or action items from a language model, over transcripts that are ticked.
+class AskPanel(CorpusPlayerWidget):
+    """A form for summaries, answers, tasks and action items from a language model over selected transcripts.
 
-    Where a sentence of the answer stands word for word in a transcript, a number leads to that moment. These citations
-    are found here, by comparing words; the language model does not give them, and what it says in words of its own has
-    none. Requests run in the background, one after the other, and keep to the service's rate limit. They are those of
-    `Corpus.ask`: what was asked before is not asked, nor paid for, again until it is purged.
+    Numbers in an answer mark verbatim quotations and play the recording. These citations are found by comparing words;
+    they do not come from the language model. Requests run in the background, one at a time, within the service's rate
+    limit, and use `Corpus.ask` and its siblings: an earlier answer is returned without a new request until it is
+    deleted.
 
     Args:
-        corpus: The transcripts; None is the default corpus.
-        client: The service that has them; None is that of `voxframe.connect()`.
-        transcripts: Identifiers to choose from; None is all that are complete.
-        player: A player that plays moments of its own transcript; others are played in one below the answers.
-        audio: Path or address of the recording by transcript, for those the corpus was not told of.
-        title: What stands above it.
+        corpus: The transcripts. None (default): the default corpus.
+        client: Client of the service that has them. None (default): `voxframe.connect()`.
+        transcripts: Transcript ids to choose from. None (default): all completed ones.
+        player: A player that plays its own transcript; other transcripts use a player below the answers.
+        audio: Path or URL of recordings by transcript id, if the corpus does not know them.
+        title: Title of the widget.
 
     Attributes:
         task (str): "question-answer", "summary", "task" or "action-items".
-        prompt (str): Questions, one a line; what the task is; how a summary or the items should look.
-        context (str): What the model should know beforehand.
-        chosen (list[str]): Identifiers of the transcripts that are asked about.
-        max_output_size (int): The most tokens of the answer.
+        prompts (dict[str, str]): Text by task: questions (one per line), the task, or the format of a summary or of
+            items.
+        prompt (str): Text of the selected task.
+        context (str): Background information for the model.
+        chosen (list[str]): Ids of the selected transcripts.
+        max_output_size (int): Maximum number of tokens of the answer.
         temperature (float): 0 (conservative) to 1 (creative).
 
     Example:
@@ -71,7 +71,7 @@ class AskPanel(Moments):
     styles = ("fields", "ask_panel")
 
     task = traitlets.Enum(TASKS, "question-answer").tag(sync=True)
-    prompt = traitlets.Unicode("").tag(sync=True)
+    prompts = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Enum(TASKS)).tag(sync=True)
     context = traitlets.Unicode("").tag(sync=True)
     chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
     max_output_size = traitlets.Int(LLM_DEFAULTS["max_output_size"], min=1, max=LLM_OUTPUT_TOKENS).tag(sync=True)
@@ -93,34 +93,44 @@ class AskPanel(Moments):
         audio: Mapping[str, str | os.PathLike[str]] | None = None,
         title: str = "Ask",
     ) -> None:
-        self._corpus = Corpus() if corpus is None else corpus
+        corpus = Corpus() if corpus is None else corpus
         self._client = client
-        self._recordings = Recordings(self._corpus, audio)
-        self._linked = player
-        self._given: dict[str, tuple[LlmResponse, ...]] = {}
-        ids = list(transcripts) if transcripts is not None else _completed(self._corpus)
-        listed = [{"id": i, "name": self._recordings.name(i)} for i in ids[:_MOST_LISTED]]
+        self._responses: dict[str, tuple[LlmResponse, ...]] = {}
+        self._calls: dict[str, str] = {}  # code that returns these responses
+        ids = list(transcripts) if transcripts is not None else _completed(corpus)
+        recordings = RecordingFinder(corpus, audio)
+        listed = [{"id": i, "name": recordings.name(i)} for i in ids[:_MAX_LISTED]]
         self._background = Background(self._show_busy, self._show_error)
-        super().__init__(title=title, _listed=listed, chosen=ids if len(ids) <= 1 or transcripts is not None else [])
+        chosen = ids if len(ids) <= 1 or transcripts is not None else []
+        super().__init__(corpus, audio, player, title=title, _listed=listed, chosen=chosen)
         self._read_earlier()
-        self.on_msg(self._asked)
+        self.on_msg(self._on_browser_message)
 
     def __repr__(self) -> str:
         return f"AskPanel({self._corpus!r}, {len(self._answers)} answers)"
 
     @property
+    def prompt(self) -> str:
+        """Text of the selected task."""
+        return str(self.prompts.get(self.task, ""))
+
+    @prompt.setter
+    def prompt(self, text: str) -> None:
+        self.prompts = self.prompts | {self.task: text}
+
+    @property
     def result(self) -> pd.DataFrame:
-        """The answers that are shown, as the table `responses`."""
-        each: list[Any] = [response for responses in self._given.values() for response in responses]
-        return answers.load_responses({response.request_id: response for response in each}.values())
+        """The answers shown, as the table `responses`."""
+        each: list[Any] = [response for responses in self._responses.values() for response in responses]
+        return load_responses({response.request_id: response for response in each}.values())
 
     @property
     def citations(self) -> pd.DataFrame:
-        """Where answers quote transcripts, one row a passage.
+        """The quotations in the answers, one row per passage.
 
         Returns:
-            `request_id`, `transcript_id`, `speaker`, `text` str; `answer_idx`, `begin`, `end` int64 (the last two
-            characters of the answer); `start_ms`, `end_ms` Int64.
+            `request_id`, `transcript_id`, `speaker`, `text` str; `answer_idx`, `begin`, `end` int64 (`begin` and `end`
+            are character offsets in the answer); `start_ms`, `end_ms` Int64.
         """
         rows = [
             {"request_id": answer["request_id"], "answer_idx": n} | {name: found[name] for name in _CITED}
@@ -133,59 +143,68 @@ class AskPanel(Moments):
 
     @property
     def code(self) -> str:
-        """Lines that ask the same as the form does now."""
-        lines = ["import voxframe", "", f"corpus = voxframe.Corpus({str(self._corpus.path)!r})"]
-        lines += [f"client = {connect_call(self._client)}", f"transcripts = {self.chosen!r}"]
-        options = "".join(f", {name}={value!r}" for name, value in self._options().items())
-        first, called = self._call()
-        given = f"{first!r}, transcripts" if first is not None else "transcripts"
-        lines += [f"answers = corpus.{called}({given}, client=client{options})"]
-        return "\n".join([*lines, "result = voxframe.load_responses(answers.responses)", "print(answers.text)"])
+        """Python code that returns the answers shown; a request that was not sent yet is a comment."""
+        lines = ["import voxframe", "", f"corpus = {corpus_call(self._corpus)}"]
+        lines += [f"client = {connect_call(self._client)}", "responses = []"]
+        for call in self._calls.values():
+            lines += [f"answers = {call}", "responses += answers.responses", "print(answers.text)"]
+        now = _call_code(*self._call(), self.chosen, self._options())
+        if now not in self._calls.values():
+            lines += ["# Not asked yet:", *(f"# {line}" for line in f"answers = {now}".splitlines())]
+        lines += [
+            "result = voxframe.load_responses({response.request_id: response for response in responses}.values())"
+        ]
+        return "\n".join([*lines, "result"])
 
-    def _still_html(self) -> str:
-        """Questions and answers, the last first, with the passages they quote and the tokens they took."""
+    def _static_html(self) -> str:
+        """Return questions and answers, newest first, with citations and token counts."""
         parts = [f"<p><strong>{escaped(self.title)}</strong></p>"]
         for answer in self._answers:
             for reply in answer["replies"]:
-                asked, said = escaped(reply["question"] or answer["prompt"] or answer["task"]), escaped(reply["answer"])
-                parts.append(f'<p><strong>{asked}</strong></p><p style="white-space:pre-wrap">{said}</p>')
-                parts += map(_still, reply["citations"])
+                question = escaped(reply["question"] or answer["prompt"] or answer["task"])
+                parts.append(
+                    f'<p><strong>{question}</strong></p><p style="white-space:pre-wrap">{escaped(reply["answer"])}</p>'
+                )
+                parts += map(_static_citation, reply["citations"])
             used = (answer["usage"][name] for name in ("input_tokens", "output_tokens"))
             parts.append(f"<p><small>{' + '.join('?' if n is None else f'{n:,}' for n in used)} tokens</small></p>")
-        return "".join(parts) if self._answers else parts[0] + "<p>Nothing was asked yet.</p>"
+        return "".join(parts) if self._answers else parts[0] + "<p>No answers yet.</p>"
 
     def ask(self, *, again: bool = False) -> None:
-        """Ask, in the background, what the form says about the transcripts that are ticked.
+        """Send the request of the form, in the background.
 
         Args:
-            again: Ask even where this was asked before and the answer was lost; it may be paid for twice.
+            again: Repeat a request even if its response was lost; the service may charge twice.
         """
         task, prompt, ids, options = self.task, self.prompt.strip(), list(self.chosen), self._options()
         if again:
-            options["refresh"] = "uncertain"
-        first, called = self._call()
-        self._background.do("asking", lambda: self._ask(task, prompt, ids, first, called, options))
+            options["refresh"] = "lost"
+        argument, method = self._call()
+        self._background.submit("asking", lambda: self._ask(task, prompt, ids, argument, method, options))
 
     def purge(self, request_id: str) -> None:
-        """Delete an answer, in the background, at the service and here."""
-        self._background.do("deleting", lambda: self._purge(request_id))
+        """Delete an answer at the service and in the corpus, in the background."""
+        self._background.submit("deleting", lambda: self._purge(request_id))
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until all that was asked is answered.
+        """Wait until all requests are done.
+
+        Args:
+            timeout: Maximum wait in seconds. None (default): no limit.
 
         Raises:
-            TimeoutError: It is not after `timeout` seconds.
+            TimeoutError: Requests remain after `timeout` seconds.
         """
         self._background.wait(timeout)
 
     def close(self) -> None:
         """Close the panel."""
-        if "_background" in self.__dict__:  # one that was never whole is closed, too, when it goes
+        if "_background" in self.__dict__:  # __init__ may have failed
             self._background.close()
         super().close()
 
     def _call(self) -> tuple[Any, str]:
-        """First argument and name of the method that does the task."""
+        """Return the first argument and the name of the `Corpus` method for the task."""
         prompt = self.prompt.strip()
         lines = [line.strip() for line in prompt.splitlines() if line.strip()]
         if self.task == "question-answer":
@@ -197,7 +216,7 @@ class AskPanel(Moments):
         )
 
     def _options(self) -> dict[str, Any]:
-        """What is not as it is by default."""
+        """Return the options that differ from the defaults."""
         options: dict[str, Any] = {"context": self.context.strip()} if self.context.strip() else {}
         for name in ("max_output_size", "temperature"):
             if getattr(self, name) != LLM_DEFAULTS[name]:
@@ -206,20 +225,18 @@ class AskPanel(Moments):
             options["answer_format"] = self.prompt.strip()
         return options
 
-    # In the background
+    # Background tasks
 
-    def _ask(self, task: str, prompt: str, ids: list[str], first: Any, called: str, options: dict[str, Any]) -> None:
+    def _ask(self, task: str, prompt: str, ids: list[str], argument: Any, method: str, options: dict[str, Any]) -> None:
         self._lost = False
         if not ids:
-            raise OptionError("no transcript is ticked; tick those that it is about")
+            raise OptionError("no transcripts are selected; select at least one")
         if not prompt and task in ("question-answer", "task"):
-            raise OptionError(
-                "nothing is asked yet; write a question" if task != "task" else "write what is to be done"
-            )
+            raise OptionError("there is no question; enter one" if task != "task" else "there is no task; enter one")
         client = self._service()
         try:
             given = {"transcripts": ids, "client": client, "progress": False, **options}
-            answered: Answers = getattr(self._corpus, called)(*([] if first is None else [first]), **given)
+            answered: Answers = getattr(self._corpus, method)(*([] if argument is None else [argument]), **given)
         except LostAnswerError:
             self._lost = True
             raise
@@ -237,7 +254,8 @@ class AskPanel(Moments):
             for reply in answered.replies
         ]
         key = answered.responses[-1].request_id
-        self._given[key] = answered.responses
+        self._responses[key] = answered.responses
+        self._calls[key] = _call_code(argument, method, ids, options)
         answer = {
             "request_id": key,
             "task": task,
@@ -253,21 +271,22 @@ class AskPanel(Moments):
     def _purge(self, request_id: str) -> None:
         client = self._service()
         try:
-            for response in self._given.get(request_id, ()):
-                with suppress(NotFoundError):  # it is gone already
+            for response in self._responses.get(request_id, ()):
+                with suppress(NotFoundError):  # already deleted
                     if not client.purge(response.request_id).deleted:
-                        raise OptionError(f"the service did not delete the answer {request_id!r}; try again later")
-                self._corpus.ledger.drop_request(response.request_id, service_name(client))
+                        raise OptionError(f"the service did not delete the response {request_id!r}; try again later")
+                self._corpus._ledger.drop_request(response.request_id, service_name(client))
         finally:
             self._show_limit(client)
-        self._given.pop(request_id, None)
+        self._responses.pop(request_id, None)
+        self._calls.pop(request_id, None)
         self._answers = [answer for answer in self._answers if answer["request_id"] != request_id]
         self._read_earlier()
 
     def _read_earlier(self) -> None:
-        """What was asked before, here and in earlier sessions, the newest first; what was purged is not among it."""
-        kept = self._corpus.responses().sort_values("created", kind="stable")["prompt"].dropna()
-        self._earlier = list(dict.fromkeys(reversed(kept.to_list())))[:_MOST_EARLIER]
+        """Read earlier prompts, newest first; those of deleted answers are not included."""
+        kept = self._corpus.raw.responses().sort_values("created", kind="stable")["prompt"].dropna()
+        self._earlier = list(dict.fromkeys(reversed(kept.to_list())))[:_MAX_EARLIER]
 
     def _service(self) -> Client:
         self._client = self._client or connect()
@@ -283,36 +302,51 @@ class AskPanel(Moments):
     def _show_error(self, text: str) -> None:
         self.error = text
 
-    def _asked(self, _: Any, message: Any, __: Any) -> None:
-        """A click in the browser."""
+    def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
+        """Handle a click in the browser."""
         do = message.get("do")
         if do == "ask":
             given = message.get("form") or {}
-            for name in given.keys() & {"task", "prompt", "context", "chosen"}:
-                self.set_trait(name, given[name])
+            for name in (
+                "task",
+                "prompts",
+                "prompt",
+                "context",
+                "chosen",
+            ):  # set the task first: the prompt belongs to it
+                if name in given:
+                    setattr(self, name, given[name])
             self.ask(again=message.get("again") is True)
         elif do == "purge":
             self.purge(str(message["request_id"]))
         elif do == "cite":
-            with telling(self):
+            with show_errors(self):
                 if message.get("start_ms") is None:
-                    raise OptionError("nobody knows when this was said: its words have no times")
+                    raise OptionError("cannot play this passage: its words have no times")
                 end = message.get("end_ms")
                 self.play(str(message["transcript_id"]), int(message["start_ms"]), None if end is None else int(end))
+
+
+def _call_code(argument: Any, method: str, ids: list[str], options: Mapping[str, Any]) -> str:
+    """Return Python code of a call."""
+    given = [] if argument is None else [repr(argument)]
+    given += [repr(ids), "client=client"]
+    given += [f"{name}={value!r}" for name, value in options.items() if name != "refresh"]
+    return f"corpus.{method}({', '.join(given)})"
 
 
 _CITED = ("begin", "end", "transcript_id", "start_ms", "end_ms", "speaker", "text")
 
 
-def _still(found: Mapping[str, Any]) -> str:
-    """A passage that was quoted, in a saved notebook."""
+def _static_citation(found: Mapping[str, Any]) -> str:
+    """Return a citation as static HTML."""
     when = "" if found["start_ms"] is None else clock(found["start_ms"] / 1000)
     where = " ".join(filter(None, (found["name"], when, found["speaker"])))
     return f"<p><small>{escaped(where)}: \u201c{escaped(found['text'])}\u201d</small></p>"
 
 
 def _completed(corpus: Corpus) -> list[str]:
-    """Identifiers of the transcripts that can be asked about."""
+    """Return the ids of completed transcripts."""
     ids = corpus.ids()
     if not ids:
         return ids

@@ -1,73 +1,82 @@
-"""What all widgets share.
+"""Base of all widgets: scripts and styles, the error pane, lines of `.code`, and a static HTML version.
 
 Every widget has
 
-- `.result`, a DataFrame of what it shows, and `.code`, the lines that show the same again;
-- a pane below that says in words what went wrong (`.error`), never nothing;
-- a static picture in `text/html` beside the live view, for notebooks that are only read: exports and pages where no
-  kernel runs show it, as it was when the cell ran. JupyterLab itself prefers the live view and, with the kernel gone,
-  says "model not found", unless "Save Widget State Automatically" was on in its settings;
-- state in traits, so that it is the same in every view and after the cell's output is drawn again.
+- `.result`, a DataFrame of what it shows, and `.code`, Python code that shows the same again;
+- an error pane below it that shows `.error`;
+- a static `text/html` version for exports and pages without a kernel. JupyterLab prefers the live widget; without a
+  kernel it shows "model not found" unless "Save Widget State Automatically" was on in its settings;
+- its state in traits, so that every view shows the same and a redrawn cell output keeps it.
 
-A form made of ipywidgets derives from `Described` and an ipywidgets box. A widget with JavaScript of its own derives
-from `ScriptedWidget` and names its scripts in `static/`, which are joined to one ES module: no build, no network.
+A widget with JavaScript derives from `ScriptedWidget` and names its files in `static/`. They are joined to one ES
+module: there is no build step and no network access. A form made of ipywidgets uses `with_static_html` directly.
 """
 
 from __future__ import annotations
 
 import html
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import resources
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import anywidget
-import pandas as pd
 import traitlets
 
-from voxframe.html_table import PLAIN
-from voxframe.widgets.theme import voice_css
+from voxframe._text import PLAIN
+from voxframe.client import Client
+from voxframe.client.embedded import is_embedded
+from voxframe.corpus import Corpus
+from voxframe.corpus.addresses import is_address, is_remote
+from voxframe.errors import CorpusWarning, OptionError, PayloadWarning, VoxframeError
+from voxframe.plots.style import COLORS, themed
 
 
 def static(*names: str) -> str:
-    """Texts of files in `static/`, joined."""
+    """Return the text of files in `static/`, joined."""
     folder = resources.files("voxframe.widgets") / "static"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
-class Described:
-    """Result, code and static picture: what a person, a program and a saved notebook take from a widget."""
+def escaped(text: object) -> str:
+    """Escape a text for an HTML element or a quoted attribute; a null becomes "(unknown)".
 
-    @property
-    def result(self) -> pd.DataFrame:
-        """What the widget shows, as a DataFrame."""
-        raise NotImplementedError
-
-    @property
-    def code(self) -> str:
-        """Lines of Python that show the same again."""
-        raise NotImplementedError
-
-    def static_html(self) -> str:
-        """The widget as HTML without scripts, everything in it escaped, and nothing of it taken for a formula."""
-        return f"<div {PLAIN}>{self._still_html()}</div>"
-
-    def _still_html(self) -> str:
-        raise NotImplementedError
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]  # the other base is a widget
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/plain": repr(self), "text/html": self.static_html()}, metadata
+    Example:
+        >>> escaped("<b>"), escaped(None)
+        ('&lt;b&gt;', '(unknown)')
+    """
+    return html.escape(text) if isinstance(text, str) else "(unknown)"
 
 
-class ScriptedWidget(Described, anywidget.AnyWidget):
-    """A widget with JavaScript of its own.
+def plain_html(content: str) -> str:
+    """Wrap escaped HTML so that MathJax does not render "$" as formulas."""
+    return f"<div {PLAIN}>{content}</div>"
+
+
+def with_static_html(bundle: Any, text: str, static_html: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Add plain text and static HTML to the MIME bundle of a live widget.
+
+    Args:
+        bundle: Result of the widget's `_repr_mimebundle_`.
+        text: Content of `text/plain`.
+        static_html: Content of `text/html`.
+    """
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+    return {**data, "text/plain": text, "text/html": static_html}, metadata
+
+
+class ScriptedWidget(anywidget.AnyWidget):
+    """A widget with JavaScript of its own. Subclasses define `_static_html`.
 
     Attributes:
-        error: What went wrong, shown below the widget; empty for nothing.
-        title: What the widget calls itself.
+        error: Error message shown below the widget; empty for none.
+        title: Title of the widget.
     """
 
-    #: Files in `static/`, without and with `.js` and `.css` respectively; `base` is always there.
+    #: Files in `static/`, without `.js` and `.css`; `base` is always included.
     scripts: ClassVar[tuple[str, ...]] = ()
     styles: ClassVar[tuple[str, ...]] = ()
 
@@ -77,18 +86,117 @@ class ScriptedWidget(Described, anywidget.AnyWidget):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "scripts" in cls.__dict__:  # not the class that traitlets derives for every instance
             cls._esm = static(*(f"{name}.js" for name in ("base", *cls.scripts)))
-            cls._css = voice_css() + static(*(f"{name}.css" for name in ("base", *cls.styles)))
+            cls._css = _speaker_css() + static(*(f"{name}.css" for name in ("base", *cls.styles)))
         super().__init_subclass__(**kwargs)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
 
+    def static_html(self) -> str:
+        """Return the widget as HTML without scripts; all text in it is escaped."""
+        return plain_html(self._static_html())
 
-def escaped(text: object) -> str:
-    """A text for HTML, in an element or in a quoted attribute; null becomes "(unknown)".
+    def _static_html(self) -> str:
+        """Return the content of `static_html`."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return with_static_html(super()._repr_mimebundle_(**kwargs), repr(self), self.static_html())
+
+
+def _speaker_css() -> str:
+    """Return CSS variables for speakers in both themes: `--vf-speaker-N`, and `--vf-on-speaker-N` for text on it."""
+    rules = []
+    for n, light in enumerate(COLORS):
+        dark = themed(light, dark=True)
+        rules.append(f"--vf-speaker-{n}: light-dark({light}, {dark});")
+        rules.append(f"--vf-on-speaker-{n}: light-dark({_text_color(light)}, {_text_color(dark)});")
+    return ".voxframe { " + " ".join(rules) + " }\n"
+
+
+def _text_color(background: str) -> str:
+    """Return black or white, whichever has more contrast by WCAG 2's relative luminance."""
+    luminance = 0.0
+    for weight, index in ((0.2126, 1), (0.7152, 3), (0.0722, 5)):
+        channel = int(background[index : index + 2], 16) / 255
+        luminance += weight * (channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4)
+    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"
+
+
+def connect_call(client: Client | None) -> str:
+    """Return the call that connects to the same service; the API key is read from the environment or prompted for.
 
     Example:
-        >>> escaped("<b>"), escaped(None)
-        ('&lt;b&gt;', '(unknown)')
+        >>> import voxframe
+        >>> connect_call(None), connect_call(voxframe.connect("http://127.0.0.1:9", api_key="not-shown"))
+        ('voxframe.connect()', "voxframe.connect('http://127.0.0.1:9')")
     """
-    return html.escape(text) if isinstance(text, str) else "(unknown)"
+    return f"voxframe.connect({'' if client is None or is_embedded(client.base_url) else repr(client.base_url)})"
+
+
+def corpus_call(corpus: Corpus) -> str:
+    """Return the call that opens a corpus by its absolute path."""
+    return f"voxframe.Corpus({absolute_path(corpus.path)!r})"
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a local file; URLs and remote stores stay unchanged.
+
+    Raises:
+        OptionError: It is neither a path nor a URL.
+
+    Example:
+        >>> absolute_path("https://example.org/talk.mp3")
+        'https://example.org/talk.mp3'
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(text, str):
+        raise OptionError(f"a recording must be a path or a URL, got {type(path).__name__}")
+    return text if is_address(text) or is_remote(text) else str(Path(text).expanduser().absolute())
+
+
+def define_comment(names: Mapping[str, str]) -> str:
+    """Return a comment with the variables that the reader must define first.
+
+    Args:
+        names: Description of each variable.
+
+    Example:
+        >>> define_comment({"df": "the DataFrame that was given", "player": "the linked player"})
+        '# Define first: df = the DataFrame that was given; player = the linked player'
+    """
+    return "# Define first: " + "; ".join(f"{name} = {what}" for name, what in names.items())
+
+
+class HasError(Protocol):
+    """A widget with an error pane."""
+
+    error: str
+
+
+def error_text(error: Exception) -> str:
+    """Return the message for an error, with its notes; a bug in voxframe is named as such."""
+    if isinstance(error, VoxframeError | OSError):
+        return "\n".join([str(error), *getattr(error, "__notes__", [])])
+    return f"internal error ({type(error).__name__}); this is a bug in voxframe, please report it"
+
+
+@contextmanager
+def show_errors(widget: HasError) -> Iterator[None]:
+    """Show errors and warnings of a block in the error pane of a widget; clear the pane if there are none.
+
+    Errors caused by input are shown and suppressed. Any other error is shown as a bug and raised.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for category in (PayloadWarning, CorpusWarning):
+            warnings.simplefilter("always", category)
+        message = ""
+        try:
+            yield
+        except (VoxframeError, ValueError) as e:
+            message = str(e)
+        except Exception as e:
+            widget.error = error_text(e)
+            raise
+    widget.error = "\n".join(filter(None, [message, *(str(warning.message) for warning in caught)]))

@@ -1,4 +1,4 @@
-"""LiveTranscript: speech becomes text while it is spoken, from the browser's microphone or a file."""
+"""LiveTranscript: real-time transcription from the browser's microphone or a file."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from typing import Any, Unpack
 import pandas as pd
 import traitlets
 
-from voxframe import answers
+from voxframe._text import clock
+from voxframe.client import Client, connect
+from voxframe.client.stream.messages import Final, Message, Partial
+from voxframe.client.stream.session import Stream
+from voxframe.client.stream.stream_options import StreamOptions
 from voxframe.errors import AudioError, OptionError
-from voxframe.plots.style import clock
-from voxframe.service import Client, connect
-from voxframe.service.stream import Stream
-from voxframe.service.stream_messages import Final, Message, Partial
-from voxframe.service.stream_options import StreamOptions
+from voxframe.loaders.result_loaders import load_stream, load_stream_words
 from voxframe.widgets.background import Background
-from voxframe.widgets.base import ScriptedWidget, escaped
-from voxframe.widgets.connecting import connect_call
+from voxframe.widgets.base import ScriptedWidget, absolute_path, connect_call, escaped
 
-#: Sound that nobody has taken yet, in blocks of a tenth of a second; past that the oldest is let go of.
-_HELD = 600
-#: Seconds without sound after which a browser counts as gone.
-_SILENT_S = 60.0
+#: Maximum number of buffered blocks of 0.1 s; beyond it the oldest is dropped.
+_MAX_BLOCKS = 600
+#: Seconds without a block after which the browser is considered gone.
+_TIMEOUT_S = 60.0
 
 
 class BrowserSound:
-    """Sound from a browser as a source of a session: 16-bit mono samples as they come.
+    """Audio from a browser as the source of a session: 16-bit mono samples.
 
     Attributes:
-        sample_rate: Samples a second.
+        sample_rate: Samples per second.
     """
 
     def __init__(self, sample_rate: int) -> None:
         self.sample_rate = sample_rate
-        self._blocks: queue.Queue[bytes | None] = queue.Queue(_HELD)
+        self._blocks: queue.Queue[bytes | None] = queue.Queue(_MAX_BLOCKS)
 
     def put(self, samples: bytes) -> bool:
-        """Add samples; whether all that came before could be kept."""
+        """Add samples; return False if the oldest block was dropped."""
         whole = not self._blocks.full()
         if not whole:
             self._blocks.get_nowait()
@@ -48,7 +47,7 @@ class BrowserSound:
         return whole
 
     def end(self) -> None:
-        """There is no more."""
+        """End the stream."""
         if self._blocks.full():
             self._blocks.get_nowait()
         self._blocks.put_nowait(None)
@@ -56,7 +55,7 @@ class BrowserSound:
     def __iter__(self) -> Iterator[bytes]:
         while True:
             try:
-                block = self._blocks.get(timeout=_SILENT_S)
+                block = self._blocks.get(timeout=_TIMEOUT_S)
             except queue.Empty:
                 return
             if block is None:
@@ -65,24 +64,24 @@ class BrowserSound:
 
 
 class LiveTranscript(ScriptedWidget):
-    """What is being said, as text: partials in grey, which the next one replaces, and finals, which stay.
+    """Real-time transcription: partial results in grey, then final results.
 
-    The microphone is that of the browser, which asks for leave first and gives it on https and on this machine only.
-    Its sound goes to the kernel and from there to the service, and is kept nowhere. While a cell runs, sound waits: up
-    to a minute of it. `result` and `words` are DataFrames of what there is, at any time.
+    The browser asks for permission to use the microphone, and allows it only on https and localhost. The sound goes to
+    the kernel and from there to the service; it is not stored. While a cell runs, up to a minute of sound is buffered.
+    `result` and `words` are available at any time.
 
     Args:
-        client: The service; None is that of `voxframe.connect()`.
-        file: Path of a recording that can be streamed instead.
-        title: What stands above it.
-        **options: Options of the sessions, as `Client.stream` takes them, such as `word_boost`.
+        client: Client of the service. None (default): `voxframe.connect()`.
+        file: Path of a recording to stream instead.
+        title: Title of the widget.
+        **options: Session options of `Client.stream`, such as `word_boost`.
 
     Attributes:
-        file (str): Path of the recording, on the machine of the kernel.
-        running (bool): Whether a session is under way.
+        file (str): Path of the recording, on the kernel's machine.
+        running (bool): True while a session is running.
 
     Raises:
-        OptionError: An option is wrong.
+        OptionError: An option is invalid.
 
     Example:
         >>> live = voxframe.LiveTranscript(file="talk.wav")  # doctest: +SKIP
@@ -109,93 +108,100 @@ class LiveTranscript(ScriptedWidget):
     ) -> None:
         wrong = {"on_partial", "on_final", "sample_rate", "encoding"} & options.keys()
         if wrong:
-            raise OptionError(f"{', '.join(sorted(wrong))} is set by LiveTranscript; leave it out")
+            raise OptionError(f"LiveTranscript sets {', '.join(sorted(wrong))} itself; remove it")
         self._client, self._options = client, options
         self._sessions: list[Stream] = []
-        self._sound: BrowserSound | None = None
-        self._from = ""
-        self._partial_ms = 0  # where the utterance of the last partial begins
+        self._browser_sound: BrowserSound | None = None
+        self._source_kind = ""
+        self._partial_ms = 0  # start of the utterance of the last partial
         self._background = Background(self._show_busy, self._show_error)
         super().__init__(title=title, file=os.fspath(file))
-        self.on_msg(self._said)
+        self.on_msg(self._on_browser_message)
 
     def __repr__(self) -> str:
         return f"LiveTranscript({len(self._finals)} finals{', running' if self.running else ''})"
 
     @property
     def messages(self) -> list[Message]:
-        """Messages of all sessions so far, of the partials the newest ones."""
+        """The final messages of all sessions, and the latest partials."""
         return [message for session in self._sessions for message in session.messages]
 
     @property
     def result(self) -> pd.DataFrame:
-        """The finals so far: see `voxframe.load_stream`."""
-        return answers.load_stream([message for message in self.messages if isinstance(message, Final)])
+        """The final results so far: see `voxframe.load_stream`."""
+        return load_stream([message for message in self.messages if isinstance(message, Final)])
 
     @property
     def words(self) -> pd.DataFrame:
-        """The words of the finals so far: see `voxframe.load_stream_words`."""
-        return answers.load_stream_words(self.messages, finals_only=True)
+        """The words of the final results so far: see `voxframe.load_stream_words`."""
+        return load_stream_words(self.messages, finals_only=True)
 
     @property
     def text(self) -> str:
-        """The text of the finals so far."""
+        """The text of the final results so far."""
         return " ".join(final["text"] for final in self._finals)
 
     @property
     def code(self) -> str:
-        """Lines that stream the same kind of source without a widget."""
-        source = repr(self.file) if self._from == "file" or (self.file and not self._from) else "voxframe.microphone()"
+        """Python code that streams the same file, or the microphone, without a widget."""
+        source = (
+            repr(absolute_path(self.file))
+            if self._source_kind == "file" or (self.file and not self._source_kind)
+            else "voxframe.microphone()"
+        )
         options = "".join(f", {name}={value!r}" for name, value in self._options.items() if name != "token")
         lines = ["import voxframe", "", f"client = {connect_call(self._client)}"]
         lines += [f"session = client.stream({source}{options})", "session.wait()"]
-        return "\n".join([*lines, "result = voxframe.load_stream(session.finals)"])
+        return "\n".join([*lines, "result = voxframe.load_stream(session.finals)", "result"])
 
-    def _still_html(self) -> str:
-        """The finals so far."""
+    def _static_html(self) -> str:
+        """Return the final results."""
         rows = "".join(f"<p><small>{_clock(final)}</small> {escaped(final['text'])}</p>" for final in self._finals)
-        return f"<p><strong>{escaped(self.title)}</strong></p>{rows or '<p>Nothing was said yet.</p>'}"
+        return f"<p><strong>{escaped(self.title)}</strong></p>{rows or '<p>No speech yet.</p>'}"
 
     def start(self) -> None:
-        """Stream the recording that `file` names, in the background. The microphone begins with its button.
+        """Stream the recording in `file`, in the background. To use the microphone, press its button.
 
         Raises:
-            OptionError: A session is under way, or no file is named.
+            OptionError: A session is running, or `file` is empty.
         """
         if not self.file.strip():
-            raise OptionError("no file is named; set .file, or press the microphone's button")
+            raise OptionError("there is no file to stream; set .file, or press Microphone")
         path = self.file.strip()
         self._begin("file", path)
 
     def stop(self) -> None:
-        """Send no more; what was sent is still transcribed."""
+        """Stop sending; audio already sent is still transcribed."""
         self.send({"do": "stop"})
-        if self._sound is not None:
-            self._sound.end()
+        if self._browser_sound is not None:
+            self._browser_sound.end()
         elif self.running and self._sessions:
             threading.Thread(target=self._terminate, args=(self._sessions[-1],), daemon=True).start()
 
     def clear(self) -> None:
-        """Forget what was said; not while a session is under way.
+        """Remove the results.
 
         Raises:
-            OptionError: One is.
+            OptionError: A session is running.
         """
         if self.running:
-            raise OptionError("a session is under way; stop it first")
+            raise OptionError("a session is running; stop it first")
         self._sessions, self._finals, self._partial = [], [], ""
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until no session is under way.
+        """Wait until no session is running.
+
+        Args:
+            timeout: Maximum wait in seconds. None (default): no limit.
 
         Raises:
-            TimeoutError: One still is after `timeout` seconds.
+            TimeoutError: A session is still running after `timeout` seconds.
         """
         self._background.wait(timeout)
 
     def close(self) -> None:
         """End the session and close the widget."""
-        if "_background" in self.__dict__:  # one that was never whole is closed, too, when it goes
+        if "_background" in self.__dict__:  # __init__ may have failed
             if self.running:
                 self.stop()
             self._background.close()
@@ -203,56 +209,56 @@ class LiveTranscript(ScriptedWidget):
 
     def _begin(self, kind: str, source: Any) -> None:
         if self.running:
-            raise OptionError("a session is under way; stop it first")
-        self.running, self._from = True, kind
-        self._background.do("connecting", lambda: self._stream(source))
+            raise OptionError("a session is running; stop it first")
+        self.running, self._source_kind = True, kind
+        self._background.submit("connecting", lambda: self._stream(source))
 
     def _stream(self, source: Any) -> None:
-        """One session, from its beginning to its end."""
+        """Run one session."""
         try:
             self._client = self._client or connect()
-            given: StreamOptions = {**self._options, "on_partial": self._heard, "on_final": self._settled}
+            given: StreamOptions = {**self._options, "on_partial": self._on_partial, "on_final": self._on_final}
             session = self._client.stream(source, **given)
             self._sessions.append(session)
             session.start()
-            self.busy = "listening" if self._from == "microphone" else "streaming"
+            self.busy = "listening" if self._source_kind == "microphone" else "streaming"
             session.wait()
         finally:
-            self.running, self._sound, self._partial = False, None, ""
+            self.running, self._browser_sound, self._partial = False, None, ""
             self.send({"do": "stop"})
 
-    def _heard(self, partial: Partial) -> None:
+    def _on_partial(self, partial: Partial) -> None:
         self._partial, self._partial_ms = partial.text, partial.start_ms or 0
 
-    def _settled(self, final: Final) -> None:
-        # Else the partial is of the next utterance, of which more is known already.
+    def _on_final(self, final: Final) -> None:
+        # Otherwise the partial belongs to the next utterance.
         if final.end_ms is None or self._partial_ms < final.end_ms:
             self._partial = ""
         if final.text:
             self._finals = [*self._finals, {"text": final.text, "start_ms": final.start_ms}]
 
     def _terminate(self, session: Stream) -> None:
-        self._background.guarded(lambda: void(session.terminate()), after=True)
+        self._background.run_now(lambda: _ignore(session.terminate()), keep_error=True)
 
-    def _said(self, _: Any, message: Any, buffers: Any) -> None:
-        """Sound, or a click."""
+    def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
+        """Handle audio or a click from the browser."""
         do = message.get("do")
         if do == "sound":
-            if self._sound is not None and not self._sound.put(bytes(buffers[0])):
-                self.error = "the service is more than a minute behind; the oldest sound is left out"
+            if self._browser_sound is not None and not self._browser_sound.put(bytes(buffers[0])):
+                self.error = "the service is more than a minute behind; the oldest sound was dropped"
             return
-        self._background.guarded(lambda: self._clicked(do, message))
+        self._background.run_now(lambda: self._on_action(do, message))
 
-    def _clicked(self, do: Any, message: Any) -> None:
+    def _on_action(self, do: Any, message: Any) -> None:
         if do == "listen":
             rate = int(message["rate"])
             if not 8000 <= rate <= 192_000:
-                raise AudioError(f"the microphone gives {rate} samples a second, which is none of a microphone")
+                raise AudioError(f"the sample rate of the microphone must be from 8000 to 192000 Hz, got {rate}")
             sound = BrowserSound(rate)
             self._begin("microphone", sound)
-            self._sound = sound
+            self._browser_sound = sound
         elif do == "file":
-            self.file = str(message.get("file", self.file))  # what was typed last may come later than a click
+            self.file = str(message.get("file", self.file))  # the trait may arrive after the click
             self.start()
         elif do == "stop":
             self.stop()
@@ -266,8 +272,8 @@ class LiveTranscript(ScriptedWidget):
         self.error = text
 
 
-def void(_: object) -> None:
-    """Nothing, of anything."""
+def _ignore(_: object) -> None:
+    """Discard a result, so that a call with a result is a task."""
 
 
 def _clock(final: dict[str, Any]) -> str:

@@ -1,41 +1,203 @@
-"""The fields of a form for the options of a job: plain ipywidgets, one group at a time."""
+"""Form fields for the options of a job, and presets of these options without secrets."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ipywidgets
+import traitlets
 
+from voxframe import settings
+from voxframe._files import write_atomic
+from voxframe.errors import CorpusError, OptionError, SettingsError
+from voxframe.options import FIELDS, check
 from voxframe.settings import Secret
-from voxframe.widgets import job_options
-from voxframe.widgets.base import escaped
-from voxframe.widgets.presets import NOT_KEPT
-from voxframe.widgets.secret_field import SecretField
+from voxframe.validators import Boolean, Choice, Integer, ListOf, Number
+from voxframe.widgets.base import ScriptedWidget, escaped
 
+_KINDS: Mapping[type, str] = {Boolean: "flag", Choice: "choice", Integer: "whole", Number: "part"}
 _WIDE = {"description_width": "220px"}  # the longest name
 
 
-class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Every option of a job, with what it does.
+#: Options that presets leave out: one is a secret, and the others are useless without it.
+NOT_SAVED = tuple(name for name in FIELDS if name.startswith("webhook_"))
+
+
+@dataclass(frozen=True)
+class FormField:
+    """An option as a form shows it.
 
     Attributes:
-        fields: The field of each option, by its name.
+        name: Name of the option.
+        help: What it does and what is allowed.
+        kind: "flag", "choice", "choices", "list", "whole", "part", "secret" or "text".
+        default: The service's default; None for none.
+        choices: Allowed values, if they are a closed list.
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
+    name: str
+    help: str
+    kind: str
+    default: Any
+    choices: tuple[str, ...]
+
+
+def form_field(name: str) -> FormField:
+    """Return the form field of an option.
+
+    Example:
+        >>> form_field("speaker_labels").kind, form_field("boost_param").choices
+        ('flag', ('low', 'default', 'high'))
+    """
+    field = FIELDS[name]
+    if isinstance(field.type, ListOf):
+        kind = "choices" if field.choices else "list"
+    else:
+        kind = "secret" if field.secret else _KINDS.get(type(field.type), "text")
+    return FormField(name, field.help, kind, field.default, field.choices)
+
+
+def parse_input(name: str, value: Any) -> Any:
+    """Convert the input of a field to an option; None if it is empty or the default.
+
+    Raises:
+        OptionError: The input is not a number, or an entry of `custom_spelling` is invalid.
+
+    Example:
+        >>> parse_input("word_boost", "Voxframe, Parquet  "), parse_input("punctuate", True)
+        (['Voxframe, Parquet'], None)
+        >>> parse_input("speakers_expected", " 2 ")
+        2
+    """
+    field = form_field(name)
+    if field.kind == "flag":
+        return None if value == field.default else value
+    if field.kind == "choices":
+        return list(value) or None
+    if not isinstance(value, str) or not (text := value.strip()):
+        return None
+    if field.kind == "list":
+        entries = [line.strip() for line in text.splitlines() if line.strip()]
+        return [_spelling(entry) for entry in entries] if name == "custom_spelling" else entries
+    if field.kind in ("whole", "part"):
+        try:
+            return int(text) if field.kind == "whole" else float(text)
+        except ValueError:
+            raise OptionError(f"{name} must be a number, got {text!r}") from None
+    return text
+
+
+def format_input(name: str, value: Any) -> Any:
+    """Convert an option to the input of its field; the inverse of `parse_input`."""
+    field = form_field(name)
+    if field.kind == "flag":
+        return field.default if value is None else bool(value)
+    if field.kind == "choices":
+        return tuple(value or ())
+    if value is None:
+        return ""
+    if name == "custom_spelling":
+        return "\n".join(f"{entry['to']} = {', '.join(entry['from'])}" for entry in value)
+    return "\n".join(value) if field.kind == "list" else str(value)
+
+
+def parse_form(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the inputs of a form to checked options; empty inputs and defaults are left out.
+
+    Raises:
+        OptionError: Options are invalid; the message lists all of them.
+    """
+    options, problems = {}, []
+    for name, value in inputs.items():
+        try:
+            option = parse_input(name, value)
+        except OptionError as e:
+            problems.append(str(e))
+        else:
+            if option is not None:
+                options[name] = option
+    try:
+        check(**options)
+    except OptionError as e:
+        problems.insert(0, str(e))
+    if problems:
+        raise OptionError("\n".join(problems))
+    return options
+
+
+def _spelling(line: str) -> dict[str, Any]:
+    to, equals, heard = line.partition("=")
+    spellings = [part.strip() for part in heard.split(",") if part.strip()]
+    if not equals or not to.strip() or not spellings:
+        raise OptionError(f"a line of custom_spelling must look like 'Decarlo = dicarlo, di carlo', got {line!r}")
+    return {"from": spellings, "to": to.strip()}
+
+
+class SecretField(ScriptedWidget):
+    """A password field. Its text goes to the kernel in one message and is in no trait, so in no saved notebook.
+
+    Attributes:
+        title: Label of the field.
+        help: Description for tooltips and screen readers.
+        given (bool): True if the field has text.
+    """
+
+    scripts = ("secret_field",)
+    styles = ("fields",)
+
+    help = traitlets.Unicode("").tag(sync=True)
+    given = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, title: str, help: str = "") -> None:  # noqa: A002  as the trait
+        super().__init__(title=title, help=help)
+        self._secret: Secret | None = None
+        self.on_msg(self._on_input)
+
+    @property
+    def secret(self) -> Secret | None:
+        """The text of the field; None if it is empty."""
+        return self._secret
+
+    def _static_html(self) -> str:
+        return f"<p>{escaped(self.title)}</p>"
+
+    def _on_input(self, _: Any, message: Any, __: Any) -> None:
+        text = message.get("text") if isinstance(message, dict) else None
+        self.error, self._secret = "", None
+        try:
+            self._secret = Secret(text) if isinstance(text, str) and text.strip() else None
+        except SettingsError as e:
+            self.error = str(e)
+        self.given = self._secret is not None
+
+
+class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A field with help for every option of a job.
+
+    Args:
+        on_change: Called after a field changed.
+
+    Attributes:
+        fields: Fields by option name.
+    """
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
         self.fields: dict[str, ipywidgets.Widget] = {}
         field_layout = ipywidgets.Layout(width="auto")
         help_layout = ipywidgets.Layout(width="auto", margin="2px 0 2px 4px")
         grid = ipywidgets.Layout(grid_template_columns="minmax(320px, 500px) minmax(150px, 1fr)", grid_gap="0 8px")
         pages = {}
-        for group, options in job_options.GROUPS.items():
+        for group in dict.fromkeys(field.group for field in FIELDS.values() if field.group):
             children = []
-            for name in options:
-                option = job_options.shown(name)
-                field = self.fields[name] = _field(option, field_layout)
-                field.observe(lambda _: changed(), "given" if option.kind == "secret" else "value")
-                children += [field, ipywidgets.HTML(_help(option), layout=help_layout)]
+            for name in (field.name for field in FIELDS.values() if field.group == group):
+                shown = form_field(name)
+                field = self.fields[name] = _input_widget(shown, field_layout)
+                field.observe(lambda _: on_change(), "given" if shown.kind == "secret" else "value")
+                children += [field, ipywidgets.HTML(_help(shown), layout=help_layout)]
             pages[group] = ipywidgets.GridBox(children, layout=grid)
         self._groups = ipywidgets.ToggleButtons(
             options=list(pages), tooltips=[f"Options: {group}" for group in pages], style={"button_width": "auto"}
@@ -46,57 +208,117 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options, checked; without the secret one.
+        """The checked options, including the secret one.
 
         Raises:
-            OptionError: Something cannot be sent; all of it is named.
+            OptionError: Options are invalid; the message lists all of them.
         """
-        typed = {name: field.value for name, field in self.fields.items() if not isinstance(field, SecretField)}
-        return job_options.checked(self._whole(typed))
+        inputs = {name: field.value for name, field in self.fields.items() if not isinstance(field, SecretField)}
+        if (secret := self.secret) is not None:
+            inputs["webhook_auth_header_value"] = secret.reveal()
+        return parse_form(inputs)
 
     @property
     def secret(self) -> Secret | None:
-        """The value of the header that notifications carry."""
-        return self._secret_field.secret
-
-    def fill(self, options: Mapping[str, Any]) -> None:
-        """Set every field a preset may hold: those not in the options to what the service does without them."""
-        for name, field in self.fields.items():
-            if name not in NOT_KEPT:
-                field.value = job_options.written(name, options.get(name))
-
-    @property
-    def _secret_field(self) -> SecretField:
+        """The value of the authentication header of webhooks; None if the field is empty."""
         field = self.fields["webhook_auth_header_value"]
         assert isinstance(field, SecretField)
-        return field
+        return field.secret
 
-    def _whole(self, typed: dict[str, Any]) -> dict[str, Any]:
-        """What is checked: the two parts of a header go together, and only here both are known."""
-        secret = self.secret
-        if secret is None:
-            return typed
-        return typed | {"webhook_auth_header_value": secret.reveal()}
+    def fill(self, options: Mapping[str, Any]) -> None:
+        """Set every field that a preset can hold; options that are not given get their defaults."""
+        for name, field in self.fields.items():
+            if name not in NOT_SAVED:
+                field.value = format_input(name, options.get(name))
 
 
-def _field(option: job_options.Shown, layout: Any) -> ipywidgets.Widget:
-    common = {"description": option.name, "tooltip": option.help, "style": _WIDE, "layout": layout}
-    if option.kind == "flag":
-        return ipywidgets.Checkbox(value=option.default, indent=True, **common)
-    if option.kind == "choice":
-        usual = f"default{f' ({option.default})' if option.default else ''}"
-        return ipywidgets.Dropdown(options=[(usual, ""), *((c, c) for c in option.choices)], value="", **common)
-    if option.kind == "choices":
-        return ipywidgets.SelectMultiple(options=option.choices, rows=6, **common)
-    if option.kind == "list":
+def _input_widget(field: FormField, layout: Any) -> ipywidgets.Widget:
+    common = {"description": field.name, "tooltip": field.help, "style": _WIDE, "layout": layout}
+    if field.kind == "flag":
+        return ipywidgets.Checkbox(value=field.default, indent=True, **common)
+    if field.kind == "choice":
+        default = f"default{f' ({field.default})' if field.default else ''}"
+        return ipywidgets.Dropdown(options=[(default, ""), *((c, c) for c in field.choices)], value="", **common)
+    if field.kind == "choices":
+        return ipywidgets.SelectMultiple(options=field.choices, rows=6, **common)
+    if field.kind == "list":
         return ipywidgets.Textarea(rows=3, **common)
-    if option.kind == "secret":
-        field = SecretField(option.name, help=option.help)
-        field.add_class("vf-option")
-        return field
-    usual = f"default: {option.default}" if option.default not in (None, "") else ""
-    return ipywidgets.Text(placeholder=usual, **common)
+    if field.kind == "secret":
+        widget = SecretField(field.name, help=field.help)
+        widget.add_class("vf-option")
+        return widget
+    default = f"default: {field.default}" if field.default not in (None, "") else ""
+    return ipywidgets.Text(placeholder=default, **common)
 
 
-def _help(option: job_options.Shown) -> str:
-    return f'<span style="opacity:0.75;line-height:1.4;display:block">{escaped(option.help)}</span>'
+def _help(field: FormField) -> str:
+    return f'<span style="opacity:0.75;line-height:1.4;display:block">{escaped(field.help)}</span>'
+
+
+class Presets:
+    """Presets in a JSON file.
+
+    Args:
+        path: The file. None (default): `presets.json` in the data directory (`VOXFRAME_DATA_DIR`).
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = settings.resolve().data_dir / "presets.json" if path is None else path
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Return the options of all presets by name.
+
+        Raises:
+            CorpusError: The file cannot be read.
+        """
+        try:
+            found = json.loads(self.path.read_text(encoding="utf-8"))
+            return {str(name): dict(options) for name, options in sorted(found.items())}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, AttributeError) as e:
+            raise CorpusError(
+                f"cannot read the presets in {str(self.path)!r} ({e}); repair or remove the file"
+            ) from None
+
+    def save(self, name: str, options: Mapping[str, Any]) -> None:
+        """Save options under a name; webhook options are left out.
+
+        Raises:
+            OptionError: The name is empty.
+            CorpusError: The file cannot be read or written.
+        """
+        if not name.strip():
+            raise OptionError("a preset needs a name; type one into the field 'Name'")
+        saved = {option: value for option, value in options.items() if option not in NOT_SAVED}
+        self._write(self.all() | {name.strip(): saved})
+
+    def remove(self, name: str) -> None:
+        """Delete a preset.
+
+        Raises:
+            OptionError: There is no such preset.
+            CorpusError: The file cannot be read or written.
+        """
+        self.get(name)
+        self._write({known: options for known, options in self.all().items() if known != name})
+
+    def get(self, name: str) -> dict[str, Any]:
+        """Return the options of a preset.
+
+        Raises:
+            OptionError: There is no such preset.
+            CorpusError: The file cannot be read.
+        """
+        presets = self.all()
+        if name not in presets:
+            raise OptionError(f"there is no preset {name!r}; available: {', '.join(presets) or 'none'}")
+        return presets[name]
+
+    def _write(self, presets: Mapping[str, Any]) -> None:
+        text = json.dumps(presets, indent=1, ensure_ascii=False).encode()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(self.path, text, durable=False)
+        except OSError as e:
+            raise CorpusError(f"cannot write the presets in {str(self.path)!r}: {e.strerror or e}") from None

@@ -1,4 +1,4 @@
-"""TranscriptPlayer: play what you read."""
+"""TranscriptPlayer: a transcript with synchronised playback."""
 
 from __future__ import annotations
 
@@ -10,75 +10,82 @@ from typing import Any, Literal
 
 import ipywidgets
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import traitlets
 
+from voxframe._text import clock
+from voxframe.client import Client
 from voxframe.corpus import Corpus
-from voxframe.corpus.sources import Fetcher
 from voxframe.errors import VoxframeError
-from voxframe.plots.style import clock
-from voxframe.widgets import columns, media
-from voxframe.widgets.base import ScriptedWidget, escaped
-from voxframe.widgets.kept import kept
-from voxframe.widgets.page import write_page
-from voxframe.widgets.passages import passages
-from voxframe.widgets.picture import lanes_picture
-from voxframe.widgets.source import Given, given_names, keeper, tables
+from voxframe.loaders.sources import Fetcher
+from voxframe.plots.style import color_indexes
+from voxframe.widgets import binary_columns, media_server
+from voxframe.widgets.base import ScriptedWidget, absolute_path, connect_call, corpus_call, define_comment, escaped
+from voxframe.widgets.html_export import lanes_svg, write_page
+from voxframe.widgets.player_passages import PlayerPassages, split_passages
+from voxframe.widgets.player_source import (
+    Given,
+    find_corpus,
+    find_store,
+    load_tables,
+    only_transcript,
+    origin,
+    speaker_names,
+)
 
-#: Turns in the still picture of a saved notebook, and characters of each.
-_SAVED_TURNS, _SAVED_TEXT = 12, 600
-#: Layers beside confidence: their table, prefix of their columns, and the column with their text.
+#: Maximum number of turns in the static HTML, and of characters per turn.
+_STATIC_TURNS, _STATIC_CHARS = 12, 600
+#: Layers besides confidence: name, table, prefix of the packed columns, and text column.
 _LAYERS = (
     ("chapters", "chapters", "chapter", "headline"),
     ("entities", "entities", "entity", "entity_type"),
     ("safety", "content_safety", "safety", "label"),
 )
-#: What people say about a transcript, which a corpus keeps.
-_SAID = ("names", "turn_names", "corrections")
+#: Traits that a corpus stores.
+_ANNOTATIONS = ("names", "turn_names", "corrections")
 
 
 class TranscriptPlayer(ScriptedWidget):
-    """A transcript to read and hear: the word that is said is marked, a click on a word plays from there.
+    """A transcript to read and play: the current word is highlighted, and a click on a word plays from there.
 
-    Space plays, arrows seek, "/" searches; "?" lists the keys. Drag over the lanes or mark text to select, then loop.
+    Space plays, arrow keys seek, "/" searches; "?" lists the keyboard shortcuts. Drag over the lanes or select text to
+    select an interval, which can be looped.
 
-    A speaker is renamed and a turn corrected in place. Where the transcript is in a corpus (`source` is an identifier
-    or a handle, or `corpus` is given and has it) this is kept there, by `Corpus.name_speakers` and
-    `Corpus.correct_turns`, and is there the next time; of a payload it lasts as long as the widget. The service's own
-    answer stays as it came.
+    Speakers can be renamed and turns corrected in place. If the transcript is in a corpus (`source` is an id or a
+    handle, or `corpus` has it), the corpus stores these changes. For a payload they last as long as the widget. The
+    payload itself never changes.
 
-    A recording is played by address, never put in the notebook: in parts, from the folder Jupyter serves where the
-    file is under it, else from a small server in this kernel that only this machine reaches. Where the notebook runs
-    on another machine (JupyterHub), put the recording under the notebook's folder or give an https address.
+    A recording is played by URL and never stored in the notebook. If the file is in the folder that Jupyter serves,
+    Jupyter serves it; otherwise a small server in this kernel does, which only this machine can reach. If the notebook
+    runs on another machine (JupyterHub), put the recording in the notebook's folder or give an https URL.
 
     Args:
-        source: One transcript: whatever `voxframe.tables` takes, the tables it gives (a dict of DataFrames of which
-            "words" is needed; "chapters", "entities" and "content_safety" are layers), or a DataFrame of words.
-        audio: Path or address of the recording; None to read only.
-        client: Fetches the transcript, where `source` is an identifier.
-        corpus: Where fetched transcripts, names and corrections are kept; None is the default corpus for identifiers
-            and handles, and no corpus for all else.
-        names: Names of speakers by label, as in `{"A": "Ada"}`; as if they were typed in.
-        title: What stands above it; None takes the recording's name.
+        source: One transcript: anything that `voxframe.tables` accepts, the tables it returns ("words" is required;
+            "chapters", "entities" and "content_safety" are shown as layers), or a DataFrame of words.
+        audio: Path or URL of the recording. None (default): no playback.
+        client: Client that fetches the transcript if `source` is an id.
+        corpus: Corpus for fetched transcripts, names and corrections. None (default): the default corpus for ids and
+            handles, otherwise no corpus.
+        names: Speaker names by label, such as `{"A": "Ada"}`; the same as renaming in the widget.
+        title: Title of the widget. None (default): the name of the recording.
 
     Attributes:
-        time (int): Where it plays, ms. Setting it seeks. Link it with `player.link(timeline)`.
-        interval (list[int]): Start and end of the selection in ms, or empty.
-        loop (bool): Whether the selection is played again and again.
-        speed (float): 0.25 to 4.
-        query (str): What is searched for.
-        layers (list[str]): Layers that are shown: "confidence", "chapters", "entities", "safety".
-        names (dict[str, str]): Names given to speakers, by label.
-        turn_names (dict[str, str]): Who speaks in single turns, by `turn_idx` of `.result` as text: a label or a name.
-        corrections (dict[str, str]): Corrected texts of turns, by `turn_idx` of `.result` as text. To be told of a
-            change: `player.observe(callback, ["names", "turn_names", "corrections"])`.
+        time (int): Playback position in ms. Setting it seeks. Link it with `player.link(timeline)`.
+        interval (list[int]): Start and end of the selection in ms; empty for none.
+        loop (bool): True to repeat the selection.
+        speed (float): Playback speed, 0.25 to 4.
+        query (str): Search text.
+        layers (list[str]): Visible layers: "confidence", "chapters", "entities", "safety".
+        names (dict[str, str]): Speaker names by label.
+        turn_names (dict[str, str]): Speakers of single turns, a label or a name, by `turn_idx` of `.result` as text.
+        corrections (dict[str, str]): Corrected texts of turns, by `turn_idx` of `.result` as text. To react to changes:
+            `player.observe(callback, ["names", "turn_names", "corrections"])`.
 
     Raises:
         ValueError: The source holds several transcripts, or words lack a column.
-        PayloadError: The source is none of those.
-        OptionError: `names` holds what a corpus cannot keep, such as a label that nobody has.
-        AudioNotFoundError: There is no such recording.
+        PayloadError: The source is of another kind.
+        OptionError: The corpus cannot store `names`, for example because a label does not exist.
+        AudioNotFoundError: The recording does not exist.
 
     Example:
         >>> player = TranscriptPlayer({"id": "a", "utterances": None, "words": [
@@ -91,7 +98,7 @@ class TranscriptPlayer(ScriptedWidget):
     scripts = ("lanes", "sound", "passages", "people", "reader", "editing", "player")
     styles = ("player",)
 
-    # No echo: a browser that hears its own report again would take it for a wish to go back there.
+    # No echo: a browser would treat its own reported time, echoed back, as a request to seek.
     time = traitlets.Int(0, min=0).tag(sync=True, echo_update=False)
     interval = traitlets.List(traitlets.Int()).tag(sync=True)
     loop = traitlets.Bool(False).tag(sync=True)
@@ -102,10 +109,13 @@ class TranscriptPlayer(ScriptedWidget):
     turn_names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
     corrections = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
     _columns = traitlets.Dict().tag(sync=True)
-    _voices = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _colors = traitlets.Dict().tag(sync=True)
     _layers = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _sources = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _until = traitlets.Int(0).tag(sync=True)
+    # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
+    _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     _editable = traitlets.Bool(True).tag(sync=True)
 
     def __init__(
@@ -118,53 +128,45 @@ class TranscriptPlayer(ScriptedWidget):
         names: Mapping[str, str] | None = None,
         title: str | None = None,
     ) -> None:
-        given = tables(source, client, corpus)
-        self._audio, self._given_corpus = audio, corpus is not None
-        self._passages = found = passages(given["words"])
-        self._kept = kept(keeper(source, client, corpus), found.words)
-        start, end, known = columns.times(found.words)
-        self._start, self._end = np.where(known, start, -1), np.where(known, end, -1)
-        packed, present = self._packed(given)
-        said = self._kept.said() if self._kept else (*given_names(found.words), {})
+        given = load_tables(source, client, corpus)
+        self._origin, self._client = origin(source, client), client
+        self._audio = None if audio is None else absolute_path(audio)
+        self._corpus, self._given_title = find_corpus(self._origin, corpus), title
+        self._passages = found = split_passages(given["words"])
+        self._transcript_id = only_transcript(found.words)
+        self._store = find_store(self._corpus, found.words)
+        packed, present = _packed(found, given)
+        annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
         name = Path(audio).name if audio is not None else "Transcript"
         super().__init__(
             title=name if title is None else title,
-            **dict(zip(_SAID, said, strict=True)),
+            **dict(zip(_ANNOTATIONS, annotations, strict=True)),
             _columns=packed,
-            _voices=[label or "" for label in found.voices],
+            _speakers=[label or "" for label in found.speakers],
+            _colors=self._color_indexes(annotations[1]),
             _layers=present,
-            _sources=[] if audio is None else media.addresses(audio),
-            _until=int(self._end.max(initial=0)),
+            _sources=[] if audio is None else media_server.media_urls(audio),
+            _until=int(found.end.max(initial=0)),
         )
         if names:
-            said = ({**said[0], **names}, *said[1:])
-            if self._kept:
-                said = self._kept.keep(self._said(), said)
-            self.names = said[0]
-        if self._kept:
-            self._was = self._said()
-            self.observe(self._keep, list(_SAID))
+            annotations = ({**annotations[0], **names}, *annotations[1:])
+            if self._store:
+                annotations = self._store.save(self._annotations(), annotations)
+            self.names = annotations[0]
+        if self._store:
+            self._saved = self._annotations()
+            self.observe(self._save, list(_ANNOTATIONS))
+        self.observe(lambda change: self.set_trait("_colors", self._color_indexes(change["new"])), "turn_names")
+        self.on_msg(self._on_edit)
 
-    def _packed(self, given: Mapping[str, pd.DataFrame]) -> tuple[dict[str, bytes], list[str]]:
-        """Columns for the browser, and the layers that have any."""
-        found, present = self._passages, []
-        packed = {"start": columns.int32(self._start), "end": columns.int32(self._end)}
-        packed["text"], packed["offsets"] = columns.texts(found.words["text"])
-        for name in ("first", "turn", "voice"):
-            packed[name] = columns.int32(getattr(found, name))
-        if "confidence" in found.words.columns and found.words["confidence"].notna().any():
-            present.append("confidence")
-            packed["confidence"] = columns.float32(found.words["confidence"].to_numpy(np.float64, na_value=np.nan))
-        for layer, table, prefix, text in _LAYERS:
-            if (rows := given.get(table)) is not None and len(rows):
-                present.append(layer)
-                packed |= columns.bands(rows, text, prefix)
-        return packed, present
+    def _color_indexes(self, turn_names: Mapping[str, str]) -> dict[str, int]:
+        """Return the index in `COLORS` of each label, and of people with single turns only; "" stands for no label."""
+        return {key or "": place for key, place in color_indexes(self._passages.speakers, turn_names.values()).items()}
 
     def __repr__(self) -> str:
         found = self._passages
         return (
-            f"TranscriptPlayer({self.title!r}, {len(found.words):,} words, {len(found.voices)} speakers, "
+            f"TranscriptPlayer({self.title!r}, {len(found.words):,} words, {len(found.speakers)} speakers, "
             f"{clock(self._until / 1000)})"
         )
 
@@ -172,96 +174,131 @@ class TranscriptPlayer(ScriptedWidget):
     def _check_interval(self, proposal: Any) -> list[int]:
         value = proposal["value"]
         if value and (len(value) != 2 or value[0] > value[1]):
-            raise traitlets.TraitError(f"interval is [start, end] in ms with start first, or [] for none, not {value}")
+            raise traitlets.TraitError(
+                f"interval must be [start, end] in ms with start <= end, or [] for none, got {value}"
+            )
         return list(value)
 
-    def _said(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    def _annotations(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
         return dict(self.names), dict(self.turn_names), dict(self.corrections)
 
-    def _keep(self, _: object) -> None:
-        """Have the corpus keep what changed, and show what it has then; where it cannot, say why and show what was."""
-        if self._kept is None or self._said() == self._was:
+    def _save(self, _: object) -> None:
+        """Store changes in the corpus and show the stored state; on an error, restore the previous state."""
+        if self._store is None or self._annotations() == self._saved:
             return
         try:
-            self._was = self._kept.keep(self._was, self._said())
+            self._saved = self._store.save(self._saved, self._annotations())
             self.error = ""
         except VoxframeError as e:
-            self.error = f"This was not kept: {e}"
+            self.error = f"This change was not saved: {e}"
         with self.hold_sync():
-            for name, value in zip(_SAID, self._was, strict=True):
+            for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
                 self.set_trait(name, dict(value))
 
+    def _on_edit(self, _: object, message: Any, __: object) -> None:
+        """Apply an edit from a page and confirm it: without a confirmation the page shows that it was not saved."""
+        if message.get("do") != "edit":
+            return
+        try:
+            with self.hold_trait_notifications():
+                for name in _ANNOTATIONS:
+                    self.set_trait(name, message.get(name, getattr(self, name)))
+        finally:
+            self.send({"do": "saved", "n": message.get("n")})
+
     @traitlets.observe("time")
-    def _sought(self, change: Any) -> None:
-        """Say it in a message, too: a browser that plays is about to report its own time, and drops ours for that."""
+    def _on_time(self, change: Any) -> None:
+        """Send the time as a message too: a playing browser overwrites the trait with its own time."""
         if "time" not in self._property_lock:
             self.send({"do": "seek", "time": change["new"]})
 
     def play(self) -> None:
-        """Play from where it stands. A browser may want a click first."""
+        """Play from the current time. A browser may require a click first."""
+        self._stop_at = [0, self._stop_at[1] + 1]
         self.send({"do": "play"})
 
+    def cue(self, start_ms: int, end_ms: int | None = None) -> None:
+        """Seek to a time; playback then stops at the end of the passage (a turn, or a part of a long turn).
+
+        Args:
+            start_ms: Time in ms.
+            end_ms: End of the span to select, in ms. None (default): select nothing.
+        """
+        selected = [int(start_ms), int(end_ms)] if end_ms is not None and end_ms >= start_ms else []
+        with self.hold_sync():
+            self.interval, self.loop = selected, False
+            self.time = int(start_ms)
+            stop = self._passages.passage_end(int(start_ms), selected[1] if selected else int(start_ms))
+            self._stop_at = [stop, self._stop_at[1] + 1]
+
     def pause(self) -> None:
-        """Pause."""
+        """Pause playback."""
         self.send({"do": "pause"})
 
     def seek(self, time_ms: int, *, play: bool = False) -> None:
-        """Jump to a moment.
+        """Seek to a time.
 
         Args:
-            time_ms: The moment, in ms from the start of the recording.
-            play: Whether to play from there.
+            time_ms: Time in ms.
+            play: Start playback.
         """
         self.time = int(time_ms)
         if play:
             self.play()
 
     def link(self, other: ipywidgets.Widget) -> None:
-        """Keep the time and the selection of another widget, such as a `Timeline`, the same as here, both ways."""
+        """Keep time and selection in sync with another widget, such as a `Timeline`.
+
+        Names are passed on to it, unless it is a player of another transcript, which would store them.
+        """
         for trait in ("time", "interval"):
             if other.has_trait(trait):
                 ipywidgets.jslink((self, trait), (other, trait))
+        of_another = isinstance(other, TranscriptPlayer) and other._transcript_id != self._transcript_id
+        if other.has_trait("names") and not of_another:
+            _pass_on(other, {}, self.names)
+            self.observe(lambda change: _pass_on(other, change["old"], change["new"]), "names")
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The words that touch the selected interval, as they came; no rows where nothing is selected.
+        """The words that overlap the selected interval; no rows if nothing is selected.
 
-        A column `speaker_name`, which a corpus has, holds the names given here, too.
+        A column `speaker_name`, as words of a corpus have it, includes names given here.
         """
         found, interval = self._passages, self.interval or [0, 0]
-        touches = (self._start < interval[1]) & (self._end > interval[0]) & (self._start >= 0)
+        touches = (found.start < interval[1]) & (found.end > interval[0]) & (found.start >= 0)
         words = found.words[touches]
         if "speaker_name" not in words.columns:
             return words
         passage = np.searchsorted(found.first, np.flatnonzero(touches), side="right") - 1
-        who = [self._name(str(found.turn[p]), found.voices[found.voice[p]]) for p in passage]
+        who = [self._name(str(found.turn[p]), found.speakers[found.speaker[p]]) for p in passage]
         return words.assign(speaker_name=pd.Series(who, words.index).astype(words["speaker_name"].dtype))
 
     @property
     def result(self) -> pd.DataFrame:
-        """What is read, with names and corrections: one row per turn, in reading order.
+        """The transcript with names and corrections: one row per turn, in reading order.
 
         Returns:
-            `turn_idx` int64 (`utterance_idx`, where words have it); `speaker` str (the name given, else the label);
-            `label` str (as it came); `text` str; `start_ms`, `end_ms` Int64; `word_count` int64 (words of the
-            recording); `corrected` bool (its text).
+            `turn_idx` int64 (`utterance_idx` if words have it); `speaker` str (the given name, or the label); `label`
+            str (of the service); `text` str; `start_ms`, `end_ms` Int64; `word_count` int64 (original words);
+            `corrected` bool (True if the text was corrected).
         """
         found = self._passages
         opens = np.flatnonzero(np.r_[True, np.diff(found.turn) != 0][: len(found.turn)])
         turns, first = found.turn[opens], found.first[opens]
-        labels = [found.voices[n] for n in found.voice[opens]]
+        labels = [found.speakers[n] for n in found.speaker[opens]]
         spoken = found.words["text"].fillna("").to_numpy(object)
         edges = np.r_[first, len(found.words)]
         own = [" ".join(filter(None, spoken[a:b])) for a, b in pairwise(edges)]
         keys = [str(turn) for turn in turns]
-        start, end = self._extent(first)
+        start, end = found.extent(first)
         text = pd.StringDtype("pyarrow", na_value=np.nan)
         return pd.DataFrame(
             {
                 "turn_idx": turns,
                 "speaker": pd.array([self._name(*at) for at in zip(keys, labels, strict=True)], text),
                 "label": pd.array(labels, text),
-                "text": pd.array([self.corrections.get(k, said) for k, said in zip(keys, own, strict=True)], text),
+                "text": pd.array([self.corrections.get(k, words) for k, words in zip(keys, own, strict=True)], text),
                 "start_ms": pd.array(np.where(np.isfinite(start), start, np.nan), "Int64"),
                 "end_ms": pd.array(np.where(end >= 0, end, np.nan), "Int64"),
                 "word_count": np.diff(edges),
@@ -270,63 +307,85 @@ class TranscriptPlayer(ScriptedWidget):
         )
 
     def _name(self, turn: str, label: str | None) -> str | None:
-        """Who speaks in a turn."""
+        """Return the speaker of a turn."""
         label = self.turn_names.get(turn, label)
         return self.names.get(label or "", label)
 
-    def _extent(self, first: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Start and end of stretches of words, of those that have a time; infinite and -1 where none has."""
-        begin = np.where(self._start < 0, np.inf, self._start)
-        if not len(first):
-            return begin, self._end
-        return np.minimum.reduceat(begin, first), np.maximum.reduceat(self._end, first)
-
     @property
     def code(self) -> str:
-        """Lines that show the same again; `source` (and `corpus`) stand for what was given."""
-        given = ["source"] if self._audio is None else ["source", f"audio={os.fspath(self._audio)!r}"]
-        given += ["corpus=corpus"] if self._given_corpus else []
-        lines = ["import voxframe", "", f"player = voxframe.TranscriptPlayer({', '.join(given)})"]
-        said = () if self._kept else _SAID
-        for trait in ("time", "interval", "loop", "speed", "query", "layers", *said):
+        """Python code that shows the same. For data in memory, its first line describes `source`."""
+        found = self._origin
+        given = [found.code or "source"]
+        given += [] if self._audio is None else [f"audio={self._audio!r}"]
+        if found.remote and self._store is None:  # not in the corpus yet
+            client = self._client if isinstance(self._client, Client) else None
+            given += [f"client={connect_call(client)}"]
+        given += [] if self._corpus is None else [f"corpus={corpus_call(self._corpus)}"]
+        given += [] if self._given_title is None else [f"title={self._given_title!r}"]
+        lines = [] if found.code else [define_comment({"source": found.kind})]
+        lines += ["import voxframe", "", f"player = voxframe.TranscriptPlayer({', '.join(given)})"]
+        annotations = () if self._store else _ANNOTATIONS
+        for trait in ("time", "interval", "loop", "speed", "query", "layers", *annotations):
             value = getattr(self, trait)
             if value != self.traits()[trait].default():
                 lines.append(f"player.{trait} = {value!r}")
-        return "\n".join([*lines, "player"])
+        return "\n".join([*lines, "result = player.result", "player"])
 
-    def _still_html(self) -> str:
-        """A still picture of the lanes and the first turns."""
+    def _static_html(self) -> str:
+        """Return the lanes as an image, and the first turns."""
         turns = self.result
         spans = turns[turns["start_ms"].notna()].astype({"start_ms": float, "end_ms": float}).sort_values("start_ms")
-        people = list(dict.fromkeys(None if pd.isna(name) else name for name in turns["speaker"]))
+        colors: dict[str | None, int] = {}  # of people, in reading order
+        for turn, label, name in turns[["turn_idx", "label", "speaker"]].itertuples(index=False):
+            place = self._colors[self.turn_names.get(str(turn), "" if pd.isna(label) else label)]
+            person = None if pd.isna(name) else name
+            colors[person] = min(place, colors.get(person, place))
         lanes = []
-        for name in people:
-            own = spans[spans["speaker"].isna() if name is None else spans["speaker"] == name]
+        for person in colors:
+            own = spans[spans["speaker"].isna() if person is None else spans["speaker"] == person]
             lanes.append((own["start_ms"].to_numpy(), own["end_ms"].to_numpy()))
         rows = [
             f"<p><strong>{escaped(name)}</strong> {escaped(_shortened(text))}</p>"
-            for name, text in turns[["speaker", "text"]].head(_SAVED_TURNS).itertuples(index=False)
+            for name, text in turns[["speaker", "text"]].head(_STATIC_TURNS).itertuples(index=False)
         ]
         if (more := len(turns) - len(rows)) > 0:
-            rows.append(f"<p><em>and {more:,} more turns: run the notebook to read and hear them.</em></p>")
-        picture = lanes_picture(lanes, people, self._until)
+            rows.append(f"<p><em>and {more:,} more turns. Run the notebook to see them all.</em></p>")
+        picture = lanes_svg(lanes, list(colors), list(colors.values()), self._until)
         return f"<p><strong>{escaped(self.title)}</strong></p>{picture}{''.join(rows)}"
 
     def to_html(self, path: str | os.PathLike[str], audio: Literal["link", "embed", "none"] = "link") -> None:
-        """Write a page that plays this transcript from the disk, with no kernel and no network.
+        """Write the player as an HTML page that needs no kernel and no network.
 
         Args:
-            path: Where to write; what is there is replaced.
-            audio: "link" refers to the recording by its path relative to the page (keep them together) or by its
-                address; "embed" puts a recording from the disk into the page, a third larger than it is; "none"
-                leaves it out.
+            path: Path of the page; an existing file is replaced.
+            audio: "link" (default) refers to the recording by URL or by a path relative to the page, so keep them
+                together.
+                "embed" includes a local recording in the page, which adds a third to its size. "none" leaves it out.
 
         Raises:
-            OptionError: `audio` is none of these, or an address was to be embedded.
+            OptionError: `audio` is invalid, or a URL cannot be embedded.
             AudioError: The recording cannot be read.
         """
-        write_page(self, path, _sources=media.page_addresses(self._audio, Path(path), audio), _editable=False)
+        write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
+
+
+def _packed(found: PlayerPassages, given: Mapping[str, pd.DataFrame]) -> tuple[dict[str, bytes], list[str]]:
+    """Return columns for the browser, and the layers with content."""
+    packed = found.packed()
+    present = ["confidence"] if "confidence" in packed else []
+    for layer, table, prefix, text in _LAYERS:
+        if (rows := given.get(table)) is not None and len(rows):
+            present.append(layer)
+            packed |= binary_columns.bands(rows, text, prefix)
+    return packed, present
+
+
+def _pass_on(other: Any, old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    """Copy changed names to another widget; its names of other speakers stay."""
+    changed = {label for label in old.keys() | new.keys() if old.get(label) != new.get(label)}
+    unchanged = {label: name for label, name in other.names.items() if label not in changed}
+    other.names = unchanged | {label: new[label] for label in new if label in changed}
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _SAVED_TEXT else text[:_SAVED_TEXT] + " …"
+    return text if len(text) <= _STATIC_CHARS else text[:_STATIC_CHARS] + " …"

@@ -1,4 +1,4 @@
-"""SubmitForm: recordings and options in a form, a plan before anything is sent, and the jobs as they go on."""
+"""SubmitForm: a form to plan, send and follow transcription jobs."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ import ipywidgets
 import pandas as pd
 import traitlets
 
+from voxframe._text import PLAIN
+from voxframe.client import Client, connect
 from voxframe.corpus import Corpus
-from voxframe.corpus.ledger import UNSENT
-from voxframe.corpus.plan import TO_SEND, Plan
+from voxframe.corpus.batch.plan import TO_SEND, Plan
+from voxframe.corpus.job import PENDING
 from voxframe.errors import OptionError, ServiceError, SettingsError
-from voxframe.html_table import PLAIN
 from voxframe.options import check
-from voxframe.service import Client, connect
 from voxframe.settings import resolve
-from voxframe.widgets.background import Background, Ticking
-from voxframe.widgets.base import Described, escaped
-from voxframe.widgets.connecting import connect_call
+from voxframe.widgets.background import Background, RepeatedCall
+from voxframe.widgets.base import absolute_path, connect_call, corpus_call, escaped, plain_html, with_static_html
 from voxframe.widgets.file_drop import FileDrop
 from voxframe.widgets.job_table import JobTable
-from voxframe.widgets.option_fields import OptionFields
-from voxframe.widgets.presets import Presets
-from voxframe.widgets.secret_field import SecretField
+from voxframe.widgets.option_fields import OptionFields, Presets, SecretField
 
-#: Recordings handed over at once: so many may still be sent after "Stop".
-_AT_ONCE = 4
-#: Seconds between two looks at the service, and between two drawings of the table.
-_LOOK_S, _DRAW_S = 2.0, 0.5
+#: Recordings submitted per call: up to this many are still sent after "Stop sending".
+_BATCH_SIZE = 4
+#: Seconds between two polls of a remote service, and between two updates of the table.
+_POLL_S, _DRAW_S = 2.0, 0.5
 
 
-class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Have recordings transcribed: drop files or give addresses, choose options, see the plan, send, watch.
+class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A form to transcribe recordings: add files or URLs, set options, check the plan, send, and follow the jobs.
 
-    Nothing is sent before the plan was shown, and nothing that was sent before is sent again. Jobs run in the
-    background: the kernel stays free, and a form that is closed or run again finds its jobs in the corpus. Keys are
-    typed into fields that keep nothing: they are in no saved notebook, preset or `.code`.
+    Nothing is sent before the plan was shown, and no recording is sent twice. Jobs run in the background: the kernel
+    stays free, and a new form finds the jobs in the corpus. API keys are never stored in the notebook, in presets or in
+    `.code`.
 
     Args:
-        corpus: Where transcripts are kept; None is the default corpus.
-        client: The service; None is asked for in the form, and is that of `voxframe.connect()` where nothing is given.
-        presets: File of presets; None is `presets.json` in voxframe's data directory.
+        corpus: Corpus for the transcripts. None (default): the default corpus.
+        client: Client of the service. None (default): the form has fields for URL and key; if they are empty, it uses
+            `voxframe.connect()`.
+        presets: File for presets. None (default): `presets.json` in voxframe's data directory.
 
     Attributes:
-        error (str): What went wrong, shown in a pane below.
+        error (str): Error message shown in the error pane.
+        inputs: Field for paths and URLs.
+        fields: Fields of the options by name.
 
     Example:
         >>> import tempfile, voxframe
         >>> form = SubmitForm(voxframe.Corpus(tempfile.mkdtemp()))
-        >>> form.addresses.value = "https://example.org/talk.mp3"
+        >>> form.inputs.value = "https://example.org/talk.mp3"
         >>> form.fields["speaker_labels"].value = True
         >>> form.sources, form.options
         (['https://example.org/talk.mp3'], {'speaker_labels': True})
@@ -73,21 +73,21 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         self._background = Background(self._show_busy, self._show_error)
         wide = ipywidgets.Layout(width="auto")
         self.drop = FileDrop(self._corpus.path / "dropped")
-        self.addresses = ipywidgets.Textarea(
-            placeholder="or paths, folders, patterns (calls/**/*.mp3) and addresses (https://...), one a line",
+        self.inputs = ipywidgets.Textarea(
+            placeholder="or paths, folders, patterns (calls/**/*.mp3) and URLs (https://...), one per line",
             description="Recordings", rows=3, layout=wide, style={"description_width": "90px"},
         )  # fmt: skip
-        self._options = OptionFields(self._changed)
+        self._options = OptionFields(self._discard_plan)
         self.fields = self._options.fields
-        self._address = ipywidgets.Text(
-            description="Service", placeholder=_usual_service(), layout=wide, style={"description_width": "90px"}
+        self._service_url = ipywidgets.Text(
+            description="Service", placeholder=_default_service(), layout=wide, style={"description_width": "90px"}
         )
         self._key = SecretField("API key")
         self._choice = ipywidgets.Dropdown(
-            description="Preset", style={"description_width": "90px"}, options=[("choose one", "")]
+            description="Preset", style={"description_width": "90px"}, options=[("Select a preset", "")]
         )
         self._name = ipywidgets.Text(
-            description="Name", placeholder="name of a preset", layout=ipywidgets.Layout(width="230px"),
+            description="Name", placeholder="Preset name", layout=ipywidgets.Layout(width="230px"),
             style={"description_width": "60px"},
         )  # fmt: skip
         self._name.description_allow_html = False
@@ -97,51 +97,51 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         self._plan_button = ipywidgets.Button(description="Plan", button_style="primary", layout=_NARROW)
         self._send_button = ipywidgets.Button(description="Send", disabled=True, layout=_NARROW)
         self._stop_button = ipywidgets.Button(
-            description="Stop sending", tooltip=f"Those on their way, at most {_AT_ONCE}, still arrive", disabled=True,
-            layout=_NARROW,
+            description="Stop sending", tooltip=f"Up to {_BATCH_SIZE} recordings in progress are still sent",
+            disabled=True, layout=_NARROW,
         )  # fmt: skip
         self._planned, self._pane = ipywidgets.HTML(), ipywidgets.HTML()
         self.table = JobTable(self._act)
         row = ipywidgets.Layout(flex_flow="row wrap", align_items="center")
-        service = [] if client is not None else [self._address, self._key]
+        service = [] if client is not None else [self._service_url, self._key]
         super().__init__([
-            self.drop, self.addresses, *service,
+            self.drop, self.inputs, *service,
             ipywidgets.Box([self._choice, self._name, save, remove], layout=row),
             self._options,
             ipywidgets.Box([self._plan_button, self._send_button, self._stop_button], layout=row),
             self._planned, self._pane, self.table,
         ])  # fmt: skip
         self.add_class("vf-submit-form")
-        self.drop.observe(lambda _: self._changed(), "names")
-        for field in (self.addresses, self._address):
-            field.observe(lambda _: self._changed(), "value")
-        self._key.observe(lambda _: self._changed(), "given")
+        self.drop.observe(lambda _: self._discard_plan(), "names")
+        for field in (self.inputs, self._service_url):
+            field.observe(lambda _: self._discard_plan(), "value")
+        self._key.observe(lambda _: self._discard_plan(), "given")
         self._plan_button.on_click(lambda _: self.plan())
         self._send_button.on_click(lambda _: self.send())
         self._stop_button.on_click(lambda _: self._stop.set())
-        save.on_click(lambda _: self._background.guarded(lambda: self.save_preset(self._name.value)))
-        remove.on_click(lambda _: self._background.guarded(self._remove_preset))
+        save.on_click(lambda _: self._background.run_now(lambda: self.save_preset(self._name.value)))
+        remove.on_click(lambda _: self._background.run_now(self._remove_preset))
         self._choice.observe(self._chosen, "value")
-        self._background.guarded(self._list_presets)
+        self._background.run_now(self._list_presets)
         self._draw()
-        if any(job.state == "submitted" for job in self._corpus.ledger.jobs()):
-            self._background.do("fetching", self._follow, after=True)
+        if any(job.state == "submitted" for job in self._corpus._ledger.jobs()):
+            self._background.submit("fetching", self._follow, keep_error=True)
 
     def __repr__(self) -> str:
         return f"SubmitForm({self._corpus!r})"
 
     @property
     def sources(self) -> list[str]:
-        """Recordings as they are given: dropped files, then the lines of the field."""
-        lines = (line.strip() for line in self.addresses.value.splitlines())
+        """Recordings: uploaded files, then the lines of the field."""
+        lines = (line.strip() for line in self.inputs.value.splitlines())
         return [*map(str, self.drop.paths), *filter(None, lines)]
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of the jobs, checked; without what is secret.
+        """The checked options of the jobs, without the secret one.
 
         Raises:
-            OptionError: Something cannot be sent; all of it is named.
+            OptionError: Options are invalid; the message lists all of them.
         """
         return {name: value for name, value in self._options.options.items() if name != _SECRET}
 
@@ -152,52 +152,56 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
 
     @property
     def code(self) -> str:
-        """Lines that send the same; a secret is asked for."""
+        """Python code that sends the same recordings and waits for them; a secret is prompted for."""
+        lines = ["import voxframe", "", f"corpus = {corpus_call(self._corpus)}"]
+        sources = [absolute_path(source) for source in self.sources]
         options = [f"{name}={value!r}" for name, value in self.options.items()]
-        lines = ["import voxframe", "", f"corpus = voxframe.Corpus({str(self._corpus.path)!r})"]
         if self._options.secret is not None:
             lines.insert(1, "from getpass import getpass")
             options.append(f'{_SECRET}=getpass("{_SECRET}: ")')
-        typed = self._address.value.strip()
-        lines.append(f"client = voxframe.connect({typed!r})" if typed else f"client = {connect_call(self._client)}")
-        lines += [f"sources = {self.sources!r}", f"options = dict({', '.join(options)})"]
-        lines += ["print(corpus.plan(sources, client=client, **options))"]
-        return "\n".join(
-            [*lines, "corpus.submit(sources, client=client, **options)", "corpus.sync(wait=True)", "corpus.jobs()"]
-        )
+        if sources or options:
+            typed = self._service_url.value.strip()
+            lines.append(f"client = voxframe.connect({typed!r})" if typed else f"client = {connect_call(self._client)}")
+            lines += [f"sources = {sources!r}", f"options = dict({', '.join(options)})"]
+            lines += ["print(corpus.plan(sources, client=client, **options))"]
+            lines += ["corpus.submit(sources, client=client, **options)", "corpus.sync(client=client, wait=True)"]
+        return "\n".join([*lines, "result = corpus.jobs()", "result"])
 
-    def _still_html(self) -> str:
-        """The jobs as they are now."""
-        where = escaped(str(self._corpus.path))
-        return f"<p><strong>Transcribe</strong> {where}</p>{self.table._still_html()}"
+    def static_html(self) -> str:
+        """Return the jobs as HTML without scripts."""
+        folder = escaped(str(self._corpus.path))
+        return plain_html(f"<p><strong>Transcribe</strong> {folder}</p>{self.table._static_html()}")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return with_static_html(super()._repr_mimebundle_(**kwargs), repr(self), self.static_html())
 
     def plan(self) -> None:
-        """Find out, in the background, what would be sent. Shown in the form; then it can be sent."""
-        self._background.do("reading recordings", self._make_plan)
+        """Plan in the background which recordings to send, and show the plan. After that they can be sent."""
+        self._background.submit("reading recordings", self._make_plan)
 
     def send(self) -> None:
-        """Send, in the background, what the plan says, and fetch what is finished until nothing is left."""
+        """Send the planned recordings and fetch their transcripts, in the background."""
         self._stop.clear()
-        self._background.do("sending", self._send_planned)
-        self._background.do("fetching", self._follow, after=True)
+        self._background.submit("sending", self._send_planned)
+        self._background.submit("fetching", self._follow, keep_error=True)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the background has nothing to do.
+        """Wait until the background tasks are done.
 
         Args:
-            timeout: Longest wait in seconds; None for no limit.
+            timeout: Maximum wait in seconds. None (default): no limit.
 
         Raises:
-            TimeoutError: It has.
+            TimeoutError: Tasks remain after `timeout` seconds.
         """
         self._background.wait(timeout)
 
     def save_preset(self, name: str) -> None:
-        """Keep the options under a name, without those of webhooks.
+        """Save the options under a name, without those of webhooks.
 
         Raises:
-            OptionError: The name is empty, or an option is wrong.
-            CorpusError: Presets cannot be written.
+            OptionError: The name is empty, or an option is invalid.
+            CorpusError: The presets cannot be written.
         """
         self._presets.save(name, self.options)
         self._list_presets()
@@ -207,128 +211,130 @@ class SubmitForm(Described, ipywidgets.VBox):  # type: ignore[misc]  # ipywidget
         """Set the options to those of a preset.
 
         Raises:
-            OptionError: There is none of that name, or it cannot be sent: another version wrote it, or a person.
-            CorpusError: Presets cannot be read.
+            OptionError: There is no such preset, or its options are invalid, for example from another version.
+            CorpusError: The presets cannot be read.
         """
-        found = self._presets.of(name)
+        found = self._presets.get(name)
         self._name.value = name
         try:
             check(**found)
         except OptionError as e:
-            raise OptionError(f"the preset {name!r} cannot be used: {e}\nDelete it, or save it again") from None
+            raise OptionError(f"cannot use the preset {name!r}: {e}\nDelete it or save it again") from None
         self._options.fill(found)
 
     def close(self) -> None:
-        """Close the form; what is at the service goes on there."""
-        if "_background" in self.__dict__:  # one that was never whole is closed, too, when it goes
+        """Close the form; jobs at the service continue."""
+        if "_background" in self.__dict__:  # __init__ may have failed
             self._stop.set()
             self._background.close()
         super().close()
 
     def _chosen(self, change: Any) -> None:
         if change["new"]:
-            self._background.guarded(lambda: self.load_preset(change["new"]))
+            self._background.run_now(lambda: self.load_preset(change["new"]))
 
     def _remove_preset(self) -> None:
         self._presets.remove(self._name.value.strip())
         self._list_presets()
 
     def _list_presets(self) -> None:
-        self._choice.options = [("choose one", ""), *((name, name) for name in self._presets.all())]
+        self._choice.options = [("Select a preset", ""), *((name, name) for name in self._presets.all())]
 
-    def _changed(self) -> None:
-        """What was planned is not what would be sent now."""
+    def _discard_plan(self) -> None:
+        """Discard the plan, because the inputs have changed."""
         if self._plan is not None:
             self._plan = None
             self._planned.value = ""
         self._send_button.disabled, self._send_button.description = True, "Send"
 
-    # What happens in the background, one thing after the other
+    # Background tasks
 
     def _make_plan(self) -> None:
         self._plan, self._send_button.disabled = None, True
         if not self.sources:
-            raise OptionError("there is no recording yet; drop files, or give paths or addresses")
+            raise OptionError("there are no recordings yet; drop files, or enter paths or URLs")
         self._plan = plan = self._corpus.plan(self.sources, client=self._service(), progress=False, **self.options)
-        self._say(repr(plan))
+        self._show_plan(repr(plan))
         self._send_button.description = f"Send {plan.to_send}" if plan.to_send else "Nothing to send"
         self._send_button.disabled = not plan.to_send
 
     def _send_planned(self) -> None:
         if self._plan is None:
-            raise OptionError("nothing is sent without a plan; press Plan first")
+            raise OptionError("there is no plan to send; press Plan first")
         sources = [step.source for step in self._plan.steps if step.verdict in TO_SEND]
         options, client = self._options.options, self._service()
-        self._changed()
+        self._discard_plan()
         self._stop_button.disabled = False
         try:
-            with Ticking(self._draw, _DRAW_S):
-                for n in range(0, len(sources), _AT_ONCE):
+            with RepeatedCall(self._draw, _DRAW_S):
+                for n in range(0, len(sources), _BATCH_SIZE):
                     if self._stop.is_set():
-                        self._say(f"Stopped: {len(sources) - n} of {len(sources)} were not sent. Plan again to go on.")
+                        self._show_plan(
+                            f"Stopped: {len(sources) - n} of {len(sources)} were not sent. Press Plan to continue."
+                        )
                         break
                     self.table.busy = f"sending {n + 1} of {len(sources)}"
-                    self._corpus.submit(sources[n : n + _AT_ONCE], client=client, progress=False, **options)
+                    self._corpus.submit(sources[n : n + _BATCH_SIZE], client=client, progress=False, **options)
         finally:
             self._stop_button.disabled = True
 
     def _follow(self) -> None:
         client = self._service()
         while self._corpus.sync(client=client, progress=False).waiting and self.comm is not None:
-            with suppress(ServiceError):  # nice to know, no more
-                self._shares = client.shares_done()
+            with suppress(ServiceError):  # progress is optional
+                self._shares = client.progress()
             self._draw()
-            if self._background.waiting:  # somebody wants something else first
-                self._background.do("fetching", self._follow, after=True)
+            if self._background.waiting:  # let the other task run first
+                self._background.submit("fetching", self._follow, keep_error=True)
                 return
-            time.sleep(_DRAW_S if client._local else _LOOK_S)
+            time.sleep(_DRAW_S if client.is_local else _POLL_S)
 
     def _act(self, what: str, key: str) -> None:
-        """A button of the table."""
+        """Handle a button of the table."""
         if what == "cancel":
-            self._background.do("cancelling", lambda: self._cancel(key))
+            self._background.submit("cancelling", lambda: self._cancel(key))
         else:
-            self._background.do("sending again", lambda: self._retry(None if what == "retry all" else [key]))
-            self._background.do("fetching", self._follow, after=True)
+            self._background.submit("retrying", lambda: self._retry(None if what == "retry all" else [key]))
+            self._background.submit("fetching", self._follow, keep_error=True)
 
     def _cancel(self, key: str) -> None:
-        job = self._corpus.ledger.find(key)
-        if job is not None and job.state in UNSENT:
-            self._corpus.ledger.drop_unsent(key)
+        job = self._corpus._ledger.find(key)
+        if job is not None and job.state in PENDING:
+            self._corpus._ledger.drop_pending(key)
         elif job is not None and job.state == "submitted" and job.transcript_id is not None:
             self._corpus.forget(job.transcript_id, remote=True, client=self._service())
 
     def _retry(self, keys: list[str] | None) -> None:
-        one = self._corpus.ledger.find(keys[0]) if keys else None
+        one = self._corpus._ledger.find(keys[0]) if keys else None
         lost = one is not None and one.state != "error"
-        with Ticking(self._draw, _DRAW_S):
+        with RepeatedCall(self._draw, _DRAW_S):
             self._corpus.retry(failed=not lost, uncertain=lost, keys=keys, client=self._service(), progress=False)
 
     def _show_busy(self, what: str) -> None:
         self.table.busy = what
         self._draw()
 
-    def _say(self, text: str) -> None:
+    def _show_plan(self, text: str) -> None:
         self._planned.value = f'<pre style="white-space:pre-wrap;margin:4px 8px">{escaped(text)}</pre>'
 
     def _show_error(self, text: str) -> None:
         self.error = text
 
     def _draw(self) -> None:
-        self.table.show(self._corpus.ledger.jobs(), self._shares)
+        self.table.show(self._corpus._ledger.jobs(), self._shares)
 
     def _service(self) -> Client:
-        """The service: given, typed, or the usual one."""
+        """Return the given client, or one for the URL and key in the form, or the default one."""
         if self._client is not None:
             return self._client
-        address, key = self._address.value.strip() or None, self._key.secret
+        address, key = self._service_url.value.strip() or None, self._key.secret
         settings = resolve(address, api_key=key)
         if settings.base_url is not None and settings.api_key is None:
-            raise SettingsError(f"there is no key for {settings.base_url}; type it into the field 'API key'")
+            raise SettingsError(f"there is no API key for {settings.base_url}; enter it in the field 'API key'")
         return connect(address, api_key=key)
 
     @traitlets.observe("error")
-    def _tell(self, change: Any) -> None:
+    def _show_pane(self, change: Any) -> None:
         text = escaped(change["new"])
         self._pane.value = f'<div role="alert" {PLAIN} style="{_ALERT}">{text}</div>' if text else ""
 
@@ -341,6 +347,6 @@ _ALERT = (
 )
 
 
-def _usual_service() -> str:
+def _default_service() -> str:
     settings = resolve()
-    return settings.base_url or "the embedded service of this machine"
+    return settings.base_url or "the embedded server on this machine"

@@ -1,4 +1,4 @@
-"""Timeline: who speaks when, to zoom, pan and select in."""
+"""Timeline: an interactive view of who speaks when, with zoom and selection."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe.analysis.columns import require, voices
-from voxframe.plots.style import MOST_LANES, clock
-from voxframe.widgets import columns
-from voxframe.widgets.base import ScriptedWidget, escaped
-from voxframe.widgets.page import write_page
-from voxframe.widgets.picture import lanes_picture
-from voxframe.widgets.theme import voice_places
+from voxframe._text import clock
+from voxframe.analysis.speaker_columns import label_names, require, row_speakers
+from voxframe.plots.style import MAX_LANES, lane_color_indexes
+from voxframe.widgets import binary_columns
+from voxframe.widgets.base import ScriptedWidget, define_comment, escaped
+from voxframe.widgets.html_export import lanes_svg, write_page
 
-#: Texts beyond this many characters stay in the kernel: bars then have no words in them.
-_MOST_TEXT = 4_000_000
+#: Longer texts (characters in total) are not sent to the browser; bars then show no text.
+_MAX_CHARS = 4_000_000
 
 
 class Timeline(ScriptedWidget):
-    """Who speaks when, on a canvas: one lane a speaker, a million spans as smoothly as a hundred.
+    """Spans on a canvas, one lane per speaker; smooth with a million spans.
 
-    A click sets the time, a drag selects; Ctrl and the wheel zoom, the strip below shows where one is. "?" lists the
-    keys. Seen from afar a pixel is as strong as the part of its time that is covered.
+    A click sets the time and a drag selects. Ctrl + wheel zooms; the strip below shows the visible part. "?" lists the
+    keyboard shortcuts. When zoomed out, the opacity of a pixel shows how much of its time is covered.
 
     Args:
-        df: Rows with `start_ms` and `end_ms` (ms): words, utterances, sentences, any spans. Rows without a time, or
-            that end before they start or after 24 days, are left out of the picture.
-        by: Column that names the lanes; None takes `speaker` (or `channel`) of one transcript.
-        bands: Stretches of time with a title, such as `voxframe.load_chapters` gives; drawn above the lanes.
-        title: What stands above it.
+        df: Rows with `start_ms` and `end_ms` (ms), such as words, utterances or sentences. Rows are not shown if a
+            time is missing, the end is before the start, or they end after 24 days.
+        by: Column for the lanes. None (default): `speaker` (or `channel`) of one transcript.
+        bands: Titled spans to show above the lanes, such as the result of `voxframe.load_chapters`.
+        title: Title of the widget.
 
     Attributes:
-        time (int): The cursor, ms. Link it: `ipywidgets.jslink((timeline, "time"), (player, "time"))`.
-        interval (list[int]): Start and end of the selection in ms, or empty.
-        view (list[int]): Start and end of what is in view in ms; empty for everything.
+        time (int): Position of the cursor in ms. Link it with `player.link(timeline)`, which also passes names on.
+        interval (list[int]): Start and end of the selection in ms; empty for none.
+        view (list[int]): Start and end of the visible span in ms; empty for everything.
+        names (dict[str, str]): Names to show for speakers, by label. They change neither colours nor `result`.
 
     Raises:
-        TypeError: `df` is no DataFrame.
-        ValueError: A column is missing, the rows belong to several transcripts and `by` is None, or there are more
-            than 200 lanes.
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, the rows belong to several transcripts and `by` is None, or there are more than
+            200 lanes.
 
     Example:
         >>> import voxframe
@@ -62,8 +62,10 @@ class Timeline(ScriptedWidget):
     time = traitlets.Int(0).tag(sync=True)
     interval = traitlets.List(traitlets.Int()).tag(sync=True)
     view = traitlets.List(traitlets.Int()).tag(sync=True)
+    names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
     _columns = traitlets.Dict().tag(sync=True)
     _names = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _colors = traitlets.List(traitlets.Int()).tag(sync=True)
     _until = traitlets.Int(0).tag(sync=True)
 
@@ -73,16 +75,16 @@ class Timeline(ScriptedWidget):
         require(df, ("start_ms", "end_ms", *([by] if by else [])), "Timeline")
         if by is None and "transcript_id" in df.columns and (count := df["transcript_id"].nunique()) > 1:
             raise ValueError(
-                f'the DataFrame has {count} transcripts; pick one, or give by="transcript_id" for a lane each'
+                f'the DataFrame has {count} transcripts; select one, or give by="transcript_id" for one lane each'
             )
         self._df, self._by, self._bands = df, by, bands
-        start, end, known = columns.times(df)
-        lane, found = pd.factorize(voices(df) if by is None else df[by], use_na_sentinel=False)
-        if len(found) > MOST_LANES:
+        start, end, known = binary_columns.times(df)
+        lane, found = pd.factorize(row_speakers(df) if by is None else df[by], use_na_sentinel=False)
+        if len(found) > MAX_LANES:
             raise ValueError(
-                f"{len(found)} lanes are too many to see, {MOST_LANES} at most; choose another column as by="
+                f"by={by!r} gives {len(found)} lanes, at most {MAX_LANES} are allowed; choose another column"
             )
-        # Lanes from top to bottom in the order in which they first speak.
+        # Lanes from top to bottom by first start.
         begins = np.full(len(found), np.inf)
         np.fmin.at(begins, lane[known], start[known])
         order = np.argsort(begins, kind="stable")
@@ -91,20 +93,29 @@ class Timeline(ScriptedWidget):
         rows = rows[np.lexsort((start[rows], lane[rows]))]
         first = np.searchsorted(lane[rows], np.arange(len(found) + 1))
         self._lanes = [(start[rows[a:b]], end[rows[a:b]]) for a, b in pairwise(first)]
-        # A lane may be named by anything; a null has no name.
         self._labels = [None if pd.isna(found[n]) else str(found[n]) for n in order]
-        packed = {"start": columns.int32(start[rows]), "end": columns.int32(end[rows]), "first": columns.int32(first)}
-        if "text" in df.columns and df["text"].str.len().sum() <= _MOST_TEXT:
-            packed["text"], packed["offsets"] = columns.texts(df["text"].iloc[rows])
+        packed = {
+            "start": binary_columns.int32(start[rows]),
+            "end": binary_columns.int32(end[rows]),
+            "first": binary_columns.int32(first),
+        }
+        if "text" in df.columns and df["text"].str.len().sum() <= _MAX_CHARS:
+            packed["text"], packed["offsets"] = binary_columns.texts(df["text"].iloc[rows])
+        named = label_names(df) if by in (None, "speaker_name") else None
+        label_of = {name: label for label, name in reversed((named or {}).items())}
+        self._given_names = {label: name for label, name in (named or {}).items() if label and label != name}
+        of_speakers = by in (None, "speaker", "speaker_name")
         if bands is not None:
             require(bands, ("start_ms", "end_ms"), "bands of Timeline")
-            named = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
-            packed |= columns.bands(bands, named, "band")
+            titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
+            packed |= binary_columns.bands(bands, titles, "band")
         super().__init__(
             title=title,
             _columns=packed,
+            names=self._given_names,
             _names=[name or "(unknown)" for name in self._labels],
-            _colors=voice_places(self._labels),
+            _speakers=[(label_of.get(name, name) if of_speakers else None) or "" for name in self._labels],
+            _colors=lane_color_indexes(self._labels, named),
             _until=int(end[known].max()) if known.any() else 0,
         )
 
@@ -117,44 +128,58 @@ class Timeline(ScriptedWidget):
         value = proposal["value"]
         if value and (len(value) != 2 or value[0] > value[1]):
             raise traitlets.TraitError(
-                f"{proposal['trait'].name} is [start, end] in ms with start first, or [] for none, not {value}"
+                f"{proposal['trait'].name} must be [start, end] in ms with start <= end, or [] for none, got {value}"
             )
         return list(value)
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The rows that touch the selected interval, as they were given; no rows where nothing is selected."""
+        """The rows that overlap the selected interval; no rows if nothing is selected."""
         if not self.interval:
             return self._df.iloc[:0]
         return self._df[(self._df["start_ms"] < self.interval[1]) & (self._df["end_ms"] > self.interval[0])]
 
     @property
     def result(self) -> pd.DataFrame:
-        """The rows selected, or all rows where nothing is."""
+        """The selected rows, or all rows if nothing is selected."""
         return self.selection if self.interval else self._df
 
     @property
     def code(self) -> str:
-        """Lines that show the same again; `df` (and `bands`) stand for what was given."""
+        """Python code that shows the same; its first line describes `df` (and `bands`)."""
         given = [f"by={self._by!r}"] if self._by else []
         given += ["bands=bands"] if self._bands is not None else []
-        lines = ["import voxframe", "", f"timeline = voxframe.Timeline({', '.join(['df', *given])})"]
+        given += [f"title={self.title!r}"] if self.title != "Timeline" else []
+        define = {"df": "the DataFrame with start_ms and end_ms"}
+        define |= {"bands": "the DataFrame of bands"} if self._bands is not None else {}
+        lines = [
+            define_comment(define),
+            "import voxframe",
+            "",
+            f"timeline = voxframe.Timeline({', '.join(['df', *given])})",
+        ]
+        lines += [f"timeline.names = {self.names!r}"] if self.names != self._given_names else []
+        lines += [f"timeline.time = {self.time}"] if self.time else []
         lines += [f"timeline.view = {self.view}"] if self.view else []
         if self.interval:
             low, high = self.interval
             lines.append(f"timeline.interval = {self.interval}")
             lines.append(f'selection = df[(df["start_ms"] < {high}) & (df["end_ms"] > {low})]')
-        return "\n".join([*lines, "timeline"])
+        return "\n".join([*lines, "result = timeline.result", "timeline"])
 
-    def _still_html(self) -> str:
-        """A still picture with the names of the lanes."""
-        picture = lanes_picture(self._lanes, self._labels, self._until)
+    def _lane_names(self) -> list[str | None]:
+        """Return the displayed names of the lanes."""
+        lanes = zip(self._labels, self._speakers, strict=True)
+        return [self.names.get(voice, voice) if voice else name for name, voice in lanes]
+
+    def _static_html(self) -> str:
+        picture = lanes_svg(self._lanes, self._lane_names(), self._colors, self._until)
         return f"<p><strong>{escaped(self.title)}</strong></p>{picture}"
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write a page that shows this timeline from the disk, with no kernel and no network.
+        """Write the timeline as an HTML page that needs no kernel and no network.
 
         Args:
-            path: Where to write; what is there is replaced.
+            path: Path of the page; an existing file is replaced.
         """
         write_page(self, path)

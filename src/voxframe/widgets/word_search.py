@@ -1,4 +1,4 @@
-"""WordSearch: words and phrases in a whole corpus, as they are typed."""
+"""WordSearch: search words and phrases in a corpus while typing."""
 
 from __future__ import annotations
 
@@ -10,48 +10,45 @@ import numpy as np
 import pandas as pd
 import traitlets
 
+from voxframe._text import clock
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
-from voxframe.plots.style import clock
-from voxframe.widgets import columns
-from voxframe.widgets.base import escaped
-from voxframe.widgets.moments import Moments, Recordings
+from voxframe.widgets import binary_columns
+from voxframe.widgets.base import absolute_path, corpus_call, define_comment, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.telling import telling
+from voxframe.widgets.player_links import CorpusPlayerWidget
 
-#: Groups that are listed, those with most matches first.
-_MOST_GROUPS = 24
-#: Matches in the picture of a saved notebook.
-_SAVED_ROWS = 12
-_OF_WORDS = ("speaker", "speaker_name", "channel")
+#: Maximum number of groups in the list.
+_MAX_GROUPS = 24
+#: Maximum number of matches in the static HTML.
+_STATIC_ROWS = 12
+_WORD_COLUMNS = ("speaker", "speaker_name", "channel")
 
 
-class WordSearch(Moments):
-    """Every occurrence of a word or phrase in a corpus, found while it is typed, counted, and played at a click.
+class WordSearch(CorpusPlayerWidget):
+    """Search a corpus while typing: matches in context, counts per group, and playback.
 
-    What can be typed is what `Corpus.search` takes: case, accents and punctuation make no difference, and `*` stands
-    for any letters. Beside the matches stands how often each transcript, speaker or other group has them, with a strip
-    of where in the transcript they fall; a click there shows the matches of that group only. Enter, or a click on a
-    match, plays it. "?" lists the keys.
+    Queries are those of `Corpus.search`: case, accents and punctuation are ignored, and `*` stands for any letters.
+    Counts per transcript, speaker or another group are shown beside the matches, with a strip of positions per
+    transcript. A click on a group shows only its matches. Enter or a click plays a match. "?" lists the keyboard
+    shortcuts.
 
-    The search index of the corpus is brought up to date when the widget is made and by each search.
+    The search index of the corpus is updated when the widget is created and by each search.
 
     Args:
-        corpus: Where to search; None is the default corpus.
-        about: More about the transcripts to count by: a DataFrame with `transcript_id`. None takes the metadata that
-            the corpus has.
-        player: A player that plays matches of its own transcript; others are played in one below the matches.
-        audio: Path or address of the recording by transcript, for those that the corpus was not told of or that were
-            moved.
-        query: What to begin with.
-        title: What stands above it.
+        corpus: Corpus to search. None (default): the default corpus.
+        about: Metadata to count by: a DataFrame with `transcript_id`. None (default): the metadata of the corpus.
+        player: A player that plays its own transcript; other transcripts use a player below the matches.
+        audio: Path or URL of recordings by transcript id, if the corpus does not know them or they were moved.
+        query: Initial query.
+        title: Title of the widget.
 
     Attributes:
-        query (str): What is searched for.
-        within (int): 0 for phrases; else words may come in any order within so many words.
-        by (str): What is counted by: "transcript_id", "speaker", "speaker_name", "channel" or a column of `about`.
-        only (list[str]): The one group whose matches are shown; empty for all.
-        limit (int): How many matches are listed at most.
+        query (str): Word or phrase to search for.
+        slop (int): 0 for exact phrases; otherwise the words may occur in any order within this many words.
+        by (str): Group of the counts: "transcript_id", "speaker", "speaker_name", "channel" or a column of `about`.
+        only (list[str]): The one group to show matches of; empty for all.
+        limit (int): Maximum number of listed matches.
 
     Raises:
         OptionError: `about` has no column `transcript_id`.
@@ -61,7 +58,7 @@ class WordSearch(Moments):
         >>> import json, tempfile, voxframe
         >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
         >>> words = [{"text": t, "start": 0, "end": 9} for t in "It's the Climate, change it".split()]
-        >>> _ = corpus.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+        >>> _ = corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
         >>> search = WordSearch(corpus, query="climate chang*")
         >>> search.result[["left", "match", "right"]].to_numpy().tolist()
         [["It's the", 'Climate, change', 'it']]
@@ -71,7 +68,7 @@ class WordSearch(Moments):
     styles = ("fields", "word_search")
 
     query = traitlets.Unicode("").tag(sync=True)
-    within = traitlets.Int(0, min=0).tag(sync=True)
+    slop = traitlets.Int(0, min=0).tag(sync=True)
     by = traitlets.Unicode("transcript_id").tag(sync=True)
     only = traitlets.List(traitlets.Unicode(), maxlen=1).tag(sync=True)
     limit = traitlets.Int(100, min=1).tag(sync=True)
@@ -88,17 +85,17 @@ class WordSearch(Moments):
         query: str = "",
         title: str = "Word search",
     ) -> None:
-        self._corpus = Corpus() if corpus is None else corpus
-        self._recordings = Recordings(self._corpus, audio)
-        self._linked = player
+        corpus = Corpus() if corpus is None else corpus
         self._given_about = about is not None
-        self._about = _metadata(self._corpus) if about is None else about
+        self._given_audio = {name: absolute_path(path) for name, path in (audio or {}).items()}
+        self._about = _metadata(corpus) if about is None else about
         if self._about is not None and "transcript_id" not in self._about.columns:
-            raise OptionError("about is a DataFrame with a column transcript_id and others to count by")
+            raise OptionError("about must be a DataFrame with a column transcript_id and columns to count by")
         more = [] if self._about is None else [str(name) for name in self._about.columns if name != "transcript_id"]
-        super().__init__(title=title, _choices=["transcript_id", *_OF_WORDS, *more], query=query)
-        self.on_msg(self._asked)
-        if not query:  # else the trait's change has searched
+        choices = ["transcript_id", *_WORD_COLUMNS, *more]
+        super().__init__(corpus, audio, player, title=title, _choices=choices, query=query)
+        self.on_msg(self._on_browser_message)
+        if not query:  # otherwise setting the trait has searched
             self._search()
 
     def __repr__(self) -> str:
@@ -107,38 +104,46 @@ class WordSearch(Moments):
     @traitlets.validate("by")
     def _check_by(self, proposal: Any) -> str:
         if self._choices and proposal["value"] not in self._choices:
-            raise traitlets.TraitError(f"by is {', '.join(self._choices)}, not {proposal['value']!r}")
+            raise traitlets.TraitError(f"by must be one of {', '.join(self._choices)}, got {proposal['value']!r}")
         return str(proposal["value"])
 
     @property
     def result(self) -> pd.DataFrame:
-        """Every match, not only those listed: the table `concordance`."""
+        """All matches, including those not listed, as the table `concordance`."""
         if not self.query.strip():
             return self._corpus.search("nothing", limit=0)
         return self._corpus.search(self.query, **self._options())
 
     @property
     def counts(self) -> pd.DataFrame:
-        """How often each group has it: see `Corpus.counts`."""
-        return self._corpus.counts(self.query, by=self.by, within=self.within or None, about=self._about_of(self.by))
+        """Occurrences per group: see `Corpus.counts`."""
+        return self._corpus.counts(self.query, by=self.by, slop=self.slop or None, about=self._about_of(self.by))
 
     @property
     def code(self) -> str:
-        """Lines that show the same again and give the same result; `about` and `audio` stand for what was given."""
-        given = [f"voxframe.Corpus({str(self._corpus.path)!r})", *(["about=about"] if self._given_about else [])]
-        lines = ["import voxframe", "", f"search = voxframe.WordSearch({', '.join(given)})"]
-        for trait in ("by", "within", "query", "only", "limit"):
+        """Python code that shows the same; its first line describes `about` and `player` if they were given."""
+        given, define = [corpus_call(self._corpus)], {}
+        if self._given_about:
+            given, define["about"] = [*given, "about=about"], "the DataFrame with metadata"
+        if self._linked is not None:
+            given, define["player"] = [*given, "player=player"], "the TranscriptPlayer"
+        if self._given_audio:
+            given.append(f"audio={self._given_audio!r}")
+        given += [f"title={self.title!r}"] if self.title != "Word search" else []
+        lines = [define_comment(define)] if define else []
+        lines += ["import voxframe", "", f"search = voxframe.WordSearch({', '.join(given)})"]
+        for trait in ("by", "slop", "query", "only", "limit"):
             value = getattr(self, trait)
             if value != self.traits()[trait].default():
                 lines.append(f"search.{trait} = {value!r}")
         return "\n".join([*lines, "result = search.result", "search"])
 
-    def _still_html(self) -> str:
-        """The number of matches and the first of them, as a table."""
+    def _static_html(self) -> str:
+        """Return the number of matches and the first of them as a table."""
         head = f"<p><strong>{escaped(self.title)}</strong> {escaped(self.query)}</p>"
         if not self._found.get("query"):
             return f"{head}<p>Run the notebook to search.</p>"
-        cell, rows = 'style="padding:1px 6px;text-align:', self._shown.head(_SAVED_ROWS)
+        cell, rows = 'style="padding:1px 6px;text-align:', self._shown.head(_STATIC_ROWS)
         table = "".join(
             f'<tr><td {cell}left">{escaped(self._recordings.name(str(row.transcript_id)))} {_clock(row.start_ms)}</td>'
             f'<td {cell}right">{escaped(row.left)}</td><td {cell}center"><strong>{escaped(row.match)}</strong></td>'
@@ -146,82 +151,82 @@ class WordSearch(Moments):
             for row in rows.itertuples()
         )
         more = self._found["of_shown"] - len(rows)
-        note = f"<p><em>and {more:,} more: run the notebook to see and hear them.</em></p>" if more > 0 else ""
+        note = f"<p><em>and {more:,} more. Run the notebook to see them all.</em></p>" if more > 0 else ""
         return f"{head}<p>{escaped(_summary(self._found))}</p><table>{table}</table>{note}"
 
-    @traitlets.observe("query", "within", "by", "only", "limit")
+    @traitlets.observe("query", "slop", "by", "only", "limit")
     def _search(self, change: Any = None) -> None:
         if change is not None and change["name"] == "by" and self.only:
             self.only = []  # which searches again
             return
-        with telling(self):
+        with show_errors(self):
             try:
-                self._found = self._look()
+                self._found = self._find()
             except OptionError:
                 self._found = {"query": self.query, "total": 0}
                 raise
 
-    def _look(self) -> dict[str, Any]:
-        """What the browser shows."""
-        asked = {"query": self.query, "within": self.within, "by": self.by, "only": self.only, "limit": self.limit}
-        within = self.within or None
-        per_transcript = self._corpus.counts(self.query if self.query.strip() else "nothing", within=within)
+    def _find(self) -> dict[str, Any]:
+        """Run the search and return the state of the browser."""
+        asked = {"query": self.query, "slop": self.slop, "by": self.by, "only": self.only, "limit": self.limit}
+        slop = self.slop or None
+        per_transcript = self._corpus.counts(self.query if self.query.strip() else "nothing", slop=slop)
         size = {"words": int(per_transcript["words"].sum()), "of": len(per_transcript)}
         if not self.query.strip():
             self._shown = self.result
             return {**size, "query": "", "total": 0}
         rows = self._shown = self._corpus.search(self.query, **self._options(), limit=self.limit)
         groups = per_transcript if self.by == "transcript_id" else self.counts
-        most = groups[groups["count"] > 0].sort_values("count", ascending=False, kind="stable")
+        most = groups[groups["occurrences"] > 0].sort_values("occurrences", ascending=False, kind="stable")
         chosen = groups[groups[self.by].astype(str) == self.only[0]] if self.only else groups
-        head = pd.concat(
-            [most.head(_MOST_GROUPS), most[most[self.by].isin(chosen[self.by])] if self.only else most[:0]]
-        )
+        head = pd.concat([most.head(_MAX_GROUPS), most[most[self.by].isin(chosen[self.by])] if self.only else most[:0]])
         head = head.drop_duplicates(self.by)
-        found = {**asked, **size, "total": int(per_transcript["count"].sum())}
+        found = {**asked, **size, "total": int(per_transcript["occurrences"].sum())}
         found |= {
-            "in": int((per_transcript["count"] > 0).sum()),
+            "in": int((per_transcript["occurrences"] > 0).sum()),
             "groups": len(most),
-            "most": int(most["count"].max() or 0) if len(most) else 0,
+            "most": int(most["occurrences"].max() or 0) if len(most) else 0,
         }
-        found["of_shown"] = int(chosen["count"].sum())
+        found["of_shown"] = int(chosen["occurrences"].sum())
         return found | self._packed(rows) | self._packed_groups(head)
 
     def _packed(self, rows: pd.DataFrame) -> dict[str, bytes]:
-        """Matches as columns for the browser."""
-        packed = {"start": columns.int32(rows["start_ms"].fillna(-1).clip(upper=columns.LAST_MS))}
+        """Return matches as columns for the browser."""
+        packed = {"start": binary_columns.int32(rows["start_ms"].fillna(-1).clip(upper=binary_columns.LAST_MS))}
         names = [self._recordings.name(transcript_id) for transcript_id in rows["transcript_id"]]
         shown = {name: rows[name] for name in ("left", "match", "right")} | {"speaker": rows["speaker_name"]}
         for name, column in shown.items():
-            packed[name], packed[f"{name}_at"] = columns.texts(column)
-        packed["name"], packed["name_at"] = columns.texts(names)
+            packed[name], packed[f"{name}_at"] = binary_columns.texts(column)
+        packed["name"], packed["name_at"] = binary_columns.texts(names)
         return packed
 
     def _packed_groups(self, groups: pd.DataFrame) -> dict[str, bytes]:
-        """Groups, and where the matches of transcripts fall, as columns for the browser."""
+        """Return groups, and positions of matches in transcripts, as columns for the browser."""
         values = groups[self.by]
         keys = ["" if pd.isna(value) else str(value) for value in values]
         of_transcripts = self.by == "transcript_id"
         names = [self._recordings.name(key) if of_transcripts and key else key for key in keys]
-        packed = {"count": columns.int32(groups["count"]), "size": columns.int32(groups["words"])}
-        packed["key"], packed["key_at"] = columns.texts(keys)
-        packed["group"], packed["group_at"] = columns.texts(names)
-        packed["known"] = columns.int32(values.notna())
+        packed = {"count": binary_columns.int32(groups["occurrences"]), "size": binary_columns.int32(groups["words"])}
+        packed["key"], packed["key_at"] = binary_columns.texts(keys)
+        packed["group"], packed["group_at"] = binary_columns.texts(names)
+        packed["known"] = binary_columns.int32(values.notna())
         if not of_transcripts:
             return packed
-        within = self.within or None
-        falls = self._corpus.search(self.query, within=within, ids=keys, context=0) if keys else self._shown[:0]
+        slop = self.slop or None
+        falls = self._corpus.search(self.query, slop=slop, ids=keys, context=0) if keys else self._shown[:0]
         place = pd.Series(np.arange(len(keys)), keys)
         row = place.loc[falls["transcript_id"].to_numpy()].to_numpy() if len(falls) else np.empty(0, int)
         order = np.argsort(row, kind="stable")
-        packed["falls_first"] = columns.int32(np.searchsorted(row[order], np.arange(len(keys) + 1)))
-        packed["falls"] = columns.int32(falls["word_idx"].to_numpy()[order])
-        packed["falls_ms"] = columns.int32(falls["start_ms"].fillna(-1).clip(upper=columns.LAST_MS).to_numpy()[order])
+        packed["falls_first"] = binary_columns.int32(np.searchsorted(row[order], np.arange(len(keys) + 1)))
+        packed["falls"] = binary_columns.int32(falls["word_idx"].to_numpy()[order])
+        packed["falls_ms"] = binary_columns.int32(
+            falls["start_ms"].fillna(-1).clip(upper=binary_columns.LAST_MS).to_numpy()[order]
+        )
         return packed
 
     def _options(self) -> dict[str, Any]:
-        """The arguments of `Corpus.search` for what is shown."""
-        options: dict[str, Any] = {"within": self.within} if self.within else {}
+        """Return the arguments of `Corpus.search` for the selected group."""
+        options: dict[str, Any] = {"slop": self.slop} if self.slop else {}
         if not self.only:
             return options
         if self.by == "transcript_id":
@@ -235,20 +240,20 @@ class WordSearch(Moments):
         return options | {"ids": about.loc[about[self.by].astype(str) == self.only[0], "transcript_id"].tolist()}
 
     def _about_of(self, by: str) -> pd.DataFrame | None:
-        """The one column that is counted by, of as many as there are."""
-        if self._about is None or by in ("transcript_id", *_OF_WORDS):
+        """Return the metadata column to count by; None if the group is not metadata."""
+        if self._about is None or by in ("transcript_id", *_WORD_COLUMNS):
             return None
-        # As text: where some transcript is not in it, 2024 would become 2024.0.
+        # As text: if a transcript has no row, 2024 would become 2024.0.
         text = self._about[by].astype(object).map(str, na_action="ignore")
         return pd.DataFrame({"transcript_id": self._about["transcript_id"], by: text})
 
-    def _asked(self, _: Any, message: Any, __: Any) -> None:
-        """A click: play a match, or where a match falls in a transcript."""
-        with telling(self):
+    def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
+        """Handle a click: play a match, or the match at a position of a transcript."""
+        with show_errors(self):
             if message.get("do") == "match" and 0 <= (n := int(message["row"])) < len(self._shown):
                 row = self._shown.iloc[n]
                 if pd.isna(row["start_ms"]):
-                    raise OptionError("nobody knows when this was said: its words have no times")
+                    raise OptionError("cannot play this match: its words have no times")
                 end = None if pd.isna(row["end_ms"]) else int(row["end_ms"])
                 self.play(row["transcript_id"], int(row["start_ms"]), end)
             elif message.get("do") == "fall":
@@ -256,13 +261,13 @@ class WordSearch(Moments):
 
 
 def _metadata(corpus: Corpus) -> pd.DataFrame | None:
-    """What the corpus knows about recordings, by transcript; None where that is nothing."""
-    known = corpus.metadata()
+    """Return the metadata of a corpus by transcript; None if there is none."""
+    known = corpus.metadata.get()
     return known if len(known.columns) > 1 else None
 
 
 def _summary(found: Mapping[str, Any]) -> str:
-    """How many matches there are, in words."""
+    """Return the number of matches as text."""
     matches = f"{found['total']:,} match{'' if found['total'] == 1 else 'es'}"
     return f"{matches} in {found.get('in', 0):,} of {found['of']:,} transcripts"
 

@@ -1,29 +1,29 @@
-// AskPanel: transcripts to tick, what to ask, and answers whose quotations lead to the moment.
+// AskPanel: a form with transcripts and a prompt, and answers with numbered quotations that play the recording.
 
 const ASK_TASKS = {
-  "question-answer": ["Questions", "Questions, one a line"],
-  summary: ["Summary", "How it should look (may be empty), such as: three bullet points"],
-  task: ["Task", "What is to be done with the transcripts"],
-  "action-items": ["Action items", "How they should look (may be empty)"],
+  "question-answer": ["Questions", "Questions, one per line"],
+  summary: ["Summary", "Format (optional), for example: three bullet points"],
+  task: ["Task", "Task for the model"],
+  "action-items": ["Action items", "Format (optional)"],
 };
 const ASK_KEYS = [
-  ["Ctrl + Enter", "ask"],
-  ["Alt + ↑ ↓", "earlier and later prompts"],
-  ["Tab", "to the transcripts, the answers and their numbers"],
+  ["Ctrl + Enter", "Ask"],
+  ["Alt + ↑ ↓", "Earlier or later prompt"],
+  ["Tab", "Move to the transcripts, answers and citations"],
 ];
 
 function renderAskPanel({ model, el, signal }) {
   const root = frame("vf-ask", model.get("title"));
-  const { pane, guard } = errorPane(model);
+  const { pane, guard, send } = errorPane(model);
   const serial = Math.random().toString(36).slice(2);
-  const kinds = h("div", { class: "vf-chips", role: "group", "aria-label": "What to ask for" });
+  const kinds = h("div", { class: "vf-chips", role: "group", "aria-label": "Task" });
   for (const [task, [name]] of Object.entries(ASK_TASKS))
     kinds.append(h("button", { type: "button", class: "vf-button", "data-task": task, onclick: guard(() => put(model, { task })) }, name));
-  const prompt = h("textarea", { class: "vf-input vf-prompt", rows: "3", oninput: guard(() => put(model, { prompt: prompt.value })) });
+  const prompt = h("textarea", { class: "vf-input vf-prompt", rows: "3", oninput: guard(() => write(prompt.value)) });
   const context = h("input", { class: "vf-input", type: "text", oninput: guard(() => put(model, { context: context.value })) });
   const size = h("input", { class: "vf-input vf-small", type: "number", min: "1", max: "4000", onchange: guard(() => put(model, { max_output_size: Math.min(4000, Math.max(1, Math.round(Number(size.value) || 2000))) })) });
   const heat = h("input", { class: "vf-input vf-small", type: "number", min: "0", max: "1", step: "0.1", onchange: guard(() => put(model, { temperature: Math.min(1, Math.max(0, Number(heat.value) || 0)) })) });
-  const ask = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => send()) }, "Ask");
+  const ask = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => request()) }, "Ask");
   const earlier = h("select", { class: "vf-input vf-earlier", "aria-label": "Earlier prompts", onchange: guard(() => recall(earlier.value)) });
   const limit = h("span", { class: "vf-status" });
   const busy = h("span", { class: "vf-status", role: "status" });
@@ -37,25 +37,27 @@ function renderAskPanel({ model, el, signal }) {
   const chosen = h("div", { class: "vf-about", role: "group", "aria-label": "Transcripts" }, h("div", { class: "vf-bar" }, filter, all, ticked), list);
   const form = h(
     "div", { class: "vf-asking" }, kinds, prompt,
-    h("div", { class: "vf-options" }, labelled("context", context), labelled("most tokens", size), labelled("temperature", heat)),
+    h("div", { class: "vf-options" }, labelled("Context", context), labelled("Max. tokens", size), labelled("Temperature", heat)),
     h("div", { class: "vf-options" }, ask, earlier, busy, limit),
   );
-  const again = h("button", { type: "button", class: "vf-button vf-again", hidden: true, onclick: guard(() => send({ again: true })) }, "Ask again, even if it is paid for twice");
+  const again = h("button", { type: "button", class: "vf-button vf-again", hidden: true, onclick: guard(() => request({ again: true })) }, "Ask again (may be charged twice)");
   const answers = h("div", { class: "vf-answers", role: "log", "aria-label": "Answers" });
   const note = h("p", { class: "vf-hint vf-note-below", hidden: true },
-    "Numbers mark what stands word for word in a transcript. They are found here by comparing words; the language model does not give them, and what it says in its own words has none.");
+    "Numbers mark verbatim quotations from a transcript. voxframe finds them by comparing words; they do not come from the language model.");
   const place = h("div", { class: "vf-embedded", hidden: true });
   root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), help.button), help.list, h("div", { class: "vf-two" }, form, chosen), pane, again, answers, note, place);
   el.append(root);
 
-  /** Asks, with what the form says: what was typed last may reach the kernel later than a message. */
-  const send = (more = {}) => model.send({ do: "ask", ...more, form: Object.fromEntries(["task", "prompt", "context", "chosen"].map((name) => [name, model.get(name)])) });
+  /** Sends the form with the request, because traits may reach the kernel after the message. */
+  const request = (more = {}) => send({ do: "ask", ...more, form: Object.fromEntries(["task", "prompts", "context", "chosen"].map((name) => [name, model.get(name)])) });
   const prompts = () => [...new Set([...model.get("_answers").map((answer) => answer.prompt), ...model.get("_earlier")].filter(Boolean))];
+  /** Stores the prompt of the current task; each task has its own. */
+  const write = (text) => put(model, { prompts: { ...model.get("prompts"), [model.get("task")]: text } });
   let recalled = -1;
   function recall(text) {
     if (!text) return;
     prompt.value = text;
-    put(model, { prompt: text });
+    write(text);
     prompt.focus();
   }
 
@@ -79,7 +81,7 @@ function renderAskPanel({ model, el, signal }) {
   function showTicked() {
     const now = new Set(model.get("chosen"));
     for (const tick of list.querySelectorAll("input")) tick.checked = now.has(tick.dataset.id);
-    ticked.textContent = `${now.size} of ${model.get("_listed").length} ticked`;
+    ticked.textContent = `${now.size} of ${model.get("_listed").length} selected`;
     all.textContent = now.size ? "None" : "All";
   }
   function tickAll() {
@@ -87,47 +89,44 @@ function renderAskPanel({ model, el, signal }) {
     put(model, { chosen: model.get("chosen").length ? [] : shown });
   }
 
-  /** An answer as text, with a number behind each passage that was found in a transcript. */
+  /** Renders an answer with a numbered button after each quotation. */
   function reading(reply) {
     const text = h("div", { class: "vf-answer" });
     const cited = h("ol", { class: "vf-cited" });
-    // Characters are counted as Python does: by code points.
+    // Offsets count code points, as in Python.
     const letters = Array.from(reply.answer);
     let at = 0;
     for (const [n, found] of reply.citations.entries()) {
-      const go = guard(() => model.send({ do: "cite", transcript_id: found.transcript_id, start_ms: found.start_ms, end_ms: found.end_ms }));
+      const go = guard(() => send({ do: "cite", transcript_id: found.transcript_id, start_ms: found.start_ms, end_ms: found.end_ms }));
       const when = found.start_ms == null ? "" : clock(found.start_ms);
-      const said = `${found.name} ${when}${found.speaker ? ` ${found.speaker}` : ""}`;
-      text.append(letters.slice(at, found.end).join(""), h("button", { type: "button", class: "vf-cite", "aria-label": `Play ${said}: ${found.text}`, title: said, onclick: go }, n + 1));
-      cited.append(h("li", {}, h("button", { type: "button", class: "vf-source", onclick: go }, said), h("span", {}, ` “${found.text}”`)));
+      const source = `${found.name} ${when}${found.speaker ? ` ${found.speaker}` : ""}`;
+      text.append(letters.slice(at, found.end).join(""), h("button", { type: "button", class: "vf-cite", "aria-label": `Play ${source}: ${found.text}`, title: source, onclick: go }, n + 1));
+      cited.append(h("li", {}, h("button", { type: "button", class: "vf-source", onclick: go }, source), h("span", {}, ` “${found.text}”`)));
       at = found.end;
     }
     text.append(letters.slice(at).join(""));
     return [text, ...(reply.citations.length ? [cited] : [])];
   }
 
+  /** Renders a response as a card. */
+  const card = (answer) => {
+    const { input_tokens: input, output_tokens: output } = answer.usage;
+    const tokens = input == null && output == null ? "" : `${input ?? "?"} + ${output ?? "?"} tokens`;
+    const purge = h("button", { type: "button", class: "vf-button", "data-key": answer.request_id, "aria-label": `Delete this answer here and at the service`, onclick: guard(once(() => send({ do: "purge", request_id: answer.request_id }))) }, "Delete");
+    const about = answer.about.length > 3 ? `${answer.about.slice(0, 3).join(", ")} and ${answer.about.length - 3} more` : answer.about.join(", ");
+    const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, tokens), purge);
+    const asked = answer.task === "question-answer" ? "" : answer.prompt;
+    const article = h("article", { class: "vf-card", "aria-label": ASK_TASKS[answer.task][0] }, head);
+    if (asked) article.append(h("p", { class: "vf-prompted" }, asked));
+    for (const reply of answer.replies) {
+      if (reply.question) article.append(h("p", { class: "vf-prompted" }, reply.question));
+      article.append(...reading(reply));
+    }
+    return article;
+  };
   const showAnswers = guard(() => {
     const given = model.get("_answers");
-    answers.replaceChildren(
-      ...given.map((answer) => {
-        const { input_tokens: input, output_tokens: output } = answer.usage;
-        const tokens = input == null && output == null ? "" : `${input ?? "?"} + ${output ?? "?"} tokens`;
-        const purge = h("button", { type: "button", class: "vf-button", "aria-label": `Delete this answer at the service and here`, onclick: guard((event) => {
-          event.currentTarget.disabled = true;
-          model.send({ do: "purge", request_id: answer.request_id });
-        }) }, "Purge");
-        const about = answer.about.length > 3 ? `${answer.about.slice(0, 3).join(", ")} and ${answer.about.length - 3} more` : answer.about.join(", ");
-        const head = h("div", { class: "vf-bar" }, h("strong", {}, ASK_TASKS[answer.task][0]), h("span", { class: "vf-status" }, about), h("span", { class: "vf-space" }), h("span", { class: "vf-status" }, tokens), purge);
-        const asked = answer.task === "question-answer" ? "" : answer.prompt;
-        const card = h("article", { class: "vf-card", "aria-label": ASK_TASKS[answer.task][0] }, head);
-        if (asked) card.append(h("p", { class: "vf-prompted" }, asked));
-        for (const reply of answer.replies) {
-          if (reply.question) card.append(h("p", { class: "vf-prompted" }, reply.question));
-          card.append(...reading(reply));
-        }
-        return card;
-      }),
-    );
+    keepFocus(answers, () => answers.replaceChildren(...given.map(card)));
     note.hidden = !given.length;
   });
   const showEarlier = guard(() => {
@@ -135,12 +134,16 @@ function renderAskPanel({ model, el, signal }) {
     earlier.hidden = !prompts().length;
     recalled = -1;
   });
+  let shownTask = null;
   const showForm = guard(() => {
     const task = model.get("task");
     for (const button of kinds.children) button.setAttribute("aria-pressed", String(button.dataset.task === task));
     prompt.placeholder = ASK_TASKS[task][1];
     prompt.setAttribute("aria-label", ASK_TASKS[task][1]);
-    for (const [field, name] of [[prompt, "prompt"], [context, "context"], [size, "max_output_size"], [heat, "temperature"]])
+    const text = model.get("prompts")[task] ?? "";
+    if (document.activeElement !== prompt || shownTask !== task) prompt.value = text;
+    shownTask = task;
+    for (const [field, name] of [[context, "context"], [size, "max_output_size"], [heat, "temperature"]])
       if (document.activeElement !== field) field.value = model.get(name);
   });
   const showState = () => {
@@ -150,7 +153,7 @@ function renderAskPanel({ model, el, signal }) {
     limit.textContent = remaining == null ? "" : `${remaining}${most ? ` of ${most}` : ""} requests left this minute`;
   };
   root.addEventListener("keydown", guard((event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.contains(event.target)) send();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.contains(event.target)) request();
     else if (event.target === prompt && event.altKey && ["ArrowUp", "ArrowDown"].includes(event.key)) {
       recalled = Math.max(-1, Math.min(prompts().length - 1, recalled + (event.key === "ArrowUp" ? 1 : -1)));
       recall(prompts()[recalled]);
@@ -159,7 +162,7 @@ function renderAskPanel({ model, el, signal }) {
     event.stopPropagation();
   }));
   list.id = `vf-ticks-${serial}`;
-  for (const name of ["task", "prompt", "context", "max_output_size", "temperature"]) model.on(`change:${name}`, showForm);
+  for (const name of ["task", "prompts", "context", "max_output_size", "temperature"]) model.on(`change:${name}`, showForm);
   for (const name of ["busy", "_limit", "_lost"]) model.on(`change:${name}`, showState);
   model.on("change:chosen", showTicked);
   model.on("change:_listed", showListed);

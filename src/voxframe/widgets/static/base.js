@@ -1,8 +1,8 @@
-// What every widget here is made of. Text from a transcript reaches the page as text nodes only: `h` never parses markup.
+// Functions that all widgets use. Transcript text reaches the page only as text nodes: `h` never parses markup.
 
 /**
- * An element: attributes by name, `on*` as listeners, children as nodes or text.
- * What can have the focus carries Lumino's mark: else JupyterLab's own keys (a, b, x, m, ...) answer what is typed on it.
+ * Creates an element: attributes by name, `on*` as listeners, children as nodes or text.
+ * Focusable elements get Lumino's attribute that turns off JupyterLab's own shortcuts (a, b, x, m, ...) on them.
  */
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -16,12 +16,12 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Columns come as bytes that may begin anywhere in a message; typed arrays need their own aligned copy. */
+/** Column bytes may start at any offset of a message; typed arrays need an aligned copy. */
 const aligned = (view) => view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength);
 const int32 = (view) => (view ? new Int32Array(aligned(view)) : new Int32Array(0));
 const float32 = (view) => (view ? new Float32Array(aligned(view)) : new Float32Array(0));
 
-/** Texts as `columns.texts` packs them: UTF-8 bytes, and where each text begins and ends. Decoded when asked for. */
+/** Texts as `binary_columns.texts` packs them: UTF-8 bytes and offsets. Each text is decoded on access. */
 function texts(data, offsets) {
   const bytes = data ? new Uint8Array(aligned(data)) : new Uint8Array(0);
   const edges = int32(offsets);
@@ -32,7 +32,7 @@ function texts(data, offsets) {
   };
 }
 
-/** How many of the sorted values are below `value` (or equal to it, with `equal`). */
+/** Number of sorted values below `value` (with `equal`: below or equal). */
 function below(values, value, equal = false) {
   let low = 0;
   let high = values.length;
@@ -44,7 +44,7 @@ function below(values, value, equal = false) {
   return low;
 }
 
-/** Milliseconds as m:ss or h:mm:ss, with `digits` of a second where one looks that closely. */
+/** Milliseconds as m:ss or h:mm:ss, with `digits` decimals of a second. */
 function clock(ms, digits = 0) {
   const unit = 10 ** digits;
   const parts = Math.round((Math.max(0, ms) / 1000) * unit);
@@ -56,19 +56,19 @@ function clock(ms, digits = 0) {
   return `${minutes}:${two(seconds % 60)}${fraction}`;
 }
 
-/** The root of a widget. */
+/** Creates the root element of a widget. */
 function frame(kind, label) {
   return h("section", { class: `voxframe ${kind}`, "aria-label": label });
 }
 
-/** The pane below a widget that says in words what went wrong, in the kernel or here. */
+/** Creates the error pane below a widget: it shows errors of the kernel and of this page. */
 function errorPane(model) {
   const pane = h("div", { class: "vf-error", role: "alert", hidden: true });
   let own = "";
   const show = () => {
-    const said = [model.get("error"), own].filter(Boolean).join("\n");
-    pane.textContent = said;
-    pane.hidden = !said;
+    const text = [model.get("error"), own].filter(Boolean).join("\n");
+    pane.textContent = text;
+    pane.hidden = !text;
   };
   model.on("change:error", show);
   show();
@@ -78,7 +78,13 @@ function errorPane(model) {
       own = message;
       show();
     },
-    /** A listener whose failure is shown instead of lost in the console. */
+    /** Sends a message to the kernel, or shows that no kernel is running. */
+    send(message) {
+      if (!kernelGone(model)) return model.send(message);
+      own = KERNEL_GONE;
+      show();
+    },
+    /** Wraps a listener so that its errors are shown, not only logged to the console. */
     guard: (listener) => (...given) => {
       try {
         return listener(...given);
@@ -91,7 +97,60 @@ function errorPane(model) {
   };
 }
 
-/** A colour of the style sheet as the canvas wants it: resolved for the theme that is on. */
+const KERNEL_GONE = "Not sent: the kernel is not running. Run the cell again, then repeat this.";
+const KERNEL_SILENT =
+  "Not saved yet: the kernel has not responded. If it is busy, it saves the change when it is free. If it is dead, run the cell again, then repeat the change.";
+/** Milliseconds to wait for a response before showing that the kernel has not responded. */
+const KERNEL_WAIT_MS = 3000;
+
+/** True if no kernel is running, as far as the page knows: JupyterLab and Voila tell, other pages may not. */
+function kernelGone(model) {
+  const manager = model.widget_manager;
+  if (!manager || !("kernel" in manager)) return false;
+  const { kernel } = manager;
+  return !kernel || kernel.isDisposed || ["dead", "terminating"].includes(kernel.status);
+}
+
+/** Sends a change to the kernel. Calls `saved` when the kernel confirms it, or `failed` with the reason. */
+function askKernel(model, message, saved, failed) {
+  const n = Math.random().toString(36).slice(2);
+  if (kernelGone(model)) return failed(KERNEL_GONE);
+  const timer = setTimeout(() => failed(KERNEL_SILENT), KERNEL_WAIT_MS);
+  const responded = (response) => {
+    if (response.n !== n) return;
+    clearTimeout(timer);
+    model.off("msg:custom", responded);
+    saved();
+  };
+  model.on("msg:custom", responded);
+  try {
+    model.send({ ...message, n });
+  } catch {
+    clearTimeout(timer);
+    failed(KERNEL_GONE);
+  }
+}
+
+/** A click listener that acts once per rendering. The button stays enabled, because a disabled one loses the focus. */
+const once = (act) => ({ currentTarget: button }) => {
+  if (button.getAttribute("aria-disabled")) return;
+  button.setAttribute("aria-disabled", "true");
+  act();
+};
+
+/** Redraws a part. The focus stays on the control with the same `data-key`; if that is gone, on the part. */
+function keepFocus(part, draw) {
+  const had = document.activeElement;
+  const inside = part !== had && part.contains(had);
+  const key = had?.dataset.key;
+  draw();
+  if (!inside || part.contains(document.activeElement)) return;
+  const same = [...part.querySelectorAll("[data-key]")].find((control) => control.dataset.key === key && !control.disabled && !control.hidden);
+  if (!same && !part.hasAttribute("tabindex")) part.tabIndex = -1;
+  (same ?? part).focus({ preventScroll: true });
+}
+
+/** Returns a function that resolves a CSS variable to a colour for a canvas, in the current theme. */
 function resolver(root) {
   const probe = h("i", { class: "vf-probe", "aria-hidden": "true" });
   root.append(probe);
@@ -102,8 +161,8 @@ function resolver(root) {
 }
 
 /**
- * Calls back when the theme of the notebook or of the system changes, until `signal` aborts. And once more a frame later:
- * JupyterLab hides its page for one while it changes its theme, and what is hidden has no width to draw in.
+ * Calls back when the theme of the notebook or the system changes, until `signal` aborts. It calls again a frame later,
+ * because JupyterLab hides its page for one frame, and hidden elements have no width.
  */
 function onTheme(callback, signal) {
   const changed = () => {
@@ -116,18 +175,18 @@ function onTheme(callback, signal) {
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** Runs a drawing at most once a frame, however often it is asked for. */
+/** Limits a drawing function to one call per frame. */
 function eachFrame(draw) {
-  let asked = 0;
+  let pending = 0;
   return () => {
-    asked ||= requestAnimationFrame(() => {
-      asked = 0;
+    pending ||= requestAnimationFrame(() => {
+      pending = 0;
       draw();
     });
   };
 }
 
-/** A canvas as sharp as the screen; returns its context and size in CSS pixels. */
+/** Sizes a canvas (CSS pixels) for the screen's resolution, clears it and returns its context. */
 function sharp(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const [w, t] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
@@ -142,17 +201,17 @@ function sharp(canvas, width, height) {
   return context;
 }
 
-/** Sets traits and sends them to the kernel, where there is one. */
+/** Sets traits and sends them to the kernel, if there is one. */
 function put(model, values) {
   for (const [name, value] of Object.entries(values)) model.set(name, value);
   model.save_changes();
 }
 
-/** The list of keys that a widget answers to, folded away behind a button. */
+/** Creates the list of keyboard shortcuts and the button that shows it. */
 function keyHelp(keys) {
   const list = h("dl", { class: "vf-keys", hidden: true });
-  for (const [key, does] of keys) list.append(h("dt", {}, h("kbd", {}, key)), h("dd", {}, does));
-  const button = h("button", { type: "button", class: "vf-button", "aria-label": "Keys", "aria-expanded": "false" }, "?");
+  for (const [key, action] of keys) list.append(h("dt", {}, h("kbd", {}, key)), h("dd", {}, action));
+  const button = h("button", { type: "button", class: "vf-button", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts", "aria-expanded": "false" }, "?");
   button.addEventListener("click", () => {
     list.hidden = !list.hidden;
     button.setAttribute("aria-expanded", String(!list.hidden));
@@ -160,7 +219,7 @@ function keyHelp(keys) {
   return { button, list };
 }
 
-/** Pictures on buttons, drawn so that no font has to have them; 16 units wide and high. */
+/** Icons as SVG paths, 16 by 16 units, so that they do not depend on fonts. */
 const ICONS = {
   play: "M4 2.5v11l9-5.5z",
   pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z",

@@ -1,72 +1,94 @@
-// Names and corrections, typed in where they are read.
+// Editing names and corrections in place.
 
-/** `rename` and `correct` open a field in a passage; what is typed goes to the model, which has it kept. */
-function makeEditing(model, reader, passages, voices) {
-  const free = (p) => {
+/** `rename` and `correct` open a field in a passage and send the input to the kernel, which confirms it when saved. */
+function makeEditing(model, reader, passages, speakers, say) {
+  const prepare = (p) => {
     const row = reader.rows[p];
     reader.fill(row);
     getSelection().removeAllRanges();
     return row;
   };
+  /** Replaces a part of a row by a field; `edit(text)` returns the message for the input, or null if nothing changed. */
+  function open(row, part, form, field, edit) {
+    const { key } = row.contains(document.activeElement) ? document.activeElement.dataset : {};
+    editInPlace(part, form, field, (text, { close, reopen }) => {
+      const message = text === null ? null : edit(text);
+      if (!message) return close();
+      askKernel(model, { do: "edit", ...message }, close, (reason) => {
+        say(reason);
+        reopen();
+      });
+    }, (inside) => {
+      say("");
+      reader.again();
+      const control = key && row.querySelector(`[data-key="${key}"]:not([hidden])`);
+      if (inside) (control || row).focus({ preventScroll: true });
+    });
+  }
 
   function rename(p) {
-    const row = free(p);
+    const row = prepare(p);
     const place = row.querySelector(".vf-name");
-    const [label, turn, before] = [voices[passages.voice[p]], String(passages.turn[p]), reader.person(p).name];
+    const [label, turn, before] = [speakers[passages.speaker[p]], String(passages.turn[p]), reader.person(p).name];
     const known = h("datalist", { id: `vf-people-${Math.random().toString(36).slice(2)}` });
     for (const { name } of reader.people.list) known.append(h("option", { value: name }));
     const field = h("input", { class: "vf-field", "aria-label": `Name of ${before}`, value: before, maxlength: "200", list: known.id });
     const once = h("input", { type: "checkbox" });
-    // Who has no label can only be named turn by turn.
+    // A speaker without a label can only be named turn by turn.
     once.checked = !label || turn in model.get("turn_names");
     once.disabled = !label;
-    place.hidden = false;
-    editInPlace(place, h("span", { class: "vf-naming" }, field, known, h("label", {}, once, " only this turn")), field, (text) => {
-      const given = (text ?? "").trim().replace(/\s+/g, " ");
-      if (text !== null && (given !== before || once.checked !== turn in model.get("turn_names"))) {
-        const names = { ...model.get("names") };
-        const turnNames = { ...model.get("turn_names") };
-        delete turnNames[turn];
-        if (!once.checked && given && given !== label) names[label] = given;
-        else if (!once.checked) delete names[label];
-        else if (given && given !== (names[label] ?? label)) turnNames[turn] = voices.find((other) => other && (names[other] ?? other) === given) ?? given;
-        put(model, { names, turn_names: turnNames });
-      }
-      reader.again();
-      row.focus({ preventScroll: true });
+    open(row, place, h("span", { class: "vf-naming" }, field, known, h("label", {}, once, " This turn only")), field, (text) => {
+      const given = text.trim().replace(/\s+/g, " ");
+      if (given === before && once.checked === turn in model.get("turn_names")) return null;
+      const names = { ...model.get("names") };
+      const turnNames = { ...model.get("turn_names") };
+      delete turnNames[turn];
+      if (!once.checked && given && given !== label) names[label] = given;
+      else if (!once.checked) delete names[label];
+      else if (given && given !== (names[label] ?? label)) turnNames[turn] = speakers.find((other) => other && (names[other] ?? other) === given) ?? given;
+      return { names, turn_names: turnNames };
     });
   }
 
   function correct(p) {
-    const row = free(p);
+    const row = prepare(p);
     const line = row.querySelector(".vf-text");
     if (!line) return;
     const before = passages.plain(p);
-    const field = h("textarea", { class: "vf-field", "aria-label": "Corrected text; Enter keeps it, Escape does not", rows: Math.max(2, Math.ceil(before.length / 70)), dir: "auto" });
+    const field = h("textarea", { class: "vf-field", "aria-label": "Corrected text; Enter saves, Escape cancels", rows: Math.max(2, Math.ceil(before.length / 70)), dir: "auto" });
     field.value = before;
-    editInPlace(line, field, field, (text) => {
-      const given = (text ?? before).trim().replace(/\s+/g, " ");
-      if (given === before) return;
+    open(row, line, field, field, (text) => {
+      const given = text.trim().replace(/\s+/g, " ");
+      if (given === before) return null;
       const corrections = { ...model.get("corrections") };
       const whole = passages.turnText(p, given);
-      if (whole && whole !== passages.saidIn(p)) corrections[passages.turn[p]] = whole;
+      if (whole && whole !== passages.originalText(p)) corrections[passages.turn[p]] = whole;
       else delete corrections[passages.turn[p]];
-      put(model, { corrections });
-      row.focus({ preventScroll: true });
+      return { corrections };
     });
     field.setSelectionRange(field.value.length, field.value.length);
   }
   return { rename, correct };
 }
 
-/** Puts a form in place of an element until Enter, Escape, or the focus leaves it; `done` gets the field's text, or null. */
-function editInPlace(element, form, field, done) {
-  let over = false;
-  const finish = (text) => {
-    if (over) return;
-    over = true;
+/**
+ * Replaces an element by a form until Enter, Escape, or the focus leaves it. `done` gets the field's text, or null for
+ * Escape, and closes or reopens the form; `closed` gets true if the form had the focus.
+ */
+function editInPlace(element, form, field, done, closed) {
+  let finished = false;
+  const close = () => {
+    if (!form.isConnected) return;
+    const inside = form.contains(document.activeElement);
+    finished = true;
     form.replaceWith(element);
-    done(text);
+    closed(inside);
+  };
+  const reopen = () => (finished = field.readOnly = false);
+  const finish = (text) => {
+    if (finished) return;
+    finished = field.readOnly = true;
+    done(text, { close, reopen });
   };
   form.addEventListener("keydown", (event) => {
     event.stopPropagation();

@@ -1,11 +1,11 @@
-// A player inside another widget: the one that the trait `player` refers to.
+// The player embedded in another widget, which the trait `player` refers to.
 
-/** Keeps the player of a widget in `place`, and has it play when the kernel says so. */
+/** Shows the player of a widget in `place`, and starts it when the kernel sends `play`. */
 function embedPlayer(model, place, signal, guard) {
-  let [shown, view, wanted] = [null, null, false];
+  let [shown, view, pending] = [null, null, false];
   const play = () => {
-    if (!wanted || !view) return;
-    wanted = false;
+    if (!pending || !view) return;
+    pending = false;
     view.model.trigger("msg:custom", { do: "play" });
   };
   const show = async () => {
@@ -17,20 +17,20 @@ function embedPlayer(model, place, signal, guard) {
     place.hidden = !reference;
     if (!reference) return;
     const child = await model.widget_manager.get_model(reference.replace("IPY_MODEL_", ""));
-    const made = await model.widget_manager.create_view(child);
-    if (signal.aborted || shown !== reference) return made.remove();
-    view = made;
-    place.replaceChildren(made.el);
+    const created = await model.widget_manager.create_view(child);
+    if (signal.aborted || shown !== reference) return created.remove();
+    view = created;
+    place.replaceChildren(created.el);
     play();
   };
-  const shows = guard(() => show().catch(() => (place.hidden = true))); // without its kernel, a page may lack the player
-  const said = (message) => {
+  const shows = guard(() => show().catch(() => (place.hidden = true))); // a page without a kernel may not have the player
+  const onMessage = (message) => {
     if (message.do !== "play") return;
-    wanted = true;
+    pending = true;
     play();
   };
   model.on("change:player", shows);
-  model.on("msg:custom", said);
+  model.on("msg:custom", onMessage);
   signal.addEventListener("abort", () => view?.remove());
   shows();
 }

@@ -1,12 +1,12 @@
-// Jobs as a table: where each is, how long it takes, a button to cancel it or to try again.
+// Jobs as a table with state, elapsed time, and buttons to cancel or retry.
 
 function renderJobTable({ model, el, signal }) {
-  const { pane, guard } = errorPane(model);
+  const { pane, guard, send } = errorPane(model);
   const root = frame("vf-jobs", "Jobs");
   const bar = h("progress", { class: "vf-all", max: "1", value: "0", "aria-label": "All jobs" });
   const status = h("span", { class: "vf-status", role: "status" });
   const busy = h("span", { class: "vf-hint" });
-  const again = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "retry all" })) }, "Retry all that failed");
+  const again = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "retry all" })) }, "Retry all failed");
   const head = h("tr", {}, ...["Recording", "State", "Length", "Time", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "vf-unseen" }, "Actions"))));
   const body = h("tbody");
   const table = h("table", { class: "vf-table" }, h("caption", { class: "vf-unseen" }, "Jobs"), h("thead", {}, head), body);
@@ -15,37 +15,32 @@ function renderJobTable({ model, el, signal }) {
 
   const action = (what, row) =>
     h("button", {
-      type: "button", class: "vf-button", "data-key": row.key, "data-do": what, "aria-label": `${what === "cancel" ? "Cancel" : "Retry"} ${row.name}`,
-      onclick: guard((event) => {
-        event.currentTarget.disabled = true;
-        model.send({ do: what, key: row.key });
-      }),
+      type: "button", class: "vf-button", "data-key": `${what} ${row.key}`, "aria-label": `${what === "cancel" ? "Cancel" : "Retry"} ${row.name}`,
+      onclick: guard(once(() => send({ do: what, key: row.key }))),
     }, what === "cancel" ? "Cancel" : "Retry");
+
+  const line = (row) => {
+    const unfinished = !["completed", "error", "uncertain"].includes(row.state);
+    const since = h("td", { class: "vf-number" });
+    if (unfinished && row.since) since.dataset.since = row.since;
+    const state = h("span", { class: "vf-state" }, row.state_text);
+    const cell = h("td", {}, h("div", { class: "vf-said" }, state, row.error ? h("span", { class: "vf-why" }, row.error) : ""));
+    if (row.progress) {
+      const percent = `${Math.floor(100 * row.progress)} %`;
+      cell.append(h("div", { class: "vf-part" }, h("progress", { max: "1", value: row.progress, "aria-label": `${row.name}: ${percent}` }), percent));
+    }
+    const buttons = h("td", {}, row.cancel ? action("cancel", row) : "", row.retry ? action("retry", row) : "");
+    return h("tr", { "data-state": row.state }, h("td", { title: row.source }, row.name), cell, h("td", { class: "vf-number" }, row.length), since, buttons);
+  };
 
   const show = guard(() => {
     const [rows, counts] = [model.get("_rows"), model.get("_counts")];
-    const had = document.activeElement?.dataset;
-    body.replaceChildren(
-      ...rows.map((row) => {
-        const going = !["completed", "error", "uncertain"].includes(row.state);
-        const since = h("td", { class: "vf-number" });
-        if (going && row.since) since.dataset.since = row.since;
-        const said = h("td", {}, h("span", { class: `vf-state vf-${row.state}` }, row.said));
-        if (row.share) {
-          const percent = `${Math.floor(100 * row.share)} %`;
-          said.append(h("div", { class: "vf-part" }, h("progress", { max: "1", value: row.share, "aria-label": `${row.name}: ${percent}` }), percent));
-        }
-        if (row.error) said.append(h("div", { class: "vf-why" }, row.error));
-        const buttons = h("td", {}, row.cancel ? action("cancel", row) : "", row.retry ? action("retry", row) : "");
-        return h("tr", { "data-state": row.state }, h("td", { title: row.source }, row.name), said, h("td", { class: "vf-number" }, row.length), since, buttons);
-      }),
-    );
-    if (had?.key) body.querySelector(`[data-key="${CSS.escape(had.key)}"][data-do="${CSS.escape(had.do)}"]`)?.focus();
+    keepFocus(body, () => body.replaceChildren(...rows.map(line)));
     const all = counts.all ?? 0;
     bar.max = Math.max(1, all);
-    bar.value = (counts.over ?? 0) + rows.reduce((sum, row) => sum + row.share, 0);
+    bar.value = (counts.finished ?? 0) + rows.reduce((sum, row) => sum + row.progress, 0);
     const more = all > rows.length ? ` (${rows.length} shown)` : "";
-    status.textContent = all ? `${counts.over} of ${all} over${counts.error ? `, ${counts.error} failed` : ""}${more}` : "none yet";
+    status.textContent = all ? `${counts.finished} of ${all} finished${counts.error ? `, ${counts.error} failed` : ""}${more}` : "No jobs yet";
     again.hidden = !(counts.error > 1);
     table.hidden = !rows.length;
     bar.hidden = !all;
@@ -56,12 +51,12 @@ function renderJobTable({ model, el, signal }) {
   };
   const timer = setInterval(tick, 1000);
   signal.addEventListener("abort", () => clearInterval(timer));
-  const tell = () => (busy.textContent = model.get("busy"));
+  const showBusy = () => (busy.textContent = model.get("busy"));
   model.on("change:_rows", show);
   model.on("change:_counts", show);
-  model.on("change:busy", tell);
+  model.on("change:busy", showBusy);
   show();
-  tell();
+  showBusy();
 }
 
 export default () => ({ render: renderJobTable });

@@ -1,4 +1,4 @@
-// Spans on lanes, drawn for any stretch of time in time that depends on the pixels, not on the number of spans.
+// Drawing spans on lanes. The cost depends on the number of pixels, not on the number of spans.
 
 /** The spans of one lane, sorted by start. */
 class Lane {
@@ -21,26 +21,26 @@ class Lane {
     return i < 0 ? 0 : this.before[i] + Math.min(t, this.reach[i]) - this.start[i];
   }
 
-  /** Indices of the spans that may touch [from, to): first, and one past the last. */
+  /** Indices of the spans that may overlap [from, to): first, and one past the last. */
   within(from, to) {
     return [below(this.reach, from, true), below(this.start, to)];
   }
 
-  /** Index of the span at `t` that began last, or -1. */
+  /** Index of the latest span that contains `t`, or -1. */
   at(t) {
     for (let i = below(this.start, t, true) - 1; i >= 0 && this.reach[i] > t; i--) if (this.end[i] > t) return i;
     return -1;
   }
 }
 
-/** Lanes of columns sorted by lane and start; `first` says where each lane begins. */
+/** Creates lanes from columns sorted by lane and start; `first` has the index of each lane's first span. */
 function makeLanes(start, end, first) {
   return Array.from({ length: Math.max(0, first.length - 1) }, (_, n) => {
     return new Lane(start.subarray(first[n], first[n + 1]), end.subarray(first[n], first[n + 1]));
   });
 }
 
-/** Draws one lane between two heights. Few spans are bars of their own, with their text; many are shades per pixel. */
+/** Draws one lane. A few spans are drawn as bars with text; many are drawn as shades, one per pixel. */
 function drawLane(context, lane, from, to, width, top, height, colour, label) {
   const scale = width / (to - from);
   const [i0, i1] = lane.within(from, to);
@@ -71,7 +71,7 @@ function drawLane(context, lane, from, to, width, top, height, colour, label) {
   context.globalAlpha = 1;
 }
 
-/** Text in a bar, cut where the bar ends. */
+/** Draws text in a bar, clipped at its end. */
 function barText(context, text, left, top, width, height, ink) {
   context.save();
   context.beginPath();
@@ -103,7 +103,7 @@ function drawAxis(context, from, to, width, height, ink, line) {
   }
 }
 
-/** Draws bands of time (chapters) with their titles. */
+/** Draws bands (such as chapters) with titles. */
 function drawBands(context, bands, from, to, width, height, ink, fill) {
   const scale = width / (to - from);
   for (let i = 0; i < bands.start.length; i++) {
@@ -118,14 +118,14 @@ function drawBands(context, bands, from, to, width, height, ink, fill) {
   }
 }
 
-/** Bands of a model's columns: start, end and text under one prefix. */
+/** Reads bands from a model's columns: start, end and text with one prefix. */
 const bandsOf = (columns, prefix) => ({
   start: int32(columns[`${prefix}_start`]),
   end: int32(columns[`${prefix}_end`]),
   text: texts(columns[`${prefix}_text`], columns[`${prefix}_offsets`]),
 });
 
-/** Clicks and drags along a time axis: `go(px)` for a click, `drag([px, px])` meanwhile, `select([px, px])` at the end. */
+/** Handles clicks and drags along a time axis: `go(px)` on a click, `drag([px, px])` during and `select` after a drag. */
 function brush(element, { go, drag, select }) {
   let from = null;
   let range = null;
@@ -152,7 +152,7 @@ function brush(element, { go, drag, select }) {
   return () => from !== null;
 }
 
-/** Draws a selection and the cursor over lanes. */
+/** Draws the selection and the cursor over lanes. */
 function drawOverlay(context, range, cursor, x, height, colour) {
   if (range?.length === 2) {
     const [left, right] = range.map(x);
@@ -167,7 +167,7 @@ function drawOverlay(context, range, cursor, x, height, colour) {
   context.fillRect(x(cursor) - 1, 0, 2, height);
 }
 
-/** A selection whose end at the cursor, within two ms of `now`, moves to `next`; a new one where none ends there. */
+/** Moves the end of a selection that is within 2 ms of the cursor `now` to `next`, or starts a new selection. */
 function extended(range, now, next) {
   const near = (t) => Math.abs(t - now) <= 2;
   const fixed = range.length === 2 && range.some(near) ? range.find((t) => !near(t)) ?? now : now;

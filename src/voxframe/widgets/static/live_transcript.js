@@ -1,4 +1,4 @@
-// LiveTranscript: the browser's microphone to the kernel as samples, and the text that comes back.
+// LiveTranscript: sends microphone samples to the kernel and shows the transcribed text.
 
 const CAPTURE = `registerProcessor("voxframe-capture", class extends AudioWorkletProcessor {
   constructor() { super(); this.held = new Int16Array(Math.round(sampleRate / 10)); this.count = 0; this.peak = 0; }
@@ -17,8 +17,8 @@ const CAPTURE = `registerProcessor("voxframe-capture", class extends AudioWorkle
   }
 });`;
 
-/** The microphone of this page, which every view of a widget shares. */
-class Microphone extends EventTarget {
+/** The microphone, shared by all views of a widget. */
+class BrowserMicrophone extends EventTarget {
   constructor(model, signal) {
     super();
     this.model = model;
@@ -31,7 +31,7 @@ class Microphone extends EventTarget {
   async start() {
     if (this.stream || this.model.get("running")) return;
     if (!navigator.mediaDevices?.getUserMedia)
-      throw new Error("This page may not use the microphone: browsers allow it on https and on this machine only.");
+      throw new Error("This page cannot use the microphone: browsers allow it only on https and localhost.");
     this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
     try {
       this.context = new AudioContext();
@@ -63,29 +63,29 @@ class Microphone extends EventTarget {
   }
 }
 
-const SAID = { NotAllowedError: "The browser was not allowed to use the microphone. Allow it for this page, then press again.", NotFoundError: "There is no microphone on this machine." };
+const MICROPHONE_ERRORS = { NotAllowedError: "Microphone access was denied. Allow it for this page, then press Microphone again.", NotFoundError: "No microphone was found." };
 
 function renderLiveTranscript({ model, el, signal }, microphone) {
   const root = frame("vf-live", model.get("title"));
-  const { pane, say, guard } = errorPane(model);
+  const { pane, say, guard, send } = errorPane(model);
   const listen = h("button", { type: "button", class: "vf-button vf-do", onclick: guard(() => {
     say("");
-    microphone.start().catch((error) => say(SAID[error.name] ?? error.message));
+    microphone.start().catch((error) => say(MICROPHONE_ERRORS[error.name] ?? error.message));
   }) }, "Microphone");
-  const path = h("input", { class: "vf-input vf-path", type: "text", placeholder: "or a file, on the kernel's machine", "aria-label": "File", oninput: guard(() => put(model, { file: path.value })) });
-  const stream = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "file", file: path.value })) }, "Stream file");
-  const stop = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "stop" })) }, "Stop");
-  const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => model.send({ do: "clear" })) }, "Clear");
-  const meter = h("meter", { min: "0", max: "1", value: "0", "aria-label": "Level of the microphone" });
+  const path = h("input", { class: "vf-input vf-path", type: "text", placeholder: "or a file on the kernel's machine", "aria-label": "File", oninput: guard(() => put(model, { file: path.value })) });
+  const stream = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "file", file: path.value })) }, "Stream file");
+  const stop = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "stop" })) }, "Stop");
+  const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => send({ do: "clear" })) }, "Clear");
+  const meter = h("meter", { min: "0", max: "1", value: "0", "aria-label": "Microphone level" });
   const busy = h("span", { class: "vf-status", role: "status" });
   const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), listen, path, stream, stop, meter, busy, h("span", { class: "vf-space" }), clear);
-  const finals = h("div", { class: "vf-finals", role: "log", "aria-label": "What was said", tabindex: "0" });
+  const finals = h("div", { class: "vf-finals", role: "log", "aria-label": "Transcript", tabindex: "0" });
   const partial = h("p", { class: "vf-partial", "aria-hidden": "true" });
   const paper = h("div", { class: "vf-paper" }, finals, partial);
   root.append(bar, paper, pane);
   el.append(root);
 
-  /** Follows what is new, unless somebody reads further up. */
+  /** Scrolls to new text, unless the user has scrolled up. */
   function follow(change) {
     const near = paper.scrollHeight - paper.scrollTop - paper.clientHeight < 40;
     change();
@@ -127,7 +127,7 @@ function renderLiveTranscript({ model, el, signal }, microphone) {
 export default () => {
   let microphone;
   return {
-    initialize: ({ model, signal }) => void (microphone = new Microphone(model, signal)),
+    initialize: ({ model, signal }) => void (microphone = new BrowserMicrophone(model, signal)),
     render: (given) => renderLiveTranscript(given, microphone),
   };
 };

@@ -1,4 +1,4 @@
-// In place of a kernel: a page of its own keeps a widget's traits and shows it.
+// Replaces the kernel in an exported page: keeps a widget's traits and renders it.
 
 function startPage(widget) {
   const bytes = (text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);

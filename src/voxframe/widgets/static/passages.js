@@ -1,6 +1,6 @@
-// The words of a transcript in passages (turns, long ones in parts), as they read with their corrections.
+// The words of a transcript in passages (turns; long turns are split), with corrections applied.
 
-class Passages {
+class PassageWords {
   constructor(columns, corrections) {
     this.given = {
       start: int32(columns.start), end: int32(columns.end), confidence: float32(columns.confidence),
@@ -9,12 +9,12 @@ class Passages {
     const read = texts(columns.text, columns.offsets);
     for (let i = 0; i < read.length; i++) this.given.text.push(read.at(i));
     this.turn = Array.from(int32(columns.turn));
-    this.voice = Array.from(int32(columns.voice));
-    this.count = this.voice.length;
+    this.speaker = Array.from(int32(columns.speaker));
+    this.count = this.speaker.length;
     this.correct(corrections);
   }
 
-  /** Makes all words again, those of corrected turns from their new text. */
+  /** Rebuilds all words; those of corrected turns come from the corrected text. */
   correct(corrections) {
     const { start, end, confidence, first, text } = this.given;
     Object.assign(this, { start: [], end: [], confidence: [], text: [], row: [], first: [] });
@@ -24,12 +24,12 @@ class Passages {
       for (let part = p; part < past; part++)
         for (let i = first[part]; i < first[part + 1]; i++) words.push([text[i], start[i], end[i], confidence[i], part]);
       if (this.turn[p] in corrections) words = retimed(words, corrections[this.turn[p]]);
-      for (const [said, from, to, sure, part] of words) {
+      for (const [word, from, to, confidence, part] of words) {
         while (this.first.length <= part) this.first.push(this.text.length);
-        this.text.push(said);
+        this.text.push(word);
         this.start.push(from);
         this.end.push(to);
-        this.confidence.push(sure);
+        this.confidence.push(confidence);
         this.row.push(part);
       }
       p = past;
@@ -41,7 +41,7 @@ class Passages {
     this.lower = null;
   }
 
-  /** Start and end of a passage: of its words that have a time. */
+  /** Start and end in ms of the timed words of a passage; [-1, -1] if there are none. */
   span(p) {
     let [from, to] = [Infinity, -1];
     for (let i = this.first[p]; i < this.first[p + 1]; i++) {
@@ -52,7 +52,7 @@ class Passages {
     return to < 0 ? [-1, -1] : [from, to];
   }
 
-  /** The passages of the turn that a passage is in: first, and one past the last. */
+  /** Passages of the turn of a passage: first, and one past the last. */
   parts(p) {
     let [from, to] = [p, p + 1];
     while (from && this.turn[from - 1] === this.turn[p]) from--;
@@ -60,34 +60,34 @@ class Passages {
     return [from, to];
   }
 
-  /** Text of the turn that a passage is in, with `text` as that passage's. */
+  /** Text of the turn of a passage, with that passage replaced by `text`. */
   turnText(p, text) {
     const [from, to] = this.parts(p);
     return Array.from({ length: to - from }, (_, n) => (from + n === p ? text : this.plain(from + n))).filter(Boolean).join(" ");
   }
 
-  /** Text of that turn as it came. */
-  saidIn(p) {
+  /** Original text of the turn of a passage. */
+  originalText(p) {
     const [from, to] = this.parts(p);
     return this.given.text.slice(this.given.first[from], this.given.first[to]).filter(Boolean).join(" ");
   }
 
   plain(p) { return this.text.slice(this.first[p], this.first[p + 1]).join(" "); }
 
-  /** The word that began last at a time, or -1. */
+  /** Index of the last word that started at or before a time, or -1. */
   begun(ms) { return this.order[below(this.starts, ms, true) - 1] ?? -1; }
 
-  /** Words that touch a stretch of time, in time order. */
+  /** Words that overlap a time span, in time order. */
   touching(from, to) {
     const found = [];
     for (let n = below(this.starts, to) - 1, far = 0; n >= 0 && far < 50; n--) {
       if (this.end[this.order[n]] > from) found.push(this.order[n]), (far = 0);
-      else far++; // words overlap little: fifty that ended before are enough
+      else far++; // words overlap little: stop after fifty that ended earlier
     }
     return found.reverse();
   }
 
-  /** Where a text occurs, whatever its case: [first word, last word] of each occurrence. */
+  /** Finds a text, ignoring case: [first word, last word] of each occurrence. */
   find(query) {
     const wanted = query.toLowerCase().trim().replace(/\s+/g, " ");
     if (!wanted) return [];
@@ -103,7 +103,7 @@ class Passages {
     const found = [];
     for (const [p, { whole, edges }] of this.lower.entries()) {
       for (let at = whole.indexOf(wanted); at >= 0; at = whole.indexOf(wanted, at + wanted.length)) {
-        const word = (place) => this.first[p] + below(edges, place, true) - 1;
+        const word = (offset) => this.first[p] + below(edges, offset, true) - 1;
         found.push([word(at), word(at + wanted.length - 1)]);
       }
     }
@@ -111,7 +111,7 @@ class Passages {
   }
 }
 
-/** Words of a new text: those that stayed keep time and passage, those between share the time of what they replace. */
+/** Words of a corrected text: unchanged words keep time and passage, new words share the time of those they replace. */
 function retimed(old, text) {
   const fresh = text.split(/\s+/).filter(Boolean);
   const found = [];
@@ -124,7 +124,7 @@ function retimed(old, text) {
   return found;
 }
 
-/** New words in place of old[i..a), timed by their letters. */
+/** New words in place of old[i..a); each gets time in proportion to its length. */
 function between(old, i, a, words) {
   const timed = old.slice(i, a).filter((word) => word[1] >= 0);
   const from = timed.length ? timed[0][1] : old[i - 1]?.[2] ?? old[0]?.[1] ?? -1;
@@ -139,7 +139,7 @@ function between(old, i, a, words) {
   });
 }
 
-/** Pairs of places of a longest common subsequence; of very long turns only what is the same at both ends. */
+/** Index pairs of a longest common subsequence; for very long turns only the common prefix and suffix. */
 function common(a, b) {
   let head = 0;
   while (head < Math.min(a.length, b.length) && a[head] === b[head]) head++;

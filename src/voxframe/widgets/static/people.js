@@ -1,17 +1,21 @@
-// Who speaks: labels by their names. Labels with one name are one person, with one lane and one colour.
+// Speakers by name. Labels with the same name are one person, with one lane and one colour.
 
-/** People by order of their first passage, as `{ name, colour }`; `at[p]` is the number of who speaks in passage `p`. */
-function peopleOf(passages, voices, names, turnNames) {
-  const numbers = new Map();
+/**
+ * Returns `list`, the people as `{ name, colour }` in order of their first passage, and `at`: the person of each passage.
+ * `colours` has the kernel's colour index of each label, and of each name that only single turns have.
+ */
+function peopleOf(passages, speakers, names, turnNames, colours) {
   const own = (given, key) => (Object.hasOwn(given, key) ? given[key] : null); // a label may be called "constructor"
-  const at = passages.voice.map((voice, p) => {
-    const label = own(turnNames, passages.turn[p]) ?? voices[voice];
+  const numbers = new Map();
+  const list = [];
+  const at = passages.speaker.map((speaker, p) => {
+    const label = own(turnNames, passages.turn[p]) ?? speakers[speaker];
     const name = own(names, label) ?? (label || null);
-    if (!numbers.has(name)) numbers.set(name, numbers.size);
+    const colour = own(colours, label) ?? Object.keys(colours).length % 8; // new name, the kernel has not responded yet
+    if (!numbers.has(name)) numbers.set(name, list.push({ name: name ?? "(unknown)", colour }) - 1);
+    const person = list[numbers.get(name)];
+    person.colour = Math.min(person.colour, colour);
     return numbers.get(name);
   });
-  // As in the plots: colours go by the names in order, whoever has none is last.
-  const ordered = [...numbers.keys()].filter((name) => name !== null).sort((a, b) => (a < b ? -1 : 1));
-  const colour = (name) => (name === null ? ordered.length : ordered.indexOf(name)) % 8;
-  return { at, list: [...numbers.keys()].map((name) => ({ name: name ?? "(unknown)", colour: colour(name) })) };
+  return { at, list };
 }

@@ -1,29 +1,29 @@
-// TranscriptPlayer: sound, lanes and text that move together.
+// TranscriptPlayer: synchronised sound, lanes and text.
 
 const PLAYER_KEYS = [
-  ["Space", "play, pause"],
-  ["← →", "5 seconds back, on; with Shift select a second"],
-  ["↑ ↓", "passage before, after; Enter plays it"],
-  ["[ ]", "slower, faster"],
-  ["/", "search; Enter and Shift + Enter go through what is found"],
-  ["L", "loop the selection: drag over the lanes, mark text, or Shift + →"],
-  ["E, R", "correct the passage, rename its speaker"],
-  ["Esc", "drop the selection or the search"],
+  ["Space", "Play or pause"],
+  ["← →", "Back or forward 5 seconds; with Shift, extend the selection by 1 second"],
+  ["↑ ↓", "Previous or next passage; Enter plays it"],
+  ["[ ]", "Slower or faster"],
+  ["/", "Search; Enter and Shift + Enter go to the next or previous match"],
+  ["L", "Loop the selection (drag over the lanes, select text, or Shift + →)"],
+  ["E, R", "Correct the passage, rename the speaker"],
+  ["Esc", "Clear the selection or the search"],
 ];
 const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
 const LAYERS = { confidence: "Confidence", chapters: "Chapters", entities: "Entities", safety: "Safety" };
 
 function renderPlayer({ model, el, signal }, sound) {
   const columns = model.get("_columns");
-  const passages = new Passages(columns, model.get("corrections"));
-  const voices = model.get("_voices");
+  const passages = new PassageWords(columns, model.get("corrections"));
+  const speakers = model.get("_speakers");
   const root = frame("vf-player", model.get("title"));
   const { pane, say, guard } = errorPane(model);
-  const people = () => peopleOf(passages, voices, model.get("names"), model.get("turn_names"));
+  const people = () => peopleOf(passages, speakers, model.get("names"), model.get("turn_names"), model.get("_colors"));
   const editable = model.get("_editable");
   const quietly = { capture: false, signal };
 
-  // The bar: sound on the left, search on the right.
+  // Controls: playback on the left, search on the right.
   const button = (text, label, act, more = {}) =>
     h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act), ...more }, text);
   const play = button(icon("play"), "Play", () => sound.toggle(), { class: "vf-button vf-play" });
@@ -31,7 +31,7 @@ function renderPlayer({ model, el, signal }, sound) {
   const speed = h("select", { class: "vf-button vf-speed", "aria-label": "Speed" });
   for (const rate of [...new Set([...SPEEDS, model.get("speed")])].sort((a, b) => a - b)) speed.append(h("option", { value: rate }, `${rate}×`));
   speed.addEventListener("change", guard(() => put(model, { speed: Number(speed.value) })));
-  const loop = button(icon("loop"), "Loop the selection", () => put(model, { loop: !model.get("loop") }));
+  const loop = button(icon("loop"), "Loop selection", () => put(model, { loop: !model.get("loop") }));
   loop.append(" Loop");
   const search = h("input", { type: "search", class: "vf-search", placeholder: "Search", "aria-label": "Search the transcript", spellcheck: "false" });
   const found = h("span", { class: "vf-status vf-found", role: "status" });
@@ -51,13 +51,14 @@ function renderPlayer({ model, el, signal }, sound) {
   const stage = h("div", {
     class: "vf-stage", tabindex: "0", role: "slider", "aria-label": "Position in the recording", "aria-valuemin": "0",
   }, strip, over);
-  const follow = button("Back to what is said ↓", "Follow the sound", () => followAgain(), { class: "vf-button vf-follow", hidden: true });
+  const follow = button("Follow playback ↓", "Follow playback", () => followAgain(), { class: "vf-button vf-follow", hidden: true });
   const spoken = h("div", { class: "vf-hidden", role: "status" });
-  const note = h("p", { class: "vf-note", hidden: sound.given }, "No recording was given: TranscriptPlayer(..., audio=\"recording.mp3\") plays one.");
+  const note = h("p", { class: "vf-note", hidden: sound.given }, "No recording. To play one, use TranscriptPlayer(..., audio=\"recording.mp3\").");
 
   const act = {
-    editable, named: voices.length > 1 || Boolean(voices[0]),
+    editable, named: speakers.length > 1 || Boolean(speakers[0]),
     seek: guard((ms) => {
+      sound.stopAt = 0;
       sound.seek(ms);
       followAgain(false);
     }),
@@ -66,7 +67,7 @@ function renderPlayer({ model, el, signal }, sound) {
     correct: guard((p) => editable && editing.correct(p)),
   };
   const reader = new Reader(passages, model, people(), act, signal);
-  const editing = makeEditing(model, reader, passages, voices);
+  const editing = makeEditing(model, reader, passages, speakers, say);
   const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips);
   root.append(title, bar, help.list, stage, note, h("div", { class: "vf-under" }, reader.list, follow), pane);
   root.append(spoken);
@@ -74,15 +75,15 @@ function renderPlayer({ model, el, signal }, sound) {
   el.append(root);
   const colour = resolver(root);
 
-  // Lanes: the passages of each person. A correction changes no times.
+  // Lanes: the passages of each person. Corrections do not change times.
   const until = Math.max(1, model.get("_until"), sound.length);
   const spans = Array.from({ length: passages.count }, (_, p) => passages.span(p));
-  const voiceLanes = () =>
+  const speakerLanes = () =>
     reader.people.list.map((_, n) => {
       const timed = spans.filter(([from], p) => from >= 0 && reader.people.at[p] === n).sort((a, b) => a[0] - b[0]);
       return new Lane(Int32Array.from(timed, (s) => s[0]), Int32Array.from(timed, (s) => s[1]));
     });
-  let lanes = voiceLanes();
+  let lanes = speakerLanes();
   let width = 1;
   let dragged = null;
   const x = (ms) => (ms / until) * width;
@@ -90,7 +91,7 @@ function renderPlayer({ model, el, signal }, sound) {
   const shown = (layer) => model.get("_layers").includes(layer) && model.get("layers").includes(layer);
 
   const drawStrip = guard(() => {
-    if (!stage.clientWidth) return; // hidden; drawn when it is shown
+    if (!stage.clientWidth) return; // hidden; drawn when shown
     width = stage.clientWidth;
     const { chapters, safety } = reader.layers;
     const band = shown("chapters") ? 20 : 0;
@@ -104,7 +105,7 @@ function renderPlayer({ model, el, signal }, sound) {
     if (band) drawBands(context, chapters, 0, until, width, band, colour("--vf-ink"), colour("--vf-band"));
     context.translate(0, band + 2);
     for (const [n, lane] of lanes.entries())
-      drawLane(context, lane, 0, until, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-voice-${reader.people.list[n].colour}`));
+      drawLane(context, lane, 0, until, width, n * laneHeight + 1, laneHeight - 2, colour(`--vf-speaker-${reader.people.list[n].colour}`));
     context.fillStyle = colour("--vf-bad");
     if (marks) for (let n = 0; n < safety.start.length; n++) context.fillRect(x(safety.start[n]), lanes.length * laneHeight + 1, Math.max(2, x(safety.end[n] - safety.start[n])), 4);
     context.fillStyle = colour("--vf-doubt");
@@ -128,7 +129,7 @@ function renderPlayer({ model, el, signal }, sound) {
     }),
   });
 
-  // What is said now.
+  // Playback position.
   let following = true;
   let scrolled = 0;
   function followAgain(jump = true) {
@@ -159,18 +160,18 @@ function renderPlayer({ model, el, signal }, sound) {
       stage.setAttribute("aria-valuenow", Math.round(now / 1000));
       stage.setAttribute("aria-valuetext", `${text}${word >= 0 ? `, ${reader.person(passages.row[word]).name}` : ""}`);
     }
-    const does = sound.playing ? "Pause" : "Play";
-    if (play.title !== does) {
-      play.replaceChildren(icon(does.toLowerCase()));
-      play.setAttribute("aria-label", does);
-      play.title = does;
+    const action = sound.playing ? "Pause" : "Play";
+    if (play.title !== action) {
+      play.replaceChildren(icon(action.toLowerCase()));
+      play.setAttribute("aria-label", action);
+      play.title = action;
     }
     play.disabled = !sound.ready;
     if (sound.fault) say(sound.fault);
     drawOver();
   });
   sound.addEventListener("tell", tell, { signal });
-  sound.addEventListener("said", (event) => say(event.detail), { signal });
+  sound.addEventListener("notice", (event) => say(event.detail), { signal });
 
   // Search.
   let hits = [];
@@ -184,10 +185,10 @@ function renderPlayer({ model, el, signal }, sound) {
     visit(hits.length ? Math.max(0, next) : -1, Boolean(query.trim()));
     redraw();
   }
-  function visit(n, asked = true) {
+  function visit(n, hasQuery = true) {
     hit = reader.hit = n;
     reader.again();
-    found.textContent = !asked ? "" : hits.length ? `${n + 1} of ${hits.length}` : "nothing found";
+    found.textContent = !hasQuery ? "" : hits.length ? `${n + 1} of ${hits.length}` : "No matches";
     if (n >= 0) {
       following = !sound.playing;
       follow.hidden = following;
@@ -212,12 +213,12 @@ function renderPlayer({ model, el, signal }, sound) {
   // Names and corrections.
   const renamed = guard(() => {
     reader.people = people();
-    lanes = voiceLanes();
+    lanes = speakerLanes();
     reader.again();
     redraw();
     tell();
   });
-  for (const trait of ["names", "turn_names"]) model.on(`change:${trait}`, renamed);
+  for (const trait of ["names", "turn_names", "_colors"]) model.on(`change:${trait}`, renamed);
   model.on("change:corrections", guard(() => {
     passages.correct(model.get("corrections"));
     reader.readLayers();
@@ -263,10 +264,10 @@ function renderPlayer({ model, el, signal }, sound) {
       e: () => act.correct(row()), r: () => act.rename(row()),
       Escape: () => put(model, { interval: [], loop: false }),
     };
-    const does = keys[key.length === 1 ? key.toLowerCase() : key];
-    if (!does) return;
+    const action = keys[key.length === 1 ? key.toLowerCase() : key];
+    if (!action) return;
     event.preventDefault();
-    does();
+    action();
   }));
 
   const sizes = new ResizeObserver(redraw);

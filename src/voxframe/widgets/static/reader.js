@@ -1,7 +1,7 @@
-// The text of a player. Every passage has a box; only boxes near the visible part hold words, the others their height.
+// The text of a player. Every passage has a row; only rows near the visible part are filled, the others keep their height.
 
 class Reader {
-  /** `act` has what clicks ask for: seek, select, rename, correct. `people` says who speaks, and changes with names. */
+  /** `act` has the actions of clicks: seek, select, rename, correct. `people` has the speakers; it changes with names. */
   constructor(passages, model, people, act, signal) {
     Object.assign(this, { passages, model, people, act });
     this.list = h("div", { class: "vf-reader", role: "list", "aria-label": "Transcript", tabindex: "-1" });
@@ -38,7 +38,7 @@ class Reader {
     });
   }
 
-  /** Once in the page: heights from the length of the texts, then words where they are seen. */
+  /** Call when the list is in the page: estimates heights from text lengths, then fills visible rows. */
   start() {
     this.estimate();
     for (const row of this.rows) this.nearby.observe(row);
@@ -57,7 +57,7 @@ class Reader {
     }
   }
 
-  /** Marks by word: chapters, entities and safety labels as they are looked up while words are drawn. */
+  /** Reads chapters, entities and safety labels, and the entity of each word. */
   readLayers() {
     const columns = this.model.get("_columns");
     const layers = { chapters: bandsOf(columns, "chapter"), entities: bandsOf(columns, "entity"), safety: bandsOf(columns, "safety") };
@@ -69,7 +69,7 @@ class Reader {
     return layers;
   }
 
-  /** Who speaks in a passage. */
+  /** Returns the speaker of a passage. */
   person(p) { return this.people.list[this.people.at[p]]; }
 
   heading(n) {
@@ -90,22 +90,22 @@ class Reader {
     const line = h("p", { class: "vf-text", dir: "auto" });
     for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(this.word(i), " ");
     const tools = h("div", { class: "vf-tools" });
-    const goes = p && this.person(p - 1) === this.person(p) && !row.previousSibling.classList.contains("vf-chapter");
+    const continues = p && this.person(p - 1) === this.person(p) && !row.previousSibling.classList.contains("vf-chapter");
     const who = h("button", {
       type: "button", class: "vf-name", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Rename ${name}`,
       title: "Rename this speaker", disabled: !this.act.editable,
     }, h("i", { class: "vf-dot" }), h("span", {}, name));
-    who.firstChild.style.background = `var(--vf-voice-${colour})`;
-    who.hidden = goes || !this.act.named;
-    who.dataset.act = "rename";
+    who.firstChild.style.background = `var(--vf-speaker-${colour})`;
+    who.hidden = continues || !this.act.named;
+    who.dataset.act = who.dataset.key = "rename";
     const time = h("button", { type: "button", class: "vf-time", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Go to ${clock(from)}` }, from < 0 ? "–" : clock(from));
-    time.dataset.act = "time";
+    time.dataset.act = time.dataset.key = "time";
     tools.append(who, time);
-    if (corrected) tools.append(h("span", { class: "vf-corrected", title: "Corrected here; the recording's own words are kept" }, "corrected"));
+    if (corrected) tools.append(h("span", { class: "vf-corrected", title: "Corrected here; the original transcript is unchanged" }, "corrected"));
     for (const label of this.safety(from, to)) line.append(h("span", { class: "vf-safety" }, label));
     const edit = h("button", { type: "button", class: "vf-edit vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Correct this passage", title: "Correct (E)" }, icon("pen"));
-    edit.dataset.act = "correct";
-    row.replaceChildren(tools, line, ...(this.act.editable ? [edit] : []));
+    edit.dataset.act = edit.dataset.key = "correct";
+    keepFocus(row, () => row.replaceChildren(tools, line, ...(this.act.editable ? [edit] : [])));
     row.style.height = "";
     this.filled.add(row);
     if (p === this.passages.row[this.on]) this.highlight(this.on);
@@ -129,7 +129,7 @@ class Reader {
     return span;
   }
 
-  /** `height` is given, not read: reading it between two changes lays the page out each time. */
+  /** `height` is passed in, because reading it between changes would force a layout each time. */
   empty(row, height) {
     if (!this.filled.has(row) || row.contains(document.activeElement) || row.querySelector("textarea, input")) return;
     row.style.height = `${height}px`;
@@ -137,7 +137,7 @@ class Reader {
     this.filled.delete(row);
   }
 
-  /** Draws again what is filled: other names, corrections, hits. */
+  /** Redraws the filled rows after names, corrections or hits changed. */
   again() {
     for (const row of [...this.filled]) {
       if (row.querySelector("textarea, input")) continue;
@@ -151,7 +151,7 @@ class Reader {
     return this.filled.has(row) ? row.querySelectorAll(".vf-w")[i - this.passages.first[row.passage]] : null;
   }
 
-  /** Marks the word that is said, and brings its passage into view where it follows. */
+  /** Highlights the word being played. */
   highlight(i) {
     for (const element of this.marked) element.classList.remove("vf-on");
     this.on = i;
@@ -160,7 +160,7 @@ class Reader {
     this.marked = element ? [element] : [];
   }
 
-  /** Marks the passage that is current; true where it is another than before. */
+  /** Marks the current passage; returns true if it changed. */
   atRow(p) {
     if (p === this.current) return false;
     this.rows[this.current]?.removeAttribute("aria-current");
@@ -169,7 +169,7 @@ class Reader {
     return true;
   }
 
-  /** Scrolls the text, never the notebook, so that a passage is a third from the top. */
+  /** Scrolls the text, never the notebook, so that a passage is one third from the top. */
   show(p, calm = true) {
     const row = this.rows[p];
     if (!row) return;
@@ -177,13 +177,13 @@ class Reader {
     const { list } = this;
     const [top, bottom] = [row.offsetTop - list.scrollTop, row.offsetTop + row.offsetHeight - list.scrollTop];
     if (top >= 8 && bottom <= list.clientHeight - 24) return;
-    for (let n = Math.max(0, p - 8); n < Math.min(this.rows.length, p + 9); n++) this.fill(this.rows[n]); // their true heights
+    for (let n = Math.max(0, p - 8); n < Math.min(this.rows.length, p + 9); n++) this.fill(this.rows[n]); // to get their real heights
     const to = row.offsetTop - list.clientHeight / 3;
     const far = Math.abs(to - list.scrollTop) > list.clientHeight * 1.5;
     list.scrollTo({ top: to, behavior: calm && !still && !far ? "smooth" : "instant" });
   }
 
-  /** Moves the keyboard's place to a passage: its buttons are the ones that Tab reaches. */
+  /** Moves the keyboard cursor to a passage: Tab then reaches its buttons. */
   step(by) {
     this.place(Math.min(this.rows.length - 1, Math.max(0, this.cursor + by)));
     this.rows[this.cursor].focus({ preventScroll: true });
@@ -208,11 +208,11 @@ class Reader {
       this.act.seek(passages.start[event.target.word]);
   }
 
-  /** Text that was marked with the mouse is the selection to loop. */
+  /** Turns text selected with the mouse into the selected interval. */
   selected() {
-    const marked = getSelection();
-    if (marked.isCollapsed || !marked.rangeCount) return;
-    const range = marked.getRangeAt(0);
+    const selection = getSelection();
+    if (selection.isCollapsed || !selection.rangeCount) return;
+    const range = selection.getRangeAt(0);
     const words = [...this.filled].flatMap((row) => [...row.querySelectorAll(".vf-w")]).filter((word) => range.intersectsNode(word));
     const timed = words.map((word) => word.word).filter((i) => this.passages.start[i] >= 0);
     if (timed.length < 2) return;

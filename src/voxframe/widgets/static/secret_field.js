@@ -1,10 +1,10 @@
-// A field for a key. Its text goes to the kernel by one message when the field is left, and stays in no model.
+// A password field. Its text goes to the kernel in one message when the field is left, and is never in the model.
 
 function renderSecretField({ model, el, signal }) {
   const { pane, guard } = errorPane(model);
   const field = h("input", { class: "vf-input", type: "password", title: model.get("help") || false, autocomplete: "off", spellcheck: "false" });
   const state = h("span", { class: "vf-hint", role: "status" });
-  const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => send("")) }, "Forget");
+  const clear = h("button", { type: "button", class: "vf-button", onclick: guard(() => send("")) }, "Clear");
   const root = frame("vf-secret", model.get("title"));
   root.append(h("label", { class: "vf-labelled" }, h("span", { class: "vf-what" }, model.get("title")), field), state, clear, pane);
   el.append(root);
@@ -15,7 +15,7 @@ function renderSecretField({ model, el, signal }) {
   field.addEventListener("change", guard(() => field.value && send(field.value)));
   field.addEventListener("keydown", (event) => event.key === "Enter" && field.value && send(field.value));
   const show = () => {
-    state.textContent = model.get("given") ? "given; not shown and not saved" : "";
+    state.textContent = model.get("given") ? "Set (hidden, not saved)" : "";
     clear.hidden = !model.get("given");
   };
   model.on("change:given", show);

@@ -1,19 +1,22 @@
-// Timeline: who speaks when, zoomed and panned; a click sets the time, a drag selects.
+// Timeline: zoom and pan; a click sets the time, a drag selects.
 
 const TIMELINE_KEYS = [
-  ["← →", "move the cursor"],
-  ["Shift + ← →", "select from the cursor"],
-  ["+ −", "zoom at the cursor"],
-  ["Page ↑ ↓", "pan by a view"],
-  ["Home End", "to the beginning, to the end"],
-  ["0", "show all"],
-  ["Esc", "drop the selection"],
-  ["Ctrl + wheel", "zoom at the pointer; Shift + wheel pans"],
+  ["← →", "Move the cursor"],
+  ["Shift + ← →", "Extend the selection"],
+  ["+ −", "Zoom at the cursor"],
+  ["Page ↑ ↓", "Pan by one view"],
+  ["Home End", "Go to the start or end"],
+  ["0", "Show all"],
+  ["Esc", "Clear the selection"],
+  ["Ctrl + wheel", "Zoom at the pointer; Shift + wheel pans"],
 ];
 
 function renderTimeline({ model, el, signal }) {
   const columns = model.get("_columns");
-  const names = model.get("_names");
+  const speakers = model.get("_speakers");
+  const own = (given, label) => (Object.hasOwn(given, label) ? given[label] : label); // a label may be called "constructor"
+  const named = () => model.get("_names").map((name, n) => (speakers[n] ? own(model.get("names"), speakers[n]) : name));
+  let names = named();
   const first = int32(columns.first);
   const lanes = makeLanes(int32(columns.start), int32(columns.end), first);
   const words = texts(columns.text, columns.offsets);
@@ -28,7 +31,7 @@ function renderTimeline({ model, el, signal }) {
   const button = (text, label, act) =>
     h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act) }, text);
   const help = keyHelp(TIMELINE_KEYS);
-  const clear = button(icon("close"), "Drop the selection", () => select(null));
+  const clear = button(icon("close"), "Clear selection", () => select(null));
   const bar = h(
     "div",
     { class: "vf-bar" },
@@ -49,7 +52,7 @@ function renderTimeline({ model, el, signal }) {
   for (const [n, name] of names.entries()) {
     const label = h("div", { class: "vf-label", title: name }, h("i", { class: "vf-dot" }), h("span", {}, name));
     label.style.height = `${laneHeight}px`;
-    label.firstChild.style.background = `var(--vf-voice-${model.get("_colors")[n]})`;
+    label.firstChild.style.background = `var(--vf-speaker-${model.get("_colors")[n]})`;
     labels.append(label);
   }
   const stage = h("div", { class: "vf-stage" }, drawn, over);
@@ -70,11 +73,11 @@ function renderTimeline({ model, el, signal }) {
     tip,
   );
   root.append(bar, help.list, plot, pane);
-  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, "No row of this DataFrame has a start and an end."));
+  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, "No row has a start and an end time."));
   el.append(root);
   const colour = resolver(root);
 
-  // The stretch of time in view, and a selection while it is being dragged.
+  // Visible span, and the selection during a drag.
   let width = 1;
   let drag = null;
   const view = () => {
@@ -85,7 +88,7 @@ function renderTimeline({ model, el, signal }) {
   const time = (px) => view()[0] + (px / width) * (view()[1] - view()[0]);
   const inside = (t) => Math.round(Math.min(until, Math.max(0, t)));
 
-  /** Shows a stretch, kept within the recording and no shorter than a tenth of a second. */
+  /** Sets the visible span, clamped to the recording and at least 0.1 s long. */
   function look([from, to]) {
     const span = Math.min(until, Math.max(100, to - from));
     const begin = Math.min(until - span, Math.max(0, from));
@@ -108,9 +111,9 @@ function renderTimeline({ model, el, signal }) {
   }
 
   const rows = (n) => `${n} ${n === 1 ? "row" : "rows"}`;
-  /** Rows that touch the selection: those that began before its end, less those that ended before its start. */
+  /** Number of rows that overlap the selection: those that start before its end, minus those that end before its start. */
   let ends = null;
-  function touched([from, to]) {
+  function countRows([from, to]) {
     ends ??= int32(columns.end).sort();
     let begun = 0;
     for (const lane of lanes) begun += below(lane.start, to);
@@ -118,7 +121,7 @@ function renderTimeline({ model, el, signal }) {
   }
 
   const drawAll = guard(() => {
-    if (!stage.clientWidth) return; // hidden; drawn when it is shown
+    if (!stage.clientWidth) return; // hidden; drawn when shown
     width = stage.getBoundingClientRect().width;
     const [from, to] = view();
     const [ink, line] = [colour("--vf-muted"), colour("--vf-line")];
@@ -136,17 +139,17 @@ function renderTimeline({ model, el, signal }) {
         context.fillStyle = colour("--vf-stripe");
         context.fillRect(0, n * laneHeight, width, laneHeight);
       }
-      const voice = model.get("_colors")[n];
-      const ink = colour(`--vf-on-voice-${voice}`);
+      const speaker = model.get("_colors")[n];
+      const ink = colour(`--vf-on-speaker-${speaker}`);
       const label = words.length && ((c, i, ...place) => barText(c, words.at(first[n] + i), ...place, ink));
-      drawLane(context, lane, from, to, width, n * laneHeight + 3, laneHeight - 6, colour(`--vf-voice-${voice}`), label);
+      drawLane(context, lane, from, to, width, n * laneHeight + 3, laneHeight - 6, colour(`--vf-speaker-${speaker}`), label);
     }
     const small = sharp(overview, width, 18);
     small.fillStyle = colour("--vf-stripe");
     small.fillRect(0, 0, width, 18);
     for (const [n, lane] of lanes.entries()) {
       const height = 14 / lanes.length;
-      drawLane(small, lane, 0, until, width, 2 + n * height, Math.max(1, height - 0.5), colour(`--vf-voice-${model.get("_colors")[n]}`));
+      drawLane(small, lane, 0, until, width, 2 + n * height, Math.max(1, height - 0.5), colour(`--vf-speaker-${model.get("_colors")[n]}`));
     }
     small.strokeStyle = colour("--vf-accent");
     small.lineWidth = 2;
@@ -154,7 +157,7 @@ function renderTimeline({ model, el, signal }) {
     drawOver();
   });
 
-  /** Selection and cursor, on a canvas of their own: they move more often than the lanes. */
+  /** Draws selection and cursor on a separate canvas, because they change more often than the lanes. */
   const drawOver = guard(() => {
     const height = lanes.length * laneHeight;
     const context = sharp(over, width, height);
@@ -163,7 +166,7 @@ function renderTimeline({ model, el, signal }) {
     clear.hidden = range.length !== 2;
     status.textContent =
       range.length === 2
-        ? `${clock(range[0], 1)} – ${clock(range[1], 1)} · ${rows(touched(range))}`
+        ? `${clock(range[0], 1)} – ${clock(range[1], 1)} · ${rows(countRows(range))}`
         : clock(model.get("time"), 1);
   });
   const redraw = eachFrame(drawAll);
@@ -196,7 +199,7 @@ function renderTimeline({ model, el, signal }) {
     event.preventDefault();
   }), { passive: false });
 
-  /** What is under the pointer, in words. */
+  /** Shows a tooltip for the span under the pointer. */
   function point(event) {
     const n = Math.floor((event.clientY - stage.getBoundingClientRect().top) / laneHeight);
     const i = lanes[n]?.at(time(at(event))) ?? -1;
@@ -241,16 +244,16 @@ function renderTimeline({ model, el, signal }) {
     speak();
     event.preventDefault();
   }));
-  /** Moves the end of the selection that the cursor stands on. */
+  /** Moves the end of the selection at the cursor. */
   function extend(now, next, range) {
     select(extended(range, now, next));
     go(next);
   }
-  /** For screen readers: who speaks at the cursor. */
+  /** Describes the cursor position and its speakers for screen readers. */
   function speak() {
     const now = model.get("time");
     const who = names.filter((_, n) => lanes[n].at(now) >= 0).join(", ");
-    plot.setAttribute("aria-description", `${clock(now, 1)}: ${who || "nobody"}`);
+    plot.setAttribute("aria-description", `${clock(now, 1)}: ${who || "silence"}`);
   }
 
   const changed = new ResizeObserver(redraw);
@@ -258,6 +261,10 @@ function renderTimeline({ model, el, signal }) {
   onTheme(redraw, signal);
   for (const name of ["view", "_columns"]) model.on(`change:${name}`, redraw);
   for (const name of ["time", "interval"]) model.on(`change:${name}`, move);
+  model.on("change:names", () => {
+    names = named();
+    for (const [n, label] of [...labels.children].entries()) label.title = label.lastChild.textContent = names[n];
+  });
   signal.addEventListener("abort", () => changed.disconnect());
   if (count) drawAll();
 }

@@ -1,20 +1,19 @@
-// WordSearch: a field, what it finds in context, how often each group has it, and where it falls.
+// WordSearch: a search field, matches in context, counts per group, and strips with the positions of matches.
 
 const SEARCH_KEYS = [
-  ["/", "to the field"],
-  ["↓", "from the field to the matches"],
-  ["↑ ↓ Home End", "move over the matches"],
-  ["Enter", "play the match"],
-  ["Tab", "to the counts; Enter there shows one group only"],
-  ["Esc", "show all groups again"],
-  ["*", "stands for any letters in a word, or alone for any word"],
+  ["/", "Go to the search field"],
+  ["↓", "Go from the field to the matches"],
+  ["↑ ↓ Home End", "Move through the matches"],
+  ["Enter", "Play the match"],
+  ["Tab", "Go to the counts; Enter shows one group only"],
+  ["Esc", "Show all groups"],
+  ["*", "Any letters in a word; alone, any word"],
 ];
 const COUNTED_BY = { transcript_id: "Transcripts", speaker: "Speakers", speaker_name: "Speakers by name", channel: "Channels" };
 
 function renderWordSearch({ model, el, signal }) {
   const root = frame("vf-word-search", model.get("title"));
-  const { pane, guard } = errorPane(model);
-  const send = (message) => model.send(message);
+  const { pane, guard, send } = errorPane(model);
   const found = () => model.get("_found");
   const number = (n) => n.toLocaleString("en-US");
   const plural = (n, what) => `${number(n)} ${what}${n === 1 ? "" : what.endsWith("h") ? "es" : "s"}`;
@@ -25,8 +24,8 @@ function renderWordSearch({ model, el, signal }) {
   });
   const near = h("input", {
     class: "vf-input vf-near", type: "number", min: "0", step: "1", placeholder: "–",
-    title: "Empty finds the words next to each other in the order given",
-    oninput: guard(() => put(model, { within: Math.max(0, Math.floor(Number(near.value) || 0)) })),
+    title: "Leave empty to find the exact phrase",
+    oninput: guard(() => put(model, { slop: Math.max(0, Math.floor(Number(near.value) || 0)) })),
   });
   const help = keyHelp(SEARCH_KEYS);
   const bar = h(
@@ -49,11 +48,11 @@ function renderWordSearch({ model, el, signal }) {
   root.append(bar, help.list, status, results, place, pane);
   el.append(root);
   const colour = resolver(root);
-  let strips = []; // the strips that are shown, to be drawn when there is room and in the theme that is on
+  let strips = []; // visible strips, redrawn after a resize or a change of theme
   let current = 0;
 
   const drawStrips = eachFrame(guard(() => {
-    if (!groups.clientWidth) return; // hidden; drawn when it is shown
+    if (!groups.clientWidth) return; // hidden; drawn when shown
     const [ink, width] = [colour("--vf-accent"), Math.max(1, groups.clientWidth - 8)];
     for (const { canvas, falls, size } of strips) {
       const context = sharp(canvas, width, 14);
@@ -79,7 +78,7 @@ function renderWordSearch({ model, el, signal }) {
         h("span", {}, right),
       );
     });
-    const empty = now.query ? "Nowhere in this corpus." : "Type a word or a phrase.";
+    const empty = now.query ? "No matches." : "Enter a word or phrase.";
     lines.replaceChildren(...(rows.length ? rows : [h("p", { class: "vf-empty" }, empty)]));
     current = 0;
     lines.scrollTop = 0;
@@ -103,15 +102,15 @@ function renderWordSearch({ model, el, signal }) {
       const button = h(
         "button",
         {
-          type: "button", "aria-pressed": String(chosen), disabled: !known[n], title: name.at(n),
-          "aria-label": `${known[n] ? name.at(n) : "(unknown)"}: ${plural(count[n], "match")}, ${rate(n).toFixed(2)} per 1,000 words. Show only these`,
+          type: "button", "data-key": key.at(n), "aria-pressed": String(chosen), disabled: !known[n], title: name.at(n),
+          "aria-label": `${known[n] ? name.at(n) : "(unknown)"}: ${plural(count[n], "match")}, ${rate(n).toFixed(2)} per 1,000 words. Show only this group`,
           onclick: guard(() => put(model, { only: chosen ? [] : [key.at(n)] })),
         },
         known[n] ? name.at(n) : "(unknown)",
       );
       const row = h("div", { class: "vf-group", "data-only": String(chosen) }, button, h("span", { class: "vf-number", title: "matches · per 1,000 words" }, `${number(count[n])} · ${rate(n).toFixed(2)}`));
       if (first.length) {
-        const canvas = h("canvas", { class: "vf-falls", "aria-hidden": "true", title: "Where in the transcript it falls; a click plays the nearest" });
+        const canvas = h("canvas", { class: "vf-falls", "aria-hidden": "true", title: "Positions in the transcript; click to play the nearest match" });
         const own = falls.subarray(first[n], first[n + 1]);
         const at = times.subarray(first[n], first[n + 1]);
         canvas.addEventListener("click", guard((event) => {
@@ -131,11 +130,11 @@ function renderWordSearch({ model, el, signal }) {
     });
     const left = (now.groups ?? 0) - rows.length;
     if (left > 0) rows.push(h("p", { class: "vf-hint" }, `and ${number(left)} more`));
-    groups.replaceChildren(...rows);
+    keepFocus(groups, () => groups.replaceChildren(...rows));
     drawStrips();
   }
 
-  /** Marks the match that Enter plays. */
+  /** Marks the current match, which Enter plays. */
   function mark(scroll = true) {
     for (const line of lines.querySelectorAll('[aria-selected="true"]')) line.setAttribute("aria-selected", "false");
     const line = lines.children[current];
@@ -159,8 +158,8 @@ function renderWordSearch({ model, el, signal }) {
 
   const show = guard(() => {
     if (document.activeElement !== field && field.value !== model.get("query")) field.value = model.get("query");
-    const within = model.get("within");
-    if (document.activeElement !== near) near.value = within || "";
+    const slop = model.get("slop");
+    if (document.activeElement !== near) near.value = slop || "";
     by.value = model.get("by");
     status.textContent = summary();
     results.hidden = !found().query;
@@ -197,13 +196,13 @@ function renderWordSearch({ model, el, signal }) {
   resized.observe(groups);
   onTheme(drawStrips, signal);
   signal.addEventListener("abort", () => resized.disconnect());
-  for (const name of ["_found", "query", "within", "by"]) {
+  for (const name of ["_found", "query", "slop", "by"]) {
     const listen = name === "_found" ? show : guard(() => sync(name));
     model.on(`change:${name}`, listen);
   }
-  /** Another view, or the kernel, changed what is asked for. */
+  /** Shows a change made in another view or by the kernel. */
   function sync(name) {
-    const [input, value] = { query: [field, model.get("query")], within: [near, model.get("within") || ""], by: [by, model.get("by")] }[name];
+    const [input, value] = { query: [field, model.get("query")], slop: [near, model.get("slop") || ""], by: [by, model.get("by")] }[name];
     if (document.activeElement !== input) input.value = value;
   }
   embedPlayer(model, place, signal, guard);

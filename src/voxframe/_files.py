@@ -1,0 +1,192 @@
+"""Files on disk: safe names, atomic writes, cross-process locks, and SQLite databases."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, Literal
+
+# Lower case only: on a case-insensitive file system `a1` and `A1` would be the same file. A leading underscore or dash
+# is not allowed because dataset readers skip `_x` as hidden, and shells parse `-x` as an option.
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,127}")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")  # Windows opens a device with any extension
+
+
+def file_name(transcript_id: str) -> str:
+    """Return the stem of the files of a transcript. Ids come from a service, so they are never used as paths.
+
+    A plain id (lower-case letters, digits, `_`, `-`, at most 128 characters) is its own name. Any other id becomes a
+    readable prefix, `~` and a hash; the files themselves contain the id.
+
+    Args:
+        transcript_id: Id of the transcript, any text.
+
+    Returns:
+        A name of at most 128 characters that is safe on every file system and different for different ids.
+
+    Example:
+        >>> file_name("7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0")
+        '7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0'
+        >>> file_name("../../etc/passwd")
+        'etc_passwd~3754d6cb3a38e1185e5b'
+    """
+    if _PLAIN.fullmatch(transcript_id) and not _DEVICES.fullmatch(transcript_id):
+        return transcript_id
+    digest = hashlib.sha256(transcript_id.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    readable = re.sub(r"[^A-Za-z0-9-]+", "_", transcript_id)[:40].strip("_-") or "id"
+    return f"{readable}~{digest}"
+
+
+def is_plain(name: str) -> bool:
+    """Return True if a file name made by `file_name` is the id itself."""
+    return "~" not in name
+
+
+def private_folder(path: Path) -> None:
+    """Create a folder that only its owner can enter; an existing folder keeps its permissions."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+
+
+def stamp(stat: os.stat_result) -> str:
+    """Return a text that changes if a file is replaced. Text, because the garbage collector need not traverse it."""
+    return f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
+
+
+def hidden_path(path: Path) -> Path:
+    """Return a new name for a temporary file beside `path`: hidden, unique, ending in `.tmp`."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+
+
+def write_atomic(path: Path, content: bytes | Callable[[IO[bytes]], object], *, durable: bool = True) -> None:
+    """Create or replace a file in one step: readers see either the old file or the complete new one.
+
+    Args:
+        path: The file.
+        content: The new content, or a function that writes it to an open binary file.
+        durable: Flush the file and the rename to the disk before returning. Without it, a power cut may undo the write.
+
+    Raises:
+        OSError: The file cannot be written; the old one is unchanged.
+    """
+    hidden = hidden_path(path)
+    try:
+        with hidden.open("xb") as file:
+            file.write(content) if isinstance(content, bytes) else content(file)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        put_in_place(hidden, path, durable=durable)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+
+
+def put_in_place(complete: Path, path: Path, *, durable: bool = True) -> None:
+    """Rename a complete file to its final path, replacing an existing file.
+
+    Args:
+        complete: The file, already flushed to the disk if `durable`.
+        path: Its final path, in the same folder.
+        durable: Flush the rename to the disk before returning.
+    """
+    complete.replace(path)
+    if durable:
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to the disk."""
+    if path.is_dir() and os.name != "posix":  # Windows cannot open a folder, and journals its renames
+        return
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold a lock that excludes all other threads and processes. The operating system releases it if the holder dies.
+
+    Args:
+        path: The lock file. It is created, together with its folder, and removed when the lock is released.
+        wait: Wait until the lock is free. False: yield False if it is held elsewhere.
+
+    Yields:
+        True if the lock is held.
+    """
+    lock = acquire_lock(path, wait=wait)
+    if lock is None:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        release_lock(lock)
+
+
+def acquire_lock(path: Path, *, wait: bool = True) -> Any:
+    """Return a held lock, to be passed to `release_lock`; None if it is held elsewhere and `wait` is False."""
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Not thread-local: the thread that releases a lock need not be the one that acquired it.
+    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=wait)
+    except Timeout:
+        return None
+    return lock
+
+
+def release_lock(lock: Any) -> None:
+    """Remove the file of a held lock and release the lock."""
+    # Removed while the lock is held: a waiting process notices that the file it opened is gone, and opens a new one.
+    with contextlib.suppress(OSError):  # Windows does not remove an open file; it stays, empty
+        Path(lock.lock_file).unlink()
+    lock.release()
+
+
+def open_sqlite(
+    path: Path,
+    mode: Literal["rwc", "rw", "ro"] = "rwc",
+    *,
+    immutable: bool = False,
+    pragmas: bool = True,
+    timeout_s: float = 30.0,
+    **options: Any,
+) -> sqlite3.Connection:
+    """Open a database that survives power cuts and leaves no deleted text in the file.
+
+    Args:
+        path: The file.
+        mode: "rwc" creates a missing file, "rw" and "ro" (read-only) do not.
+        immutable: The file cannot change, so SQLite takes no locks. For read-only folders.
+        pragmas: Use a write-ahead log, full synchronization and secure deletion; never done in mode "ro".
+        timeout_s: Maximum seconds to wait for a lock of another process.
+        **options: Other arguments of `sqlite3.connect`.
+
+    Raises:
+        sqlite3.Error: The file cannot be opened, or is not a database.
+    """
+    # A URI, because SQLite would parse a plain path that begins with "file:" as one.
+    uri = f"{path.absolute().as_uri()}?mode={mode}{'&immutable=1' if immutable else ''}"
+    connection: sqlite3.Connection = sqlite3.connect(uri, timeout=timeout_s, uri=True, **options)
+    if pragmas and mode != "ro":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")  # a commit survives a power cut
+            connection.execute("PRAGMA secure_delete = ON")
+        except BaseException:
+            connection.close()
+            raise
+    return connection

@@ -1,0 +1,222 @@
+"""Caption text for the client and the server: one-line texts, cues of limited length, SRT and WebVTT."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from itertools import chain
+from typing import NamedTuple
+
+#: Default limit of characters in a caption: two lines of the usual width.
+DEFAULT_CHARS = 84
+#: A silence in milliseconds after which a new caption or turn begins.
+PAUSE_MS = 2000
+
+
+# Scripts without spaces between words: Thai, Lao, Burmese, Japanese, Chinese, and their punctuation.
+_UNSPACED = (
+    "[\u0e00-\u0eff\u1000-\u109f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+)
+_NO_SPACE = re.compile(f"(?<={_UNSPACED}) (?={_UNSPACED})")
+
+
+class Cue(NamedTuple):
+    """One caption, or one word to be put into a caption.
+
+    Attributes:
+        text: Text of the caption or word.
+        start: Start in milliseconds.
+        end: End in milliseconds.
+        speaker: Speaker to name, or None.
+        estimated: True if it begins or ends inside a word or row, so that its time is estimated from the number of
+            letters.
+    """
+
+    text: str
+    start: int
+    end: int
+    speaker: str | None = None
+    estimated: bool = False
+
+
+class _Piece(NamedTuple):
+    text: str
+    start: int
+    end: int
+    is_first: bool
+    is_last: bool
+
+
+def one_line(text: str) -> str:
+    r"""Return the text on one line: white space as single spaces, without control characters and lone surrogates.
+
+    Example:
+        >>> one_line("a\n\n\x00b")
+        'a b'
+    """
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cs"))
+
+
+def join_words(texts: Iterable[str]) -> str:
+    """Join words to text, with spaces between them unless their script has none.
+
+    Example:
+        >>> join_words(["Good", "day."]), join_words(["你", "好。"]), join_words(["用", "pandas", "吧"])
+        ('Good day.', '你好。', '用 pandas 吧')
+    """
+    return _NO_SPACE.sub("", " ".join(texts))
+
+
+def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None) -> Iterator[Cue]:
+    """Fill captions with the words of one turn.
+
+    Args:
+        words: Words in order; each may contain more than one word. A word longer than a caption is split.
+        chars: Maximum number of characters in a caption.
+        speaker: Speaker of the turn.
+
+    Yields:
+        Captions from the start of their first word to the end of their last word. The length may be zero.
+    """
+    line: list[_Piece] = []
+    length = end = 0
+    for piece in chain.from_iterable(_pieces(word, chars) for word in words):
+        if line and (length + 1 + len(piece.text) > chars or piece.start - end >= PAUSE_MS):
+            yield _cue(line, end, speaker)
+            line = []
+        if not line:
+            length, end = -1, piece.start
+        line.append(piece)
+        length += 1 + len(piece.text)
+        end = max(end, piece.end)
+    if line:
+        yield _cue(line, end, speaker)
+
+
+def visible(cue: Cue) -> Cue:
+    """Return the caption with a length of at least one millisecond, as SRT and WebVTT require."""
+    return cue._replace(end=max(cue.end, cue.start + 1))
+
+
+def srt(captions: Iterable[Cue]) -> str:
+    """Return captions as SRT.
+
+    SRT has no escapes and no field for the speaker. `-->` in a text becomes one character, so that no parser reads the
+    line as a timestamp.
+
+    Example:
+        >>> print(srt([Cue("R&D --> x", 250, 650)]), end="")
+        1
+        00:00:00,250 --> 00:00:00,650
+        R&D → x
+    """
+    return "\n".join(
+        f"{n}\n{_timestamp(cue.start, ',')} --> {_timestamp(cue.end, ',')}\n{cue.text.replace('-->', '→')}\n"
+        for n, cue in enumerate(captions, 1)
+    )
+
+
+def vtt(captions: Iterable[Cue]) -> str:
+    """Return captions as WebVTT, with the speaker of each as a voice tag (`<v Name>`).
+
+    Example:
+        >>> print(vtt([Cue("R&D", 250, 650, "Ann")]), end="")
+        WEBVTT
+        <BLANKLINE>
+        00:00:00.250 --> 00:00:00.650
+        <v Ann>R&amp;D
+    """
+    blocks = (
+        f"{_timestamp(cue.start, '.')} --> {_timestamp(cue.end, '.')}\n"
+        f"{f'<v {_escape(cue.speaker)}>' if cue.speaker else ''}{_escape(cue.text)}\n"
+        for cue in captions
+    )
+    return "WEBVTT\n\n" + "\n".join(blocks)
+
+
+def _cue(line: list[_Piece], end: int, speaker: str | None) -> Cue:
+    estimated = not (line[0].is_first and line[-1].is_last)
+    return Cue(join_words(piece.text for piece in line), line[0].start, end, speaker, estimated)
+
+
+def _pieces(word: Cue, chars: int) -> Iterator[_Piece]:
+    """Split a word into parts without spaces that each fit into a caption; they share its time by number of letters."""
+    texts = [part[at : at + chars] for part in one_line(word.text).split() for at in range(0, len(part), chars)]
+    length, letters, before = word.end - word.start, sum(map(len, texts)), 0
+    for n, text in enumerate(texts):
+        after = before + len(text)
+        start, end = (word.start + length * count // letters for count in (before, after))
+        yield _Piece(text, start, end, n == 0, n == len(texts) - 1)
+        before = after
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def clock(seconds: float, *, hours: bool = False) -> str:
+    """Return seconds as m:ss, or as h:mm:ss from one hour on.
+
+    Args:
+        seconds: The time, rounded to whole seconds.
+        hours: Use h:mm:ss for shorter times too.
+
+    Example:
+        >>> clock(75), clock(75, hours=True), clock(3675)
+        ('1:15', '0:01:15', '1:01:15')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    if hours or minutes >= 60:
+        return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
+    return f"{minutes}:{second:02d}"
+
+
+def _timestamp(ms: int, point: str) -> str:
+    seconds, ms = divmod(ms, 1000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{point}{ms:03}"
+
+
+_LOGIN = re.compile(r"(?<=://)[^/?#\s'\"<>]+@")
+_SECRET = re.compile(
+    r"([?&;#](?:[\w.-]*(?:signature|token|secret|password|passwd|credential|api[_-]?key|accesskeyid|googleaccessid)"
+    r"|sig|key|pwd|auth|policy)=)[^&;#\s'\"<>]+",
+    re.IGNORECASE,
+)
+
+
+def masked(text: str) -> str:
+    """Replace each login and each secret query parameter in the URLs of a text with "***".
+
+    Example:
+        >>> masked("no audio at https://ada:pw@b.example/a.mp3?v=1&X-Amz-Signature=ab12")
+        'no audio at https://***@b.example/a.mp3?v=1&X-Amz-Signature=***'
+    """
+    return _SECRET.sub(r"\1***", _LOGIN.sub("***@", text)) if "://" in text else text
+
+
+#: HTML attribute that keeps MathJax in a notebook page from rendering "$5 and $6" as a formula. MathJax 2 reads the
+#: first class name, MathJax 3 the second.
+PLAIN = 'class="tex2jax_ignore mathjax_ignore"'
+
+
+def html_table(rows: Mapping[str, str], longest: int = 300) -> str:
+    """Return names and values as an HTML table, readable in light and dark themes. All text is escaped.
+
+    Args:
+        rows: Values by name. Empty values are left out.
+        longest: Maximum number of characters of a value; longer ones are cut.
+
+    Example:
+        >>> html_table({"text": "<b>", "error": ""}).removeprefix(f"<table {PLAIN}>")
+        '<tr><th style="text-align:left">text</th><td style="text-align:left">&lt;b&gt;</td></tr></table>'
+    """
+    cells = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(value if len(value) <= longest else value[:longest] + "…")}</td></tr>'
+        for name, value in rows.items()
+        if value
+    )
+    return f"<table {PLAIN}>{cells}</table>"

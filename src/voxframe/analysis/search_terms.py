@@ -1,0 +1,151 @@
+"""Search terms, normalized for comparison, and their occurrences in a DataFrame of words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from voxframe.analysis.speaker_columns import require
+from voxframe.analysis.turns import TEXT
+from voxframe.errors import OptionError
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+_NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" is 3000, but "3.5" is not 35
+_ACCENTS = re.compile("[\u0300-\u036f]")  # excludes the vowel signs of Indic scripts and the voicing marks of kana
+
+
+def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFrame:
+    """Find every occurrence of words and phrases, by the rules of `Corpus.search`.
+
+    Case, accents and punctuation are ignored. `*` inside a word matches any letters; alone, it matches any word. A
+    phrase matches consecutive words of one transcript and one channel, in the order of the rows.
+
+    Args:
+        words: Words, as returned by `voxframe.load_words`.
+        queries: A word or phrase, or an iterable of them.
+
+    Returns:
+        One row per occurrence, grouped by term and in the order of the words: `term` str, `match_idx` int64 (counts
+        from 0 in each term and transcript), and the columns of its first word except `text`. `end_ms` is the end of its
+        last word.
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A query contains no word.
+
+    Example:
+        >>> words = pd.DataFrame({"text": ["New", "York,", "new", "day"], "start_ms": [0, 9, 20, 30],
+        ...                       "end_ms": [8, 15, 29, 40]})
+        >>> find_words(words, ["new york", "new"])[["term", "start_ms", "end_ms"]].values.tolist()
+        [['new york', 0, 15], ['new', 0, 8], ['new', 20, 29]]
+    """
+    require(words, ("text", "start_ms", "end_ms"), "find_words")
+    asked = {query: parse(query) for query in ([queries] if isinstance(queries, str) else queries)}
+    form, forms = pd.factorize(words["text"])
+    folded = [spoken(text) for text in forms]
+    # Search each channel separately: if people talk at once, their words alternate, which would split a phrase.
+    speech = [pd.factorize(words[c])[0] for c in ("channel", "transcript_id") if c in words.columns]
+    order = np.lexsort(speech) if speech else np.arange(len(words))
+    order = order[form[order] >= 0]
+    counts = np.array([len(tokens) for tokens in folded], np.intp)[form[order]]
+    row = np.repeat(order, counts)
+    token, keys = pd.factorize(np.array([key for n in form[order] for key in folded[n]], object))
+    run = np.zeros(len(row), np.intp)
+    for part in speech:
+        run += np.r_[0, np.cumsum(np.diff(part[row]) != 0)] if len(row) else 0
+    found = []
+    for query, terms in asked.items():
+        first = _phrase(token, run, [_wanted(keys, term) for term in terms])
+        begin, end = row[first], row[first + len(terms) - 1]
+        place = np.argsort(begin, kind="stable")
+        matches = words.iloc[begin[place]].drop(columns="text").reset_index(drop=True)
+        matches["end_ms"] = words["end_ms"].iloc[end[place]].to_numpy()
+        of = matches.groupby("transcript_id", dropna=False, sort=False) if "transcript_id" in matches else None
+        matches.insert(0, "match_idx", np.arange(len(matches)) if of is None else of.cumcount().to_numpy())
+        matches.insert(0, "term", pd.Series([query] * len(matches), dtype=TEXT))
+        found.append(matches)
+    empty = words.iloc[:0].drop(columns="text").assign(term=pd.Series(dtype=TEXT), match_idx=np.empty(0, np.int64))
+    return pd.concat(found, ignore_index=True) if found else empty
+
+
+def _wanted(keys: Array, term: Term) -> Array:
+    """Return a mask of the keys that match a term."""
+    pattern = re.compile(".*".join(map(re.escape, term.parts)), re.DOTALL)
+    return np.array([pattern.fullmatch(key) is not None for key in keys], bool)
+
+
+def _phrase(token: Array, run: Array, wanted: list[Array]) -> Array:
+    """Return the index of the first token of each match: consecutive tokens of one run, each matching its term."""
+    first = np.arange(max(0, len(token) - len(wanted) + 1))
+    for n, keys in enumerate(wanted):
+        first = first[keys[token[first + n]]] if len(keys) else first[:0]
+    whole: Array = first[run[first] == run[first + len(wanted) - 1]]
+    return whole
+
+
+def fold(word: str) -> str:
+    """Normalize a word for comparison: remove case, accents and punctuation.
+
+    These are the rules of the embedded server's word search, plus the removal of accents.
+
+    Example:
+        >>> fold("Don't"), fold("“CAFÉ,”"), fold("3,000."), fold("3.5")
+        ('dont', 'cafe', '3000', '3.5')
+    """
+    plain = _NOT_SPOKEN.sub("", unicodedata.normalize("NFKC", word).casefold())
+    if plain.isascii():
+        return plain
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", plain)))
+
+
+def spoken(text: str) -> list[str]:
+    """Return the normalized words of a text, without words that contain only punctuation."""
+    if text.isascii() and text.isalnum():  # fast path for most words
+        return [text.lower()]
+    return [word for word in map(fold, text.split()) if word]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word of a query.
+
+    Attributes:
+        parts: The text between the wildcards (`*`); a single part if the word has no wildcard.
+    """
+
+    parts: tuple[str, ...]
+
+    @property
+    def any_word(self) -> bool:
+        """True if the term is a single `*`, which matches every word."""
+        return len(self.parts) > 1 and not any(self.parts)
+
+
+def parse(query: str) -> list[Term]:
+    """Return the terms of a query, in order.
+
+    Raises:
+        OptionError: The query is not a str, or contains no word.
+
+    Example:
+        >>> parse("the Econom*")
+        [Term(parts=('the',)), Term(parts=('econom', ''))]
+    """
+    if not isinstance(query, str):
+        raise OptionError(f"a search query must be a text, such as 'climate change', not {query!r}")
+    terms = [Term(tuple(map(fold, word.split("*")))) for word in query.split()]
+    terms = [term for term in terms if len(term.parts) > 1 or term.parts[0]]
+    if all(term.any_word for term in terms):
+        raise OptionError(
+            f"the query {query!r} has no word to search for; give words, phrases, or words that contain *"
+        )
+    return terms

@@ -1,0 +1,182 @@
+"""The REST endpoints as functions: a transport and arguments in, a checked response out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from voxframe.client import exports, listing
+from voxframe.client.coerce import as_dict, as_float, as_path, as_text, is_unicode
+from voxframe.client.http import Transport
+from voxframe.client.response import HTTPResponse
+from voxframe.errors import NotFoundError, OptionError
+from voxframe.options import SUBTITLE_FORMATS, TOKEN_SECONDS
+
+View = Literal["transcript", "sentences", "paragraphs"]
+
+
+def create_transcript(
+    http: Transport, audio_url: str, body: Mapping[str, Any], *, attempts: int | None = None
+) -> tuple[str, HTTPResponse]:
+    """Submit a job. Warn if the service ignores some of the options.
+
+    Args:
+        http: The transport.
+        audio_url: URL of the media.
+        body: Options as returned by `voxframe.options.check`.
+        attempts: Maximum number of requests. None (default) uses the number of the transport.
+
+    Returns:
+        The transcript id and the response.
+    """
+    response = http.request("POST", "/v2/transcript", json={"audio_url": audio_url, **body}, attempts=attempts)
+    if ignored := response.headers.get("x-ignored-options"):
+        warnings.warn(f"the service ignores these options: {ignored}", stacklevel=2)
+    transcript_id = as_text(response.data.get("id"))
+    if not transcript_id:
+        raise response.unreadable()
+    return transcript_id, response
+
+
+def get_transcript(
+    http: Transport, transcript_id: str, view: View = "transcript", *, attempts: int | None = None
+) -> HTTPResponse:
+    """Fetch a transcript, or its sentences or paragraphs.
+
+    Raises:
+        OptionError: There is no such view, or the id is not usable.
+        NotFoundError: The service has no transcript with this id.
+    """
+    if view not in ("transcript", "sentences", "paragraphs"):
+        raise OptionError(f"the view is {view!r}; give 'transcript', 'sentences' or 'paragraphs'")
+    suffix = "" if view == "transcript" else f"/{view}"
+    return http.request("GET", transcript_path(transcript_id) + suffix, attempts=attempts)
+
+
+def delete_transcript(http: Transport, transcript_id: str) -> HTTPResponse:
+    """Delete a transcript and return what is left of it."""
+    return http.request("DELETE", transcript_path(transcript_id))
+
+
+def list_transcripts(http: Transport, params: Mapping[str, Any]) -> listing.TranscriptPage:
+    """Fetch one page of the list of transcripts; `params` come from `listing.filters`."""
+    return listing.page(http.request("GET", "/v2/transcript", params=params))
+
+
+def get_passages(
+    http: Transport, transcript_id: str, view: Literal["sentences", "paragraphs"]
+) -> exports.TranscriptPassages:
+    """Fetch the sentences or paragraphs of a completed transcript."""
+    response = get_transcript(http, transcript_id, view)
+    return exports.passage_list(transcript_id, view, response.data, response.content)
+
+
+def get_subtitles(
+    http: Transport,
+    transcript_id: str,
+    subtitle_format: str | None = None,
+    chars_per_caption: int | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> str:
+    """Fetch the captions of a completed transcript and write them to `path`, if it is given.
+
+    The format is `subtitle_format`, else the suffix of `path`, else SRT.
+
+    Raises:
+        OptionError: The format, the number or the path is not allowed; nothing was sent.
+        ServiceError: The request failed.
+    """
+    target = None if path is None else as_path(path)
+    if subtitle_format is None:
+        suffix = "" if target is None else target.suffix.lower().removeprefix(".")
+        subtitle_format = suffix if suffix in SUBTITLE_FORMATS else "srt"
+    if subtitle_format not in SUBTITLE_FORMATS:
+        raise OptionError(f"the subtitle format is {subtitle_format!r}; give 'srt' or 'vtt'")
+    chars = chars_per_caption
+    if chars is not None and (isinstance(chars, bool) or not isinstance(chars, int) or chars < 1):
+        raise OptionError(f"chars_per_caption is {chars!r}; give a whole number of at least 1, or leave it out")
+    if target is not None:
+        if target.is_dir():
+            raise OptionError(f"{target} is a directory; give the name of a file in it")
+        check_directory(target)
+    url_path = f"{transcript_path(transcript_id)}/{subtitle_format}"
+    response = http.request("GET", url_path, params={"chars_per_caption": chars}, accept="text")
+    text = response.content.decode("utf-8-sig", "replace")
+    if target is not None:
+        target.write_text(text, encoding="utf-8", newline="")
+    return text
+
+
+def search_words(
+    http: Transport, transcript_id: str, terms: exports.Term | Iterable[exports.Term]
+) -> exports.WordSearchMatches:
+    """Search a completed transcript for words and phrases.
+
+    Raises:
+        OptionError: A phrase is empty or too long; nothing was sent.
+    """
+    params = {"words": ",".join(exports.check_terms(terms))}
+    response = http.request("GET", f"{transcript_path(transcript_id)}/word-search", params=params)
+    return exports.word_search_result(transcript_id, response.data, response.content)
+
+
+def get_progress(http: Transport) -> dict[str, float]:
+    """Fetch the progress of unfinished jobs from an embedded server; empty if another server runs at that URL."""
+    try:
+        data = http.request("GET", "/queue").data
+    except NotFoundError:
+        return {}
+    waiting, running = (as_dict(data.get(name)) for name in ("waiting", "progress"))
+    shares = {name: as_float(value) for name, value in running.items()}
+    return {**dict.fromkeys(waiting, 0.0), **{name: share for name, share in shares.items() if share is not None}}
+
+
+def create_token(http: Transport, expires_in: int) -> str:
+    """Create a temporary token for one streaming session.
+
+    Raises:
+        OptionError: `expires_in` is out of range; nothing was sent.
+    """
+    low, high = TOKEN_SECONDS
+    if isinstance(expires_in, bool) or not isinstance(expires_in, int) or not low <= expires_in <= high:
+        raise OptionError(f"expires_in is {expires_in!r}; it must be a whole number from {low} to {high} seconds")
+    response = http.request("POST", "/v2/realtime/token", json={"expires_in": expires_in}, repeatable=True)
+    token = as_text(response.data.get("token"))
+    if not token:
+        raise response.unreadable()
+    return token
+
+
+def transcript_path(transcript_id: str) -> str:
+    """Return the path of a transcript, with the id quoted.
+
+    Raises:
+        OptionError: The id is not usable.
+    """
+    return f"/v2/transcript/{path_segment(transcript_id, 'a transcript', 'Transcript.id')}"
+
+
+def path_segment(identifier: str, of: str, attribute: str) -> str:
+    """Quote an identifier as one segment of a path; `of` and `attribute` are for the error message.
+
+    Raises:
+        OptionError: It is not a string, is blank, or would change the path.
+    """
+    if not isinstance(identifier, str) or identifier.strip() in ("", ".", "..") or not is_unicode(identifier):
+        raise OptionError(f"{identifier!r} is no id of {of}; give the text that {attribute} holds")
+    return quote(identifier, safe="")
+
+
+def check_directory(target: Path) -> None:
+    """Check that the directory of a file to be written exists.
+
+    Raises:
+        OptionError: It does not.
+    """
+    directory = target.absolute().parent
+    if not directory.is_dir():
+        raise OptionError(f"the directory {directory} does not exist; make it, or name another")

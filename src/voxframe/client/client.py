@@ -1,0 +1,640 @@
+"""The client: every operation of the service as a method."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack
+from urllib.parse import urlsplit
+
+from voxframe.client import (
+    api,
+    exports,
+    listing,
+    llm_requests,
+    redacted_audio,
+    upload,
+    waiting,
+)
+from voxframe.client.api import View
+from voxframe.client.http import Transport
+from voxframe.client.llm_endpoints import LanguageModelApi, RateLimitStatus, format_field
+from voxframe.client.llm_requests import LlmOptions, LlmQuestion, Transcripts
+from voxframe.client.llm_results import LlmResponse, Purge
+from voxframe.client.redacted_audio import RedactedAudio
+from voxframe.client.response import clean
+from voxframe.client.transcript import Transcript
+from voxframe.client.upload import Media
+from voxframe.errors import OptionError, SettingsError
+from voxframe.options import LIST_LIMIT, TranscriptOptions, check
+from voxframe.settings import Settings, is_loopback
+
+if TYPE_CHECKING:  # clients that do not stream need not import the streaming half
+    from voxframe.client.stream.audio_sources import StreamSource
+    from voxframe.client.stream.session import Stream
+    from voxframe.client.stream.stream_options import StreamOptions
+
+#: `list` is a method of the class.
+_Handles: TypeAlias = list[Transcript]
+
+
+class Client:
+    """A client of a transcription service. It can be shared by threads; `voxframe.connect` makes one.
+
+    Methods that take long have an async version with the suffix `_async` and the same arguments. It runs requests in
+    threads of the client and pauses on the caller's event loop. Cancelling it stops the wait at the next step; a job
+    that was submitted continues at the service.
+
+    Args:
+        settings: Settings with a base URL and a key.
+        transport: Makes the requests; by default a `Transport` with the base URL and key.
+
+    Attributes:
+        base_url: Base URL of the service.
+        settings: The settings.
+        transport: The transport.
+    """
+
+    def __init__(self, settings: Settings, *, transport: Transport | None = None) -> None:
+        if settings.base_url is None or settings.api_key is None:
+            raise SettingsError("a client needs base_url and api_key; voxframe.connect() finds them")
+        self.settings = settings
+        self.base_url = settings.base_url
+        self.transport = transport or Transport(
+            settings.base_url,
+            settings.api_key,
+            response_timeout_s=settings.timeout,
+            max_response_bytes=int(settings.max_response_mb * 2**20),
+        )
+        self._llm = LanguageModelApi(self.transport, settings.llm_prefix)
+
+    @property
+    def is_local(self) -> bool:
+        """True if the service runs on this machine."""
+        return is_loopback(self.base_url)
+
+    # Jobs
+
+    def upload(self, media: Media, *, progress: bool | None = None) -> str:
+        """Upload a recording.
+
+        Args:
+            media: Path, bytes, or binary file. Files of any size are streamed.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            A URL that can be submitted as audio with the same API key.
+
+        Raises:
+            AudioError: The recording cannot be read or is empty; nothing was sent.
+            ServiceError: The upload failed.
+        """
+        return upload.upload(self.transport, upload.UploadSource(media), progress)
+
+    async def upload_async(self, media: Media, *, progress: bool | None = None) -> str:
+        """Async version of `upload`."""
+        return await self.transport.workers.call(self.upload, media, progress=progress)
+
+    def submit(self, audio: Media, *, progress: bool | None = None, **options: Unpack[TranscriptOptions]) -> Transcript:
+        """Start a transcription job without waiting for it.
+
+        All arguments are checked before anything is sent. A request that may have reached the service is not repeated,
+        because the job might be charged twice.
+
+        Args:
+            audio: Path, bytes, binary file, http or https URL, or a URL returned by `upload`.
+            progress: Show the progress of an upload.
+            **options: Options of the job; see `voxframe.options.TranscriptOptions`.
+
+        Returns:
+            A handle on the job.
+
+        Raises:
+            OptionError: An option is invalid; nothing was sent.
+            AudioError: The audio cannot be read; nothing was sent.
+            ServiceError: The job could not be started. `possibly_delivered` is True if it may exist nevertheless.
+        """
+        body = check(**options)
+        url = upload.remote_url(audio)
+        if url is None:
+            recording = upload.UploadSource(audio)
+            label, url = recording.label, upload.upload(self.transport, recording, progress)
+        else:
+            label = urlsplit(url).path.rpartition("/")[2]
+        handle = Transcript(self.transport, *api.create_transcript(self.transport, url, body))
+        handle.label = clean(label, 60) or None
+        return handle
+
+    async def submit_async(
+        self, audio: Media, *, progress: bool | None = None, **options: Unpack[TranscriptOptions]
+    ) -> Transcript:
+        """Async version of `submit`."""
+        return await self.transport.workers.call(self.submit, audio, progress=progress, **options)
+
+    def transcribe(
+        self,
+        audio: Media,
+        *,
+        timeout: float | None = None,
+        progress: bool | None = None,
+        **options: Unpack[TranscriptOptions],
+    ) -> Transcript:
+        """Transcribe a recording: submit it and wait for the result.
+
+        Args:
+            audio: Path, bytes, binary file, http or https URL, or a URL returned by `upload`.
+            timeout: Maximum seconds to wait for the result; None has no limit.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            **options: Options of the job; see `voxframe.options.TranscriptOptions`.
+
+        Returns:
+            The finished transcript. Its status is "completed", or "error" with the reason in `error`.
+
+        Raises:
+            OptionError: An option is invalid; nothing was sent.
+            AudioError: The audio cannot be read; nothing was sent.
+            ServiceTimeoutError: It was not finished in time; the job continues at the service.
+            ServiceError: A request failed.
+        """
+        return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
+
+    async def transcribe_async(
+        self,
+        audio: Media,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
+        progress: bool | None = None,
+        **options: Unpack[TranscriptOptions],
+    ) -> Transcript:
+        """Async version of `transcribe`.
+
+        Example:
+            >>> transcripts = await asyncio.gather(*map(client.transcribe_async, paths))  # doctest: +SKIP
+        """
+        handle = await self.submit_async(audio, progress=progress, **options)
+        return await self.wait_async(handle, timeout=timeout, progress=progress)
+
+    def wait(
+        self, transcript: Transcript | str, *, timeout: float | None = None, progress: bool | None = None
+    ) -> Transcript:
+        """Wait until a transcript is completed or has failed.
+
+        The interval between requests grows with the time waited. Outages of up to two minutes are tolerated.
+
+        Args:
+            transcript: Handle or id.
+            timeout: Maximum seconds to wait; None has no limit.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Raises:
+            ServiceTimeoutError: It was not finished in time; the job continues at the service.
+            ServiceError: The service was unreachable for too long, or refused a request.
+        """
+        return self._handle(transcript).wait(timeout=timeout, progress=progress)
+
+    async def wait_async(
+        self,
+        transcript: Transcript | str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
+        progress: bool | None = None,
+    ) -> Transcript:
+        """Async version of `wait`."""
+        return await self._handle(transcript).wait_async(timeout=timeout, progress=progress)
+
+    def wait_all(
+        self,
+        transcripts: Iterable[Transcript | str],
+        *,
+        timeout: float | None = None,
+        progress: bool | None = None,
+    ) -> _Handles:
+        """Wait until all of several transcripts are completed or have failed.
+
+        A thousand jobs need a few pages of the list, not a thousand requests. Results are fetched when they are first
+        read.
+
+        Args:
+            transcripts: Handles or ids.
+            timeout: Maximum seconds to wait; None has no limit.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Returns:
+            The handles in the given order, failed ones included.
+
+        Raises:
+            ServiceTimeoutError: Not all were finished in time; the jobs continue at the service.
+            ServiceError: The service was unreachable for too long, or refused a request.
+        """
+        handles = self._handles(transcripts)
+        waiting.run(waiting.steps_for_many(self.transport, handles, timeout, progress), self.transport.sleep)
+        return handles
+
+    async def wait_all_async(
+        self,
+        transcripts: Iterable[Transcript | str],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the jobs
+        progress: bool | None = None,
+    ) -> _Handles:
+        """Async version of `wait_all`."""
+        handles = self._handles(transcripts)
+        steps = waiting.steps_for_many(self.transport, handles, timeout, progress)
+        await waiting.run_async(steps, self.transport.workers)
+        return handles
+
+    def transcript(self, transcript_id: str) -> Transcript:
+        """Fetch a transcript in its current state.
+
+        Raises:
+            NotFoundError: There is no transcript with this id.
+            ServiceError: The request failed.
+        """
+        return Transcript(self.transport, transcript_id, api.get_transcript(self.transport, transcript_id))
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        status: str | None = None,
+        created_on: date | str | None = None,
+        before_id: str | None = None,
+        after_id: str | None = None,
+        throttled_only: bool | None = None,
+    ) -> listing.TranscriptPage:
+        """Fetch one page of the transcripts of this API key, newest first.
+
+        Args:
+            limit: Transcripts per page, 1 to 200; the default of the service is 10.
+            status: Only transcripts with this status: queued, processing, completed or error.
+            created_on: Only transcripts created on this day.
+            before_id: Only transcripts older than this one.
+            after_id: Only transcripts newer than this one.
+            throttled_only: Only throttled transcripts.
+
+        Raises:
+            OptionError: A filter has an invalid value.
+            ServiceError: The request failed.
+        """
+        params = listing.filters(limit, status, created_on, before_id, after_id, throttled_only)
+        return api.list_transcripts(self.transport, params)
+
+    def iter_transcripts(
+        self,
+        *,
+        status: str | None = None,
+        created_on: date | str | None = None,
+        before_id: str | None = None,
+        after_id: str | None = None,
+        throttled_only: bool | None = None,
+        page_size: int = LIST_LIMIT,
+    ) -> Iterator[listing.TranscriptItem]:
+        """Iterate over all transcripts of this API key, newest first. Pages are fetched as needed.
+
+        Args:
+            status: Only transcripts with this status: queued, processing, completed or error.
+            created_on: Only transcripts created on this day.
+            before_id: Only transcripts older than this one.
+            after_id: Only transcripts newer than this one.
+            throttled_only: Only throttled transcripts.
+            page_size: Transcripts per request, 1 to 200.
+
+        Raises:
+            OptionError: A filter has an invalid value.
+            ServiceError: A request failed.
+        """
+        params = listing.filters(page_size, status, created_on, before_id, after_id, throttled_only)
+        return listing.walk(lambda query: api.list_transcripts(self.transport, query), params)
+
+    def progress(self) -> dict[str, float]:
+        """Fetch the progress of unfinished jobs from the embedded server. Other services do not offer it.
+
+        Returns:
+            Share done by transcript id, from 0 to 1; 0 for queued jobs. Empty for a hosted service.
+
+        Raises:
+            ServiceError: The request failed.
+        """
+        return api.get_progress(self.transport) if self.is_local else {}
+
+    def delete(self, transcript_id: str) -> Transcript:
+        """Delete a transcript and its media at the service. An emptied transcript stays in lists.
+
+        Raises:
+            NotFoundError: There is no transcript with this id.
+            ServiceError: The request failed.
+        """
+        return Transcript(self.transport, transcript_id, api.delete_transcript(self.transport, transcript_id))
+
+    # Derived from a completed transcript
+
+    def fetch(self, transcript_id: str, view: View = "transcript") -> bytes:
+        """Fetch the response of the service about a transcript, byte for byte.
+
+        Args:
+            transcript_id: The transcript id.
+            view: "transcript", "sentences" or "paragraphs".
+
+        Raises:
+            NotFoundError: There is no transcript with this id.
+            ServiceError: The request failed.
+        """
+        return api.get_transcript(self.transport, transcript_id, view).content
+
+    def sentences(self, transcript_id: str) -> exports.TranscriptPassages:
+        """Fetch the sentences of a completed transcript, each with its words."""
+        return api.get_passages(self.transport, transcript_id, "sentences")
+
+    def paragraphs(self, transcript_id: str) -> exports.TranscriptPassages:
+        """Fetch the paragraphs of a completed transcript, each with its words."""
+        return api.get_passages(self.transport, transcript_id, "paragraphs")
+
+    def subtitles(
+        self,
+        transcript_id: str,
+        format: Literal["srt", "vtt"] | None = None,  # noqa: A002 - the word of the interface
+        *,
+        chars_per_caption: int | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> str:
+        """Fetch the captions of a completed transcript.
+
+        Args:
+            transcript_id: The transcript id.
+            format: "srt" or "vtt" (WebVTT). None uses the suffix of `path`, else SRT.
+            chars_per_caption: Maximum number of characters per caption; None uses the default of the service.
+            path: File to which they are also written.
+
+        Raises:
+            OptionError: The format, the number or the path is not allowed; nothing was sent.
+            ServiceError: The request failed.
+        """
+        return api.get_subtitles(self.transport, transcript_id, format, chars_per_caption, path)
+
+    def word_search(
+        self, transcript_id: str, terms: exports.Term | Iterable[exports.Term]
+    ) -> exports.WordSearchMatches:
+        """Search a completed transcript for words and phrases.
+
+        Args:
+            transcript_id: The transcript id.
+            terms: A word, a number, a phrase of up to five words, or several of these. A comma separates two terms, as
+                in the request.
+
+        Raises:
+            OptionError: A phrase is empty or too long; nothing was sent.
+            ServiceError: The request failed.
+
+        Example:
+            >>> client.word_search(transcript.id, ["smoke", "air quality"]).total_count  # doctest: +SKIP
+            8
+        """
+        return api.search_words(self.transport, transcript_id, terms)
+
+    def redacted_audio(
+        self, transcript_id: str, *, timeout: float | None = None, progress: bool | None = None
+    ) -> RedactedAudio:
+        """Wait for the copy of a recording in which personal information is beeped out.
+
+        Args:
+            transcript_id: A transcript made with `redact_pii=True, redact_pii_audio=True`.
+            timeout: Maximum seconds to wait; None has no limit.
+            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+
+        Raises:
+            BadRequestError: It was not requested, or has expired.
+            ServiceTimeoutError: It was not ready in time.
+            ServiceError: The request failed.
+
+        Example:
+            >>> client.redacted_audio(transcript.id).save("interview.mp3")  # doctest: +SKIP
+            PosixPath('interview.mp3')
+        """
+        return redacted_audio.get(self.transport, transcript_id, timeout, progress)
+
+    async def redacted_audio_async(
+        self,
+        transcript_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
+        progress: bool | None = None,
+    ) -> RedactedAudio:
+        """Async version of `redacted_audio`."""
+        return await redacted_audio.get_async(self.transport, transcript_id, timeout, progress)
+
+    # Language-model operations
+
+    def summarize(
+        self,
+        transcripts: Transcripts | None = None,
+        *,
+        answer_format: str | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> LlmResponse:
+        """Summarize transcripts or a text.
+
+        Args:
+            transcripts: Up to 100 completed transcripts of up to 100 hours in total: an id, a handle, several of these,
+                or a table with a column `transcript_id`.
+            answer_format: Description of the summary wanted, such as "bullet points".
+            **options: input_text, context, final_model, max_output_size, temperature; see `LlmOptions`.
+
+        Raises:
+            OptionError: An argument is invalid; nothing was sent.
+            ServiceError: The request failed.
+
+        Example:
+            >>> client.summarize(transcript, answer_format="one sentence").text  # doctest: +SKIP
+            'Two neighbours talk about trees.'
+        """
+        return self._llm.generate("summary", transcripts, options, format_field(answer_format))
+
+    async def summarize_async(
+        self,
+        transcripts: Transcripts | None = None,
+        *,
+        answer_format: str | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> LlmResponse:
+        """Async version of `summarize`."""
+        call = self.transport.workers.call
+        return await call(self.summarize, transcripts, answer_format=answer_format, **options)
+
+    def ask(
+        self,
+        questions: str | LlmQuestion | Iterable[str | LlmQuestion],
+        transcripts: Transcripts | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> LlmResponse:
+        """Ask questions about transcripts or a text.
+
+        Args:
+            questions: A question, or a dict with `question` and optionally `context`, `answer_format` and
+                `answer_options`; or several of these.
+            transcripts: As for `summarize`.
+            **options: As for `summarize`.
+
+        Returns:
+            One reply per question.
+
+        Raises:
+            OptionError: An argument is invalid; nothing was sent.
+            ServiceError: The request failed.
+
+        Example:
+            >>> client.ask("Who is interviewed?", transcript).replies[0].answer  # doctest: +SKIP
+            'Dr. Paul.'
+        """
+        fields = {"questions": llm_requests.questions(questions)}
+        return self._llm.generate("question-answer", transcripts, options, fields)
+
+    async def ask_async(
+        self,
+        questions: str | LlmQuestion | Iterable[str | LlmQuestion],
+        transcripts: Transcripts | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> LlmResponse:
+        """Async version of `ask`."""
+        return await self.transport.workers.call(self.ask, questions, transcripts, **options)
+
+    def task(self, prompt: str, transcripts: Transcripts | None = None, **options: Unpack[LlmOptions]) -> LlmResponse:
+        """Give the language model a task about transcripts or a text.
+
+        Args:
+            prompt: The task.
+            transcripts: As for `summarize`.
+            **options: As for `summarize`.
+
+        Raises:
+            OptionError: An argument is invalid; nothing was sent.
+            ServiceError: The request failed.
+        """
+        return self._llm.generate("task", transcripts, options, {"prompt": llm_requests.text("prompt", prompt)})
+
+    async def task_async(
+        self, prompt: str, transcripts: Transcripts | None = None, **options: Unpack[LlmOptions]
+    ) -> LlmResponse:
+        """Async version of `task`."""
+        return await self.transport.workers.call(self.task, prompt, transcripts, **options)
+
+    def action_items(
+        self,
+        transcripts: Transcripts | None = None,
+        *,
+        answer_format: str | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> LlmResponse:
+        """Extract action items from transcripts or a text.
+
+        Args:
+            transcripts: As for `summarize`.
+            answer_format: Description of the list wanted.
+            **options: As for `summarize`.
+
+        Raises:
+            OptionError: An argument is invalid; nothing was sent.
+            ServiceError: The request failed.
+        """
+        return self._llm.generate("action-items", transcripts, options, format_field(answer_format))
+
+    async def action_items_async(
+        self,
+        transcripts: Transcripts | None = None,
+        *,
+        answer_format: str | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> LlmResponse:
+        """Async version of `action_items`."""
+        call = self.transport.workers.call
+        return await call(self.action_items, transcripts, answer_format=answer_format, **options)
+
+    def llm_response(self, request_id: str) -> LlmResponse:
+        """Fetch the response of an earlier request.
+
+        Raises:
+            NotFoundError: There is no such response, or it was deleted.
+            ServiceError: The request failed.
+        """
+        return self._llm.get(request_id)
+
+    def purge(self, request_id: str) -> Purge:
+        """Delete a response and the context that was sent for it.
+
+        Raises:
+            NotFoundError: There is no such response, or it was deleted.
+            ServiceError: The request failed.
+        """
+        return self._llm.purge(request_id)
+
+    @property
+    def rate_limit(self) -> RateLimitStatus | None:
+        """Language-model requests left, as the service last reported; None if it did not."""
+        return self._llm.rate_limit
+
+    # Streaming
+
+    def stream(self, source: StreamSource, **options: Unpack[StreamOptions]) -> Stream:
+        """Transcribe audio while it is recorded or read.
+
+        The connection is opened when the session is entered (`with`, `async with`), iterated or started:
+
+            with client.stream("talk.wav") as session:
+                for message in session:
+                    if isinstance(message, Final):
+                        print(message.text)
+
+        Args:
+            source: Path, bytes or binary file of a recording or of raw samples; a sync or async iterator of raw
+                samples; or `voxframe.microphone()`.
+            **options: See `voxframe.client.stream.stream_options.StreamOptions`: sample_rate, encoding, word_boost,
+                partials, extra_session_information, token, end_utterance_silence_threshold, realtime, reconnect,
+                on_partial, on_final, message_ms, keepalive_s, keep_partials.
+
+        Raises:
+            OptionError: An option or the source is invalid.
+            AudioError: The source cannot be read.
+        """
+        from voxframe.client.stream.session import Stream
+
+        assert self.settings.stream_url is not None
+        return Stream(source, url=self.settings.stream_url, key=self.settings.api_key, **options)
+
+    def token(self, expires_in: int = 480) -> str:
+        """Create a temporary token for one streaming session, so that the API key need not leave this machine.
+
+        Args:
+            expires_in: Lifetime in seconds, 60 to 360,000.
+
+        Raises:
+            OptionError: `expires_in` is out of range; nothing was sent.
+            ServiceError: The request failed.
+        """
+        return api.create_token(self.transport, expires_in)
+
+    def close(self) -> None:
+        """Close all connections. Calls that wait in other threads raise an error."""
+        self.transport.close()
+
+    def _handle(self, transcript: Transcript | str) -> Transcript:
+        if isinstance(transcript, Transcript):
+            return transcript
+        api.transcript_path(transcript)
+        return Transcript(self.transport, transcript)
+
+    def _handles(self, transcripts: Iterable[Transcript | str]) -> _Handles:
+        given = [transcripts] if isinstance(transcripts, str | Transcript) else transcripts
+        if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes) or hasattr(given, "columns"):
+            raise OptionError(
+                f"transcripts must be handles or ids, such as df['transcript_id'], got {type(given).__name__}"
+            )
+        return [self._handle(t) for t in given]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.base_url!r})"

@@ -1,0 +1,189 @@
+"""Sentences, paragraphs and word-search results of a transcript, with the response kept byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, overload
+
+from voxframe.client.coerce import as_float, as_int, as_list, as_text, is_unicode
+from voxframe.errors import OptionError
+from voxframe.options import WORD_SEARCH_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptWord:
+    """A word. Times are in ms from the start of the media; the confidence is from 0 to 1."""
+
+    text: str
+    start_ms: int | None
+    end_ms: int | None
+    confidence: float | None
+    speaker: str | None
+    channel: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence or paragraph. Times are in ms from the start of the media; the confidence is from 0 to 1."""
+
+    text: str
+    start_ms: int | None
+    end_ms: int | None
+    confidence: float | None
+    speaker: str | None
+    channel: str | None
+    words: tuple[TranscriptWord, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class TranscriptPassages(Sequence[Passage]):
+    """Sentences or paragraphs of a transcript, in order.
+
+    Attributes:
+        transcript_id: Transcript id.
+        confidence: Confidence of the transcript, 0 to 1.
+        audio_duration_s: Duration of the media in seconds.
+        items: The sentences or paragraphs.
+        raw: The response as received.
+    """
+
+    transcript_id: str
+    confidence: float | None
+    audio_duration_s: float | None
+    items: tuple[Passage, ...] = field(repr=False)
+    raw: bytes = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Passage: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Passage, ...]: ...
+    def __getitem__(self, index: int | slice) -> Passage | tuple[Passage, ...]:
+        return self.items[index]
+
+    def __iter__(self) -> Iterator[Passage]:
+        return iter(self.items)
+
+
+def passage_list(transcript_id: str, name: str, data: dict[str, Any], raw: bytes) -> TranscriptPassages:
+    """Read sentences or paragraphs from the field `name` of a response."""
+    return TranscriptPassages(
+        as_text(data.get("id")) or transcript_id,
+        as_float(data.get("confidence")),
+        as_float(data.get("audio_duration")),
+        tuple(
+            Passage(
+                *_common(item),
+                words=tuple(TranscriptWord(*_common(w)) for w in as_list(item.get("words")) if isinstance(w, dict)),
+            )
+            for item in as_list(data.get(name))
+            if isinstance(item, dict)
+        ),
+        raw,
+    )
+
+
+def _common(item: dict[str, Any]) -> tuple[str, int | None, int | None, float | None, str | None, str | None]:
+    return (
+        as_text(item.get("text")) or "",
+        as_int(item.get("start")),
+        as_int(item.get("end")),
+        as_float(item.get("confidence")),
+        as_text(item.get("speaker")),
+        as_text(item.get("channel")),
+    )
+
+
+#: A word, a number, or a phrase of up to five words.
+Term: TypeAlias = str | int | float
+
+
+@dataclass(frozen=True)
+class WordMatch:
+    """Occurrences of a word or phrase.
+
+    Attributes:
+        text: The word or phrase, as returned by the service.
+        count: Number of occurrences.
+        spans_ms: Start and end of each occurrence in ms.
+        indexes: Index of the first word of each occurrence.
+    """
+
+    text: str
+    count: int
+    spans_ms: tuple[tuple[int, int], ...]
+    indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class WordSearchMatches:
+    """Result of a word search.
+
+    Attributes:
+        transcript_id: Transcript id.
+        total_count: Number of occurrences of all words and phrases.
+        matches: One per word or phrase found.
+        raw: The response as received.
+    """
+
+    transcript_id: str
+    total_count: int
+    matches: tuple[WordMatch, ...]
+    raw: bytes = field(repr=False)
+
+
+def check_terms(terms: Term | Iterable[Term]) -> list[str]:
+    """Return the words, numbers and phrases to search for, without duplicates.
+
+    A comma separates two terms, as in the request.
+
+    Raises:
+        OptionError: There are none, or one is too long.
+
+    Example:
+        >>> check_terms(["smoke", "air  quality, haze", 42])
+        ['smoke', 'air quality', 'haze', '42']
+    """
+    given = [terms] if isinstance(terms, str | int | float) or not isinstance(terms, Iterable) else terms
+    found: list[str] = []
+    for term in given:
+        if isinstance(term, bool) or not isinstance(term, str | int | float) or not is_unicode(str(term)):
+            raise OptionError(f"{term!r} cannot be searched for; give words, numbers or phrases")
+        for part in str(term).split(","):
+            phrase = part.split()
+            if len(phrase) > WORD_SEARCH_WORDS:
+                raise OptionError(
+                    f"the phrase {part.strip()!r} has {len(phrase)} words; up to {WORD_SEARCH_WORDS} are allowed. "
+                    "Search for fewer words"
+                )
+            if phrase:
+                found.append(" ".join(phrase))
+    if not found:
+        raise OptionError("there are no search terms; give at least one word, number or phrase")
+    return list(dict.fromkeys(found))
+
+
+def word_search_result(transcript_id: str, data: dict[str, Any], raw: bytes) -> WordSearchMatches:
+    """Read the result of a word search from a response."""
+    found = tuple(_match(item) for item in as_list(data.get("matches")) if isinstance(item, dict))
+    total = as_int(data.get("total_count"))
+    return WordSearchMatches(
+        as_text(data.get("id")) or transcript_id, sum(m.count for m in found) if total is None else total, found, raw
+    )
+
+
+def _match(item: dict[str, Any]) -> WordMatch:
+    spans = [
+        (start, end)
+        for span in as_list(item.get("timestamps"))
+        if isinstance(span, list) and len(span) == 2
+        if (start := as_int(span[0])) is not None and (end := as_int(span[1])) is not None
+    ]
+    indexes = [i for i in map(as_int, as_list(item.get("indexes"))) if i is not None]
+    count = as_int(item.get("count"))
+    return WordMatch(
+        as_text(item.get("text")) or "", len(spans) if count is None else count, tuple(spans), tuple(indexes)
+    )

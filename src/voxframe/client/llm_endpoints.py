@@ -1,0 +1,186 @@
+"""Language-model operations: generate, fetch and delete responses, within the rate limit of the service."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from voxframe.client import llm_requests
+from voxframe.client.api import path_segment
+from voxframe.client.coerce import as_float, as_int, as_text
+from voxframe.client.http import Transport
+from voxframe.client.llm_requests import LlmOptions, Transcripts
+from voxframe.client.llm_results import LlmResponse, Purge, read_response
+from voxframe.client.progress import Progress
+from voxframe.client.response import HTTPResponse
+
+log = logging.getLogger(__name__)
+
+#: A language model needs minutes for a long recording.
+_READ_TIMEOUT_S = 600.0
+#: Length of the rate-limit window in seconds.
+_WINDOW_S = 60.0
+#: Longest wait for a new window in seconds, whatever the service announces.
+_LONGEST_WAIT_S = 90.0
+
+Task = Literal["summary", "question-answer", "task", "action-items"]
+
+
+class LanguageModelApi:
+    """The language-model endpoints.
+
+    A request that generates something is sent once: it costs money, and the service may have processed it even if no
+    response arrived. All requests wait for the rate limit that the service announces.
+
+    Args:
+        http: The transport.
+        prefix: First segment of the paths.
+    """
+
+    def __init__(self, http: Transport, prefix: str) -> None:
+        self._http = http
+        self._prefix = prefix
+        self._rate_limiter = RateLimiter(http.sleep)
+
+    @property
+    def rate_limit(self) -> RateLimitStatus | None:
+        """Requests left, as the service last reported it; None if it did not."""
+        return self._rate_limiter.state
+
+    def generate(
+        self, task: Task, transcripts: Transcripts | None, options: LlmOptions, fields: dict[str, Any]
+    ) -> LlmResponse:
+        """Generate a response.
+
+        Args:
+            task: Kind of request.
+            transcripts: Transcripts it is about; None if `options` has `input_text`.
+            options: Options common to all tasks.
+            fields: Fields of this task.
+
+        Raises:
+            OptionError: An argument is invalid; nothing was sent.
+            ServiceError: The request failed.
+        """
+        body = llm_requests.body(transcripts, options) | fields
+        with self._rate_limiter.turn():
+            response = self._http.request(
+                "POST",
+                f"/{self._prefix}/v3/generate/{task}",
+                json=body,
+                read_timeout_s=_READ_TIMEOUT_S,
+                observe=self._rate_limiter.note,
+            )
+        return read_response(response, task, fields.get("prompt"), tuple(body.get("transcript_ids", ())))
+
+    def get(self, request_id: str) -> LlmResponse:
+        """Fetch an earlier response."""
+        with self._rate_limiter.turn():
+            response = self._http.request("GET", self._path(request_id), observe=self._rate_limiter.note)
+        return read_response(response, None)
+
+    def purge(self, request_id: str) -> Purge:
+        """Delete a response and the context that was sent for it."""
+        with self._rate_limiter.turn():
+            response = self._http.request("DELETE", self._path(request_id), observe=self._rate_limiter.note)
+        return Purge(
+            as_text(response.data.get("request_id")),
+            as_text(response.data.get("request_id_to_purge")) or request_id,
+            response.data.get("deleted") is True,
+            response.content,
+        )
+
+    def _path(self, request_id: str) -> str:
+        return f"/{self._prefix}/v3/{path_segment(request_id, 'a response', 'LlmResponse.request_id')}"
+
+
+def format_field(answer_format: str | None) -> dict[str, Any]:
+    """Return the `answer_format` field of a request, checked; empty if it is None."""
+    return {} if answer_format is None else {"answer_format": llm_requests.text("answer_format", answer_format)}
+
+
+@dataclass(frozen=True)
+class RateLimitStatus:
+    """The rate limit as the service last reported it.
+
+    Attributes:
+        limit: Requests allowed per window of 60 s.
+        remaining: Requests left in the current window.
+        reset_s: Seconds until the next window.
+    """
+
+    limit: int | None
+    remaining: int
+    reset_s: float
+
+
+class RateLimiter:
+    """Requests left in the current window, shared by all threads of a client.
+
+    Args:
+        sleep: Function that waits for some seconds.
+    """
+
+    def __init__(self, sleep: Callable[[float], None]) -> None:
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._limit: int | None = None
+        self._remaining: int | None = None
+        self._reset_at = 0.0
+        self._under_way = 0
+
+    @property
+    def state(self) -> RateLimitStatus | None:
+        """The current status; None if the service has not reported a limit."""
+        with self._lock:
+            if self._remaining is None:
+                return None
+            reset_s = max(0.0, self._reset_at - time.monotonic())
+            left = self._remaining if reset_s or self._limit is None else self._limit
+            return RateLimitStatus(self._limit, left, reset_s)
+
+    @contextmanager
+    def turn(self, *, show: bool | None = None) -> Iterator[None]:
+        """Wait until a request is allowed, and count it inside the block.
+
+        Args:
+            show: Show a progress bar. None (default): only in an interactive session, after one second.
+        """
+        self._wait(show)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def _wait(self, show: bool | None) -> None:
+        with Progress("waiting for the service's rate limit", show=show) as progress:
+            while True:
+                with self._lock:
+                    left_s = self._reset_at - time.monotonic()
+                    if self._remaining is None or left_s <= 0 or self._remaining > self._under_way:
+                        if self._remaining is not None and left_s <= 0:  # a new window
+                            self._remaining, self._reset_at = self._limit, time.monotonic() + _WINDOW_S
+                        self._under_way += 1
+                        return
+                log.info("rate limit of the language model reached; waiting %.0f s", left_s)
+                progress.say(f"{left_s:.0f} s left")
+                self._sleep(min(left_s + 0.05, 1.0))
+
+    def note(self, response: HTTPResponse) -> None:
+        """Read the rate limit from the headers of a response, if it has them."""
+        remaining = as_int(response.headers.get("x-ratelimit-remaining"))
+        reset_s = as_float(response.headers.get("x-ratelimit-reset"))
+        if response.status == 429:
+            remaining, reset_s = 0, response.retry_after_s
+        if remaining is None or reset_s is None:
+            return
+        with self._lock:
+            self._limit = as_int(response.headers.get("x-ratelimit-limit")) or self._limit
+            self._remaining = max(0, remaining)
+            self._reset_at = time.monotonic() + min(max(0.0, reset_s), _LONGEST_WAIT_S)

@@ -1,0 +1,224 @@
+"""Requests to the language model, checked before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Protocol, TypeAlias, TypedDict, cast
+
+from voxframe import options as opt
+from voxframe.client.coerce import as_float
+from voxframe.client.transcript import Transcript
+from voxframe.errors import OptionError
+
+
+class Selection(Protocol):
+    """A table with a column `transcript_id`, such as rows of a table of a corpus."""
+
+    def __getitem__(self, name: Any, /) -> Any:
+        """Return a column."""
+
+
+#: Transcripts: an id, a handle, a list of these, or a table with a column `transcript_id`.
+Transcripts: TypeAlias = "str | Transcript | Iterable[str | Transcript] | Selection"
+
+
+class LlmOptions(TypedDict, total=False):
+    """Options of a language-model request, as keyword arguments. None uses the default of the service.
+
+    Attributes:
+        input_text: Text to process, instead of transcripts.
+        context: Background for the model: text, or any JSON value.
+        final_model: Model that writes the response; "default", "basic", or another one of the service.
+        max_output_size: Maximum number of tokens of the response, up to 4000.
+        temperature: 0 (conservative) to 1 (creative).
+    """
+
+    input_text: str | None
+    context: Any
+    final_model: str | None
+    max_output_size: int | None
+    temperature: float | None
+
+
+class LlmQuestion(TypedDict, total=False):
+    """A question; the field `question` is required."""
+
+    question: str
+    context: Any
+    answer_format: str
+    answer_options: Sequence[str]
+
+
+def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a request.
+
+    Raises:
+        OptionError: Neither or both of transcripts and text are given, there are too many, or a value is out of range.
+    """
+    unknown = sorted(set(options) - set(LlmOptions.__annotations__))
+    if unknown:
+        allowed = ", ".join(LlmOptions.__annotations__)
+        raise OptionError(f"there is no option {unknown[0]!r}; the options of a language-model request are {allowed}")
+    given = {name: value for name, value in options.items() if value is not None}
+    if (transcripts is None) == ("input_text" not in given):
+        found = "neither" if transcripts is None else "both"
+        raise OptionError(f"a request needs either transcripts or input_text, got {found}")
+    if "input_text" in given:
+        given["input_text"] = text("input_text", given["input_text"])
+    else:
+        given["transcript_ids"] = transcript_ids(transcripts)
+    if "final_model" in given:
+        given["final_model"] = text("final_model", given["final_model"])
+    _whole(given, "max_output_size", opt.LLM_OUTPUT_TOKENS)
+    _unit(given, "temperature")
+    if "context" in given:
+        jsonable("context", given["context"])
+    return given
+
+
+def transcript_ids(transcripts: Any) -> list[str]:
+    """Return transcript ids in order, without duplicates.
+
+    Args:
+        transcripts: An id, a handle, an iterable of these, or a table with a column `transcript_id`. A column
+            `audio_duration_s` of the table is used to check the total duration.
+
+    Raises:
+        OptionError: There are none, there are too many, they are too long, or one is not completed.
+    """
+    found: dict[str, float] = {}
+    for one, hours in _given(transcripts):
+        identifier = one if isinstance(one, str) else getattr(one, "id", None)
+        if not isinstance(identifier, str) or not identifier:
+            raise OptionError(f"{one!r} is not a transcript; give its id or a handle")
+        known = _hours(one) if isinstance(one, Transcript) else hours
+        found[identifier] = max(known, found.get(identifier, 0.0))
+        if len(found) > opt.LLM_TRANSCRIPTS:
+            raise OptionError(
+                f"more than {opt.LLM_TRANSCRIPTS} transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. "
+                "Split them into several requests"
+            )
+    if not found:
+        raise OptionError(f"no transcripts were given; a request takes 1 to {opt.LLM_TRANSCRIPTS}. Check the selection")
+    hours = sum(found.values())
+    if hours > opt.LLM_HOURS:
+        raise OptionError(
+            f"the transcripts are {hours:.1f} hours long; a request takes up to {opt.LLM_HOURS} hours. "
+            "Split them into several requests"
+        )
+    return list(found)
+
+
+def _given(transcripts: Any) -> Iterator[tuple[Any, float]]:
+    """Yield each transcript with its duration in hours, or 0 if unknown."""
+    columns = getattr(transcripts, "column_names", None)  # Arrow tables; their `columns` are the values
+    columns = getattr(transcripts, "columns", None) if columns is None else columns
+    if isinstance(transcripts, str | Transcript):
+        yield transcripts, 0.0
+    elif columns is not None and "transcript_id" in columns:
+        seconds = transcripts["audio_duration_s"] if "audio_duration_s" in columns else repeat(None)
+        for identifier, duration in zip(_values(transcripts["transcript_id"]), _values(seconds), strict=False):
+            yield identifier, (as_float(duration) or 0.0) / 3600
+    elif columns is not None or isinstance(transcripts, Mapping | bytes) or not isinstance(transcripts, Iterable):
+        raise OptionError(
+            "transcripts must be an id, a handle, a list of these, or a table with a column transcript_id, "
+            f"got {type(transcripts).__name__}"
+        )
+    else:
+        for one in transcripts:
+            yield one, 0.0
+
+
+def _values(column: Any) -> Iterable[Any]:
+    """Return a column of any table library as plain values."""
+    as_list = getattr(column, "to_pylist", None) or getattr(column, "to_list", None)
+    return column if as_list is None else cast("Iterable[Any]", as_list())
+
+
+def _hours(transcript: Transcript) -> float:
+    """Return the duration in hours, or 0 if it is unknown without a request."""
+    if not transcript._has_state:
+        return 0.0
+    if transcript.status != "completed":
+        raise OptionError(
+            f"transcript {transcript.id} is {transcript.status!r}; only completed ones have text. "
+            "Wait for it, or leave it out"
+        )
+    return (transcript.audio_duration_s or 0.0) / 3600 if transcript._has_result else 0.0
+
+
+def questions(given: str | LlmQuestion | Iterable[str | LlmQuestion]) -> list[dict[str, Any]]:
+    """Return questions as fields of a request.
+
+    Raises:
+        OptionError: There are none, or one is invalid.
+    """
+    listed = [given] if isinstance(given, str | Mapping) else given
+    if not isinstance(listed, Iterable):
+        raise OptionError(f"questions must be a string, a dict with 'question', or a list, got {type(listed).__name__}")
+    fields = []
+    for one in listed:
+        if not isinstance(one, str | Mapping):
+            raise OptionError(f"{one!r} is not a question; give a string, or a dict with 'question'")
+        question: dict[str, Any] = {"question": one} if isinstance(one, str) else dict(one)
+        unknown = sorted(set(question) - set(LlmQuestion.__annotations__))
+        if unknown:
+            raise OptionError(
+                f"a question has no field {unknown[0]!r}; its fields are {', '.join(LlmQuestion.__annotations__)}"
+            )
+        question["question"] = text("question", question.get("question"))
+        if "answer_format" in question:
+            question["answer_format"] = text("answer_format", question["answer_format"])
+        if "answer_options" in question:
+            question["answer_options"] = _texts("answer_options", question["answer_options"])
+        if "context" in question:
+            jsonable("context", question["context"])
+        fields.append(question)
+    if not fields:
+        raise OptionError("there are no questions; give at least one")
+    return fields
+
+
+def text(name: str, value: object) -> str:
+    """Return a string after checking that it is not empty.
+
+    Raises:
+        OptionError: It is empty or not a string.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise OptionError(f"{name} is {value!r}; give a string that is not empty")
+    return value
+
+
+def jsonable(name: str, value: object) -> None:
+    """Check that a value can be written as JSON.
+
+    Raises:
+        OptionError: It cannot.
+    """
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise OptionError(
+            f"{name} cannot be written as JSON ({error}); use strings, numbers, lists and dicts"
+        ) from None
+
+
+def _texts(name: str, value: object) -> list[str]:
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise OptionError(f"{name} is {value!r}; give a list of strings")
+    return [text(f"an entry of {name}", entry) for entry in value]
+
+
+def _whole(given: dict[str, Any], name: str, high: int) -> None:
+    value = given.get(name, 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
+        raise OptionError(f"{name} is {value!r}; give a whole number from 1 to {high} tokens")
+
+
+def _unit(given: dict[str, Any], name: str) -> None:
+    value = given.get(name, 0)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise OptionError(f"{name} is {value!r}; give a number from 0 to 1")

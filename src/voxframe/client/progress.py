@@ -1,0 +1,80 @@
+"""Progress bars in terminals and notebooks; nothing in log files."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, Self
+
+#: Seconds before a bar appears.
+DELAY_S = 1.0
+
+
+class Progress:
+    """A progress bar that appears after one second.
+
+    Args:
+        label: Description of the operation.
+        total: Number of bytes, or 0 if unknown; None shows the elapsed time only.
+        jobs: Number of jobs, instead of bytes.
+        show: Show the bar. None (default): only in a terminal or notebook.
+
+    Attributes:
+        count: Bytes or jobs so far.
+    """
+
+    def __init__(
+        self, label: str, total: int | None = None, *, jobs: int | None = None, show: bool | None = None
+    ) -> None:
+        self.count = 0
+        self._bar: Any = None
+        if is_interactive() if show is None else show:
+            from tqdm.auto import tqdm
+
+            kind: dict[str, Any] = {"bar_format": "{desc}{postfix} {elapsed}"}
+            if jobs is not None:
+                kind = {"total": jobs}
+            elif total is not None:
+                kind = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "total": total or None}
+            self._bar = tqdm(desc=label, delay=DELAY_S, leave=False, mininterval=0.2, **kind)
+
+    def advance(self, count: int) -> None:
+        """Add `count` bytes or jobs. A negative number repeats a part."""
+        self.count += count
+        if self._bar is not None:
+            self._bar.update(count)
+
+    @property
+    def shown(self) -> bool:
+        """True if there is a bar."""
+        return self._bar is not None
+
+    def say(self, state: str) -> None:
+        """Show a state beside the elapsed time."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(state, refresh=False)
+            if time.time() - self._bar.start_t >= DELAY_S:
+                self._bar.refresh()
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def in_notebook() -> bool:
+    """Return True in a Jupyter kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def is_interactive() -> bool:
+    """Return True in a terminal or notebook."""
+    return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())

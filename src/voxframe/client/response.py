@@ -1,0 +1,207 @@
+"""An HTTP response of the service: its bytes, its JSON, and the error for its status."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from voxframe.client.retry import parse_retry_after
+from voxframe.errors import (
+    APIError,
+    AuthenticationError,
+    BadRequestError,
+    NotFoundError,
+    RateLimitError,
+    ServerError,
+    UnreadableAnswerError,
+)
+
+_REQUEST_ID_HEADERS = ("x-request-id", "request-id", "x-amzn-requestid", "cf-ray")
+
+
+@dataclass(frozen=True)
+class HTTPResponse:
+    """A response of the service.
+
+    Attributes:
+        status: HTTP status code.
+        headers: Headers, with lower-case names.
+        content: The body as received.
+        method: Method of the request.
+        path: Path of the request, without the query.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    method: str
+    path: str
+
+    @property
+    def request_id(self) -> str | None:
+        """Request id assigned by the service, or None."""
+        found = next((self.headers[name] for name in _REQUEST_ID_HEADERS if self.headers.get(name)), None)
+        return clean(found, 100) if found else None
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Seconds to wait before a retry. After a 429 without Retry-After: the end of the rate-limit window."""
+        seconds = parse_retry_after(self.headers.get("retry-after"))
+        if seconds is None and self.status == 429:
+            return parse_retry_after(self.headers.get("x-ratelimit-reset"))
+        return seconds
+
+    @property
+    def whole(self) -> bool:
+        """True if the body looks like a complete JSON object or array."""
+        body = self.content.removeprefix(b"\xef\xbb\xbf").strip()
+        return (body[:1] + body[-1:]) in (b"{}", b"[]")
+
+    @property
+    def web_page(self) -> bool:
+        """True if the body looks like HTML, such as a sign-in page."""
+        return re.match(rb"(\xef\xbb\xbf)?\s*<(!doctype|html)\b", self.content, re.IGNORECASE) is not None
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The JSON object in the body.
+
+        Raises:
+            UnreadableAnswerError: The body is not a JSON object.
+        """
+        try:
+            data = parse_json(self.content)
+        except ValueError:
+            data = None
+        if not isinstance(data, dict):
+            raise self.unreadable()
+        return data
+
+    def unreadable(self) -> UnreadableAnswerError:
+        """Return the error for a body that does not match the API."""
+        return UnreadableAnswerError(
+            f"the response of the service cannot be read: {_describe(self)}. Check that base_url is the URL of the API",
+            **self._where,
+        )
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        return {"status": self.status, "method": self.method, "path": self.path, "request_id": self.request_id}
+
+    def error(self) -> APIError:
+        """Return the error for the status of this response."""
+        error = self._error()
+        if error.transient:
+            error.retry_after = self.retry_after_s
+        return error
+
+    def _error(self) -> APIError:
+        words = self._words()
+        if self.status in (401, 403):
+            return AuthenticationError(
+                f"{words}. Check the key: connect(api_key=...) or the variable VOXFRAME_API_KEY", **self._where
+            )
+        if self.status == 404 or (self.status == 400 and re.search(r"\bnot found\b", words, re.IGNORECASE)):
+            return NotFoundError(f"{words}. Check the id, and that it was made with this key", **self._where)
+        if self.status == 429:
+            seconds = self.retry_after_s
+            advice = f"Try again in {seconds:.0f} s" if seconds else "Try again later"
+            return RateLimitError(f"{words}. {advice}", **self._where)
+        if self.status >= 500:
+            return ServerError(f"{words}. The service has a problem", **self._where)
+        if 300 <= self.status < 400:
+            target = clean(self.headers.get("location", "nowhere").partition("?")[0], 200)
+            return APIError(
+                f"the service redirects to {target}, and a {self.method} request is not sent twice. "
+                "Set base_url to the URL it redirects to",
+                **self._where,
+            )
+        if (
+            self.status == 408
+        ):  # also sent by a gateway if the service behind it was slow; it may have processed the request
+            slow = BadRequestError(words, **self._where)
+            slow.possibly_delivered = True
+            return slow
+        if self.status == 413:
+            return BadRequestError(f"{words}. The file is too large for the service", **self._where)
+        return BadRequestError(words, **self._where)
+
+    def _words(self) -> str:
+        """Return the error message of the service, or a description of the response."""
+        try:
+            data = parse_json(self.content)
+        except ValueError:
+            data = None
+        said = data.get("error") if isinstance(data, dict) else None
+        if isinstance(said, str) and said.strip():
+            return clean(said).rstrip(".")
+        return f"{_MEANINGS.get(self.status, 'the request failed')}; {_describe(self)}"
+
+
+_MEANINGS = {
+    400: "invalid request",
+    401: "missing or invalid key",
+    403: "not allowed",
+    404: "no such resource",
+    405: "the service does not support this",
+    408: "the request took too long",
+    413: "too large",
+    425: "too early",
+    429: "too many requests",
+    500: "internal server error",
+    502: "bad gateway",
+    503: "service unavailable",
+    504: "gateway timeout",
+}
+
+
+def _describe(answer: HTTPResponse) -> str:
+    body = answer.content.strip()
+    if not body:
+        return "it has no body"
+    if body[:1] == b"<":
+        title = re.search(rb"<title[^>]*>(.*?)</title", body[:20_000], re.IGNORECASE | re.DOTALL)
+        named = f" titled {clean(title[1].decode('utf-8', 'replace'), 100)!r}" if title else ""
+        return f"it is a web page{named}, not JSON"
+    if body[:1] in b"{[":
+        return (
+            f"its JSON is incomplete or invalid after {len(body)} bytes"
+            if not _is_json(body)
+            else "it has no error message"
+        )
+    return f"it reads {clean(body[:400].decode('utf-8', 'replace'), 120)!r}"
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        parse_json(body)
+    except ValueError:
+        return False
+    return True
+
+
+def clean(text: str, limit: int = 500) -> str:
+    """Return text of the service on one line without control characters, for messages and terminals."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def parse_json(content: bytes) -> Any:
+    """Parse JSON bytes, tolerating a BOM, NaN and invalid UTF-8.
+
+    Raises:
+        ValueError: They are not JSON.
+    """
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(content.decode("utf-8-sig", "replace"))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None

@@ -1,0 +1,1 @@
+"""Streaming: a session that sends audio and receives messages."""

@@ -1,0 +1,327 @@
+"""Sources of streaming audio as raw mono samples: files, bytes, iterators and microphones."""
+
+from __future__ import annotations
+
+import os
+import queue
+import wave
+from collections.abc import AsyncIterable, Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+
+from voxframe.client.coerce import as_path
+from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: A path; bytes or a binary file with an audio file or raw samples; or an iterable of raw samples.
+StreamSource: TypeAlias = (
+    "str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | Iterable[bytes] | AsyncIterable[bytes]"
+)
+
+#: Default sample rate of audio files that are decoded, in Hz.
+DEFAULT_RATE = 16_000
+_READ_BYTES = 32_768
+_MULAW_BIAS, _MULAW_LOUDEST = 132, 32635
+# First bytes of audio files. Raw samples hardly ever begin with them.
+_CONTAINERS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3")
+
+
+@runtime_checkable
+class RatedSource(Protocol):
+    """A source of chunks with a known sample rate, such as a microphone."""
+
+    @property
+    def sample_rate(self) -> int:
+        """Samples per second."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Raw samples to send.
+
+    Attributes:
+        rate: Samples per second.
+        chunks: Bytes in chunks of any length. An async iterable belongs to the user's loop.
+    """
+
+    rate: int
+    chunks: Iterable[bytes] | AsyncIterable[bytes]
+
+
+def open_source(source: StreamSource, sample_rate: int | None, encoding: str) -> Samples:
+    """Open a source.
+
+    Args:
+        source: See `StreamSource`. Audio files are decoded and converted. All other bytes must be mono samples in
+            `encoding` already.
+        sample_rate: Samples per second to send. None uses the rate of the file or microphone.
+        encoding: "pcm_s16le" or "pcm_mulaw".
+
+    Raises:
+        AudioError: A file does not exist or has no audio.
+        OptionError: It is not a source, or raw samples have no sample rate.
+        MissingExtraError: Decoding or resampling needs the extra `local`.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _file(_path(source), sample_rate, encoding)
+    if hasattr(source, "dtype"):
+        source = _array(source)
+    if isinstance(source, bytes | bytearray | memoryview):
+        data = memoryview(source).cast("B")
+        if bytes(data[:4]).startswith(_CONTAINERS):
+            return _file(BytesIO(data), sample_rate, encoding)
+        return Samples(_required(sample_rate), _slices(data))
+    if hasattr(source, "read"):
+        return _open_file(cast("IO[bytes]", source), sample_rate, encoding)
+    if isinstance(source, AsyncIterable | Iterable):
+        if encoding == "pcm_mulaw" and isinstance(source, RatedSource):
+            raise OptionError("a microphone records linear samples; leave encoding at 'pcm_s16le'")
+        own = int(source.sample_rate) if isinstance(source, RatedSource) else None
+        if own is not None and sample_rate not in (None, own):
+            raise OptionError(f"sample_rate is {sample_rate}, but the source records at {own} Hz; leave it out")
+        return Samples(own or _required(sample_rate), cast("Iterable[bytes] | AsyncIterable[bytes]", source))
+    raise OptionError(
+        "the source must be a path, bytes, a file opened with open(path, 'rb'), an iterator of bytes, or "
+        f"voxframe.microphone(), got {type(source).__name__}"
+    )
+
+
+def _array(samples: Any) -> bytes:
+    """Return the bytes of an array of samples after checking its dtype and shape."""
+    if str(samples.dtype) not in ("int16", "uint8") or getattr(samples, "ndim", 1) != 1:
+        raise OptionError(
+            f"the samples are {samples.dtype} of shape {getattr(samples, 'shape', '?')}; give a one-dimensional array "
+            "of int16 (pcm_s16le) or uint8 (pcm_mulaw), such as (mono * 32767).astype('int16')"
+        )
+    return bytes(samples.tobytes())
+
+
+def _slices(data: memoryview) -> Iterator[bytes]:
+    for start in range(0, len(data), _READ_BYTES):
+        yield bytes(data[start : start + _READ_BYTES])
+
+
+def _required(sample_rate: int | None) -> int:
+    if sample_rate is None:
+        raise OptionError("raw samples have no sample rate; give it in Hz, such as sample_rate=16000")
+    return sample_rate
+
+
+def _path(source: str | os.PathLike[str]) -> Path:
+    if isinstance(source, str) and "://" in source:
+        raise OptionError("streaming sends local audio and cannot fetch a URL; give the path of a file")
+    path = as_path(source)
+    if os.path.isdir(path):  # noqa: PTH112 - False instead of an error for invalid names
+        raise AudioError(f"{path} is a directory; give one audio file")
+    if not os.path.exists(path):  # noqa: PTH110 - as above
+        raise AudioNotFoundError(f"there is no audio file {str(path)!r}. Check the path")
+    return path
+
+
+def _open_file(file: IO[bytes], sample_rate: int | None, encoding: str) -> Samples:
+    first = file.read(4)
+    if not isinstance(first, bytes):
+        raise OptionError("the file is a text file; open it in binary mode: open(path, 'rb')")
+    if not first.startswith(_CONTAINERS):
+        return Samples(_required(sample_rate), _pieces(file, first))
+    try:
+        file.seek(-len(first), os.SEEK_CUR)
+    except (AttributeError, OSError, ValueError):
+        raise OptionError("an audio file cannot be streamed from a pipe; save it first, or pipe raw samples") from None
+    return _file(file, sample_rate, encoding)
+
+
+def _pieces(file: IO[bytes], first: bytes) -> Iterator[bytes]:
+    yield first
+    # read1 returns available bytes; read would wait for a full block from a live pipe.
+    read = getattr(file, "read1", file.read)
+    while piece := read(_READ_BYTES):
+        yield piece
+
+
+def _file(file: Path | IO[bytes] | BytesIO, sample_rate: int | None, encoding: str) -> Samples:
+    """Return the samples of an audio file: of a plain WAV file as they are, of others decoded."""
+    reader = _plain_wav(file)
+    if reader is not None and sample_rate in (None, reader.getframerate()):
+        rate, chunks = reader.getframerate(), _frames(reader)
+    else:
+        if reader is not None:
+            reader.close()
+        rate, chunks = sample_rate or DEFAULT_RATE, _decoded(file, sample_rate or DEFAULT_RATE)
+    return Samples(rate, _to_mulaw(chunks) if encoding == "pcm_mulaw" else chunks)
+
+
+def _plain_wav(file: Path | IO[bytes]) -> wave.Wave_read | None:
+    """Return a reader if the file is a mono 16-bit WAV file, else None with the file at its old position."""
+    start = None if isinstance(file, Path) else file.tell()
+    try:
+        reader = wave.open(str(file) if isinstance(file, Path) else file, "rb")  # noqa: SIM115 - returned open
+    except (wave.Error, EOFError):
+        reader = None
+    except OSError as error:
+        raise AudioError(f"{str(file)!r} cannot be read: {error.strerror or error}. Check its permissions") from None
+    if reader is not None and reader.getnchannels() == 1 and reader.getsampwidth() == 2:
+        return reader
+    if start is not None and not isinstance(file, Path):
+        file.seek(start)
+    return None
+
+
+def _frames(reader: wave.Wave_read) -> Iterator[bytes]:
+    with reader:
+        while piece := reader.readframes(_READ_BYTES // 2):
+            yield piece
+
+
+def _decoded(file: Path | IO[bytes], rate: int) -> Iterator[bytes]:
+    try:
+        import av
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("local", "Streaming anything but a mono 16-bit wav at its own rate") from error
+    name = str(file) if isinstance(file, Path) else "the file"
+    try:
+        container = av.open(str(file) if isinstance(file, Path) else file, options={"protocol_whitelist": "file"})
+    except (av.FFmpegError, OSError, ValueError):
+        raise AudioError(f"{name!r} has no readable audio; give a recording, such as a wav or mp3") from None
+    if not container.streams.audio:
+        container.close()
+        raise AudioError(f"{name!r} has no audio track; give a recording, such as a wav or mp3")
+    return _resampled(container, rate)
+
+
+def _resampled(container: Any, rate: int) -> Iterator[bytes]:
+    import av
+
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
+    with container:
+        packets = container.demux(container.streams.audio[0])
+        for packet in packets:
+            try:
+                frames = packet.decode()
+            except av.FFmpegError:  # skip damaged packets
+                continue
+            for frame in frames:
+                frame.pts = None
+                for out in resampler.resample(frame):
+                    yield out.to_ndarray().tobytes()
+        for out in resampler.resample(None):
+            yield out.to_ndarray().tobytes()
+
+
+def _to_mulaw(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    import numpy as np
+
+    for chunk in chunks:
+        yield encode_mulaw(np.frombuffer(chunk, "<i2"))
+
+
+def encode_mulaw(samples: NDArray[np.int16]) -> bytes:
+    """Encode samples as mu-law (ITU-T G.711), one byte per sample.
+
+    Args:
+        samples: 16-bit samples, any shape.
+
+    Example:
+        >>> import numpy as np
+        >>> encode_mulaw(np.array([0, 32767, -32768], np.int16)).hex()
+        'ff8000'
+    """
+    import numpy as np
+
+    linear = samples.astype(np.int32)
+    magnitude = np.minimum(np.abs(linear), _MULAW_LOUDEST) + _MULAW_BIAS
+    exponent = np.frexp(magnitude.astype(np.float64))[1].astype(np.int32) - 8
+    mantissa = (magnitude >> (exponent + 3)) & 0x0F
+    sign = np.where(linear < 0, 0x80, 0)
+    return bytes((~(sign | (exponent << 4) | mantissa) & 0xFF).astype(np.uint8).tobytes())
+
+
+_BLOCK_MS = 100
+_MAX_BUFFER_SECONDS = 60  # of unread sound; after that the oldest is dropped
+
+
+class Microphone:
+    """Sound of a microphone as 16-bit mono samples. Created by `voxframe.microphone`.
+
+    Recording starts when the object is iterated and stops when the iteration ends, which a session does by itself.
+
+    Attributes:
+        sample_rate: Samples per second.
+        dropped_ms: Sound lost because it was not read in time, in ms.
+    """
+
+    def __init__(self, sample_rate: int, device: int | str | None) -> None:
+        self.sample_rate = sample_rate
+        self._device = device
+        self.dropped_ms = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        blocks: queue.Queue[bytes] = queue.Queue(_MAX_BUFFER_SECONDS * 1000 // _BLOCK_MS)
+
+        def take(data: Any, *_: object) -> None:
+            if blocks.full():
+                blocks.get_nowait()
+                self.dropped_ms += _BLOCK_MS
+            blocks.put_nowait(bytes(data))
+
+        sounddevice = _sounddevice()
+        try:
+            recording = sounddevice.RawInputStream(
+                samplerate=self.sample_rate,
+                blocksize=self.sample_rate * _BLOCK_MS // 1000,
+                device=self._device,
+                channels=1,
+                dtype="int16",
+                callback=take,
+            )
+        except (sounddevice.PortAudioError, ValueError) as error:
+            which = "the default microphone" if self._device is None else f"the microphone {self._device!r}"
+            raise AudioError(
+                f"{which} cannot be used at {self.sample_rate} Hz ({error}); `python -m sounddevice` lists the devices"
+            ) from error
+        with recording:
+            while True:
+                yield blocks.get()
+
+    def __repr__(self) -> str:
+        return f"Microphone({self.sample_rate} Hz)"
+
+
+def microphone(sample_rate: int = 16_000, device: int | str | None = None) -> Microphone:
+    """Return a microphone to pass to `client.stream`.
+
+    Args:
+        sample_rate: Samples per second (Hz).
+        device: Number or name of the device, as listed by `python -m sounddevice`. None (default): the system default.
+
+    Raises:
+        MissingExtraError: The extra `mic` is not installed.
+        AudioError: The sound library of the system is missing.
+        OptionError: The sample rate is not a positive whole number.
+
+    Example:
+        >>> with client.stream(voxframe.microphone()) as session:          # doctest: +SKIP
+        ...     for message in session:
+        ...         print(message)
+    """
+    if isinstance(sample_rate, bool) or not isinstance(sample_rate, int) or sample_rate <= 0:
+        raise OptionError(f"sample_rate is {sample_rate!r}; it must be a whole number of Hz, such as 16000")
+    _sounddevice()
+    return Microphone(sample_rate, device)
+
+
+def _sounddevice() -> Any:
+    try:
+        import sounddevice
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("mic", "Recording from a microphone") from error
+    except OSError as error:  # the Linux wheels do not include PortAudio
+        raise AudioError(
+            f"the sound library of the system cannot be loaded ({error}); on Debian: apt install libportaudio2"
+        ) from error
+    return sounddevice

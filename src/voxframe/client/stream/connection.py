@@ -1,0 +1,301 @@
+"""The connection of a streaming session on the portal's loop: sends audio, receives messages and reconnects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from websockets.exceptions import ConnectionClosed
+
+from voxframe.client.retry import LONGEST_WAIT_S, wait_after
+from voxframe.client.stream.messages import Final, Gap, Message, MessageBuffer, SessionBegins, SessionTerminated, read
+from voxframe.client.stream.pacing import Chunker, MessageQueue, Pacer, SourceReader
+from voxframe.client.stream.stream_options import StreamPlan
+from voxframe.client.stream.transport import CLOSE_SECONDS, KeepAlive, StreamSocket, closed, ended, open_socket
+from voxframe.errors import (
+    STREAM_ERRORS,
+    ServiceError,
+    ServiceTimeoutError,
+    StreamCutError,
+    StreamError,
+    VoxframeError,
+)
+
+_log = logging.getLogger(__name__)
+
+_FIRST_MESSAGE_SECONDS = 75.0  # the service may have to load a large model
+_MAX_RECONNECTIONS = 6  # failed attempts and sessions in a row
+_WORKING_SECONDS = 5.0  # a session that received this much audio did not fail
+# If audio is not sent in real time: audio between two pings, and maximum number of pings without a response.
+_PING_EVERY_SECONDS, _MAX_PENDING_PINGS = 5.0, 2
+
+
+class StreamConnection:
+    """A session, or several if it reconnects. Everything runs on the portal's loop.
+
+    Args:
+        plan: The session to run.
+        buffer: Receives the messages.
+        home: Event loop of an async source, or None.
+
+    Attributes:
+        session_id: Id of the current or last session.
+        sent_s: Audio sent, in seconds of the source.
+        stopping: True if the session was told to end.
+    """
+
+    def __init__(self, plan: StreamPlan, buffer: MessageBuffer, home: asyncio.AbstractEventLoop | None) -> None:
+        self._plan = plan
+        self._buffer = buffer
+        self._reader = SourceReader(plan.samples.chunks, home)
+        self._chunker = Chunker(plan.samples.rate, plan.encoding, plan.message_ms)
+        self._outgoing = MessageQueue(self._reader, self._chunker)
+        self._pacer = Pacer()
+        self._silence_ms = plan.silence_ms
+        self._socket: StreamSocket | None = None
+        self._send_task: asyncio.Task[None] | None = None
+        self._main_task: asyncio.Task[None] | None = None
+        self._end_timeout: asyncio.Timeout | None = None
+        self._count = 0
+        self._failures = 0  # failed attempts and sessions in a row
+        self._error_text: str | None = None
+        self._covered_s = 0.0  # end of the last final, in the source
+        self._offset_s = 0.0  # start of the current session, in the source
+        self._gap_from_s: float | None = None  # start of the gap while reconnecting
+        self.session_id: str | None = None
+        self.sent_s = 0.0
+        self.stopping = False
+
+    async def open(self) -> None:
+        """Connect, wait for the session to begin, and continue in the background.
+
+        Raises:
+            ServiceError: The session did not begin.
+        """
+        try:
+            await self._connect()
+        except BaseException as error:
+            self._buffer.end(error if isinstance(error, VoxframeError) else StreamCutError("it never began"))
+            raise
+        self._reader.start()
+        self._main_task = asyncio.get_running_loop().create_task(self._main())
+
+    async def ended(self) -> None:
+        """Wait until the session has ended, successfully or not."""
+        if self._main_task is not None:
+            await asyncio.wait([self._main_task])
+
+    async def stop(self) -> None:
+        """Stop sending audio and tell the service to finish, without waiting for it."""
+        if self._main_task is None or self.stopping:
+            return
+        self.stopping = True
+        self._reader.stop()
+        if self._send_task is not None:
+            self._send_task.cancel()
+            await asyncio.wait([self._send_task])
+        await self._terminate()
+
+    async def abort(self) -> None:
+        """End the session immediately, without waiting for further messages."""
+        self.stopping = True
+        self._reader.stop()
+        if self._send_task is not None:
+            self._send_task.cancel()
+        await self._terminate()
+        if self._main_task is not None:
+            self._main_task.cancel()
+
+    async def send_json(self, message: Mapping[str, Any]) -> None:
+        """Send a message that is not audio.
+
+        Raises:
+            StreamCutError: The session is no longer open.
+        """
+        if "end_utterance_silence_threshold" in message:
+            self._silence_ms = message["end_utterance_silence_threshold"]
+        if self._socket is None or self._buffer.ended:
+            raise StreamCutError("it is no longer open", session_id=self.session_id)
+        try:
+            await self._socket.send(json.dumps(message))
+        except ConnectionClosed as error:
+            raise closed(error, self._error_text, session_id=self.session_id, secrets=self._plan.secrets) from None
+
+    async def _main(self) -> None:
+        failure: BaseException | None = None
+        try:
+            while True:
+                try:
+                    await self._session()
+                    break
+                except ServiceError as error:
+                    if not error.transient or not self._plan.reconnect or self.stopping:
+                        raise
+                    await self._reconnect(error)
+            failure = self._reader.error
+        except asyncio.CancelledError:
+            failure = StreamCutError("it was aborted by this client", session_id=self.session_id)
+        except Exception as error:  # noqa: BLE001 - raised to the reader of the session
+            failure = error
+        finally:
+            self._reader.stop()
+            if self._send_task is not None:
+                self._send_task.cancel()
+            if self._socket is not None:
+                await self._socket.close()
+            self._buffer.end(failure)
+
+    async def _connect(self) -> None:
+        """Open a connection and wait for the first message."""
+        plan = self._plan
+        host = urlsplit(plan.url).netloc
+        self._error_text, self._count = None, 0
+        self._offset_s = self.sent_s
+        self._socket = await open_socket(plan)
+        try:
+            if self._silence_ms is not None:
+                await self.send_json({"end_utterance_silence_threshold": self._silence_ms})
+            async with asyncio.timeout(_FIRST_MESSAGE_SECONDS):
+                while self._count == 0:
+                    self._receive(await self._socket.recv())
+        except ConnectionClosed as error:
+            raise closed(error, self._error_text, session_id=None, secrets=plan.secrets) from None
+        except TimeoutError:
+            await self._socket.close()
+            raise ServiceTimeoutError(
+                f"{host} opened a connection but began no session in {_FIRST_MESSAGE_SECONDS:.0f} s. Try again later"
+            ) from None
+        except asyncio.CancelledError:
+            self._socket.transport.abort()
+            raise
+
+    async def _session(self) -> None:
+        """Send and receive until the current session ends."""
+        assert self._socket is not None
+        if self.stopping:
+            await self._terminate()
+        else:
+            self._send_task = asyncio.get_running_loop().create_task(self._send(self._socket))
+        keepalive = KeepAlive(self._socket, self._plan.keepalive_s, self._plan.keepalive_timeout_s)
+        watch = asyncio.get_running_loop().create_task(keepalive.watch())
+        try:
+            async with asyncio.timeout(None) as self._end_timeout:
+                while True:
+                    message = self._receive(await self._socket.recv())
+                    self._limit_wait()
+                    if isinstance(message, SessionTerminated):
+                        if self.stopping:
+                            return
+                        raise await self._unexpected_end()
+        except ConnectionClosed as error:
+            if keepalive.expired:
+                raise StreamCutError("the service no longer responds", session_id=self.session_id) from None
+            over = (
+                self.stopping
+                and self._error_text is None
+                and error.rcvd is not None
+                and error.rcvd.code in (1000, 1001)
+            )
+            if not over:
+                raise closed(error, self._error_text, session_id=self.session_id, secrets=self._plan.secrets) from None
+        except TimeoutError:
+            raise ServiceTimeoutError(
+                f"the session was told to end, and no message arrived for {self._plan.end_timeout_s:.0f} s; "
+                "the finals received so far are in the session's .finals"
+            ) from None
+        finally:
+            watch.cancel()
+            self._end_timeout = None
+            if self._send_task is not None:
+                self._send_task.cancel()
+
+    def _limit_wait(self) -> None:
+        """Limit the time to the next message once the session was told to end."""
+        if self.stopping and self._end_timeout is not None:
+            self._end_timeout.reschedule(asyncio.get_running_loop().time() + self._plan.end_timeout_s)
+
+    async def _unexpected_end(self) -> StreamError:
+        """Return the error for a session ended by the service. A close code that follows gives the reason."""
+        assert self._socket is not None
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._socket.wait_closed(), CLOSE_SECONDS)
+        code, reason = self._socket.close_code, self._socket.close_reason
+        if code not in STREAM_ERRORS and not (reason or self._error_text):
+            return StreamError(session_id=self.session_id)
+        return ended(code, reason, self._error_text, session_id=self.session_id, secrets=self._plan.secrets)
+
+    def _receive(self, data: str | bytes) -> Message | None:
+        """Add a message to the buffer. An error message is kept as the reason for the error that follows."""
+        offset_ms = round(self._offset_s * 1000)
+        message = read(data, session_id=self.session_id, idx=self._count, offset_ms=offset_ms)
+        if message.message_type is None and isinstance(message.raw.get("error"), str):
+            self._error_text = message.raw["error"]
+            return None
+        if isinstance(message, SessionBegins):
+            self.session_id = message.session_id
+        if isinstance(message, Final) and message.end_ms is not None:
+            self._covered_s = max(self._covered_s, self._offset_s + message.end_ms / 1000)
+        if self._gap_from_s is not None:
+            start_ms, self._gap_from_s = round(self._gap_from_s * 1000), None
+            self._buffer.add(Gap({}, self.session_id, 0, offset_ms, start_ms=start_ms, end_ms=max(start_ms, offset_ms)))
+        self._count += 1
+        self._buffer.add(message)
+        return message
+
+    async def _send(self, socket: StreamSocket) -> None:
+        """Send audio until the source ends, then tell the session to end."""
+        pending_pings: deque[Awaitable[float]] = deque()
+        unpinged_s = 0.0
+        try:
+            while (message := await self._outgoing.next()) is not None:
+                length_s = len(message) / self._chunker.bytes_per_second
+                if self._plan.realtime:
+                    await asyncio.sleep(self._pacer.wait_s(asyncio.get_running_loop().time(), length_s))
+                elif (unpinged_s := unpinged_s + length_s) >= _PING_EVERY_SECONDS:
+                    # The service responds to a ping after it has read the audio before it, so buffers stay small.
+                    unpinged_s = 0.0
+                    pending_pings.append(await socket.ping())
+                    if len(pending_pings) > _MAX_PENDING_PINGS:
+                        await pending_pings.popleft()
+                await socket.send(message)
+                self._outgoing.pop()
+                self.sent_s += length_s
+        except ConnectionClosed:
+            return  # the receiving side raises the reason
+        self.stopping = True
+        await self._terminate()
+
+    async def _terminate(self) -> None:
+        with suppress(StreamError):  # the receiving side raises the reason
+            await self.send_json({"terminate_session": True})
+        self._limit_wait()
+
+    async def _reconnect(self, cause: ServiceError) -> None:
+        """Open another session, or raise the error that ended the last one."""
+        self._gap_from_s = max(self._covered_s, self._offset_s)
+        if self.sent_s - self._offset_s >= _WORKING_SECONDS:
+            self._failures = 0
+        error = cause
+        while True:
+            _log.info("reconnecting the stream: %s", error)
+            wait_s = wait_after(error, self._failures, most=_MAX_RECONNECTIONS + 1)
+            if wait_s is None:
+                raise cause
+            self._failures += 1
+            await asyncio.sleep(min(wait_s, LONGEST_WAIT_S))
+            if self.stopping:
+                raise cause
+            try:
+                await self._connect()
+            except ServiceError as failed:
+                if not failed.transient:
+                    raise
+                error = failed
+            else:
+                return

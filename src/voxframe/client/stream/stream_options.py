@@ -1,0 +1,237 @@
+"""Options of a streaming session, checked before anything is opened or sent."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict, get_args
+
+from voxframe.client.coerce import is_unicode
+from voxframe.client.stream.audio_sources import Samples, StreamSource, open_source
+from voxframe.client.stream.messages import Final, Partial
+from voxframe.client.stream.pacing import MAX_MESSAGE_MS, MIN_MESSAGE_MS
+from voxframe.errors import OptionError, SettingsError
+from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
+from voxframe.settings import Secret
+
+Encoding = Literal["pcm_s16le", "pcm_mulaw"]
+assert get_args(Encoding) == STREAM_ENCODINGS
+
+
+class StreamOptions(TypedDict, total=False):
+    """Options of a streaming session, as keyword arguments.
+
+    Attributes:
+        sample_rate: Samples per second to send, in Hz. Required for raw samples; the default for audio files is their
+            own rate, or 16000 if they are decoded.
+        encoding: Encoding to send: "pcm_s16le" (default) or "pcm_mulaw". Audio files are converted to it; raw samples
+            must have it already.
+        word_boost: Expected words, at most 2500 characters in total.
+        partials: Receive partials (default True).
+        extra_session_information: Receive the duration of the audio at the end of the session (default False).
+        token: A temporary token from `client.token()`, to use instead of the key.
+        end_utterance_silence_threshold: Silence that ends an utterance, in ms, from 0 to 20000.
+        realtime: Send audio in real time (default True). False sends as fast as the service accepts it, which not every
+            service allows.
+        reconnect: Open a new session if the connection is lost, instead of raising an error (default False). A `Gap`
+            among the messages marks audio that may be lost.
+        on_partial: Called with each partial, in a thread of the session.
+        on_final: Called with each final, in the same thread.
+        message_ms: Duration of an audio message, from 100 to 2000 ms (default 200).
+        keepalive_s: Seconds between two pings (default 10). The connection counts as lost after twice as long without
+            any bytes, or six times if `realtime` is False.
+        keep_partials: Maximum number of partials and unknown messages to keep (default 1000); all finals are kept.
+    """
+
+    sample_rate: int | None
+    encoding: Encoding
+    word_boost: Sequence[str] | None
+    partials: bool
+    extra_session_information: bool
+    token: str | None
+    end_utterance_silence_threshold: int | None
+    realtime: bool
+    reconnect: bool
+    on_partial: Callable[[Partial], object] | None
+    on_final: Callable[[Final], object] | None
+    message_ms: int
+    keepalive_s: float
+    keep_partials: int
+
+
+_DEFAULTS: StreamOptions = {
+    "sample_rate": None,
+    "encoding": "pcm_s16le",
+    "word_boost": None,
+    "partials": True,
+    "extra_session_information": False,
+    "token": None,
+    "end_utterance_silence_threshold": None,
+    "realtime": True,
+    "reconnect": False,
+    "on_partial": None,
+    "on_final": None,
+    "message_ms": 200,
+    "keepalive_s": 10.0,
+    "keep_partials": 1000,
+}
+
+
+def check(options: StreamOptions) -> StreamOptions:
+    """Return all options, completed with defaults.
+
+    Raises:
+        OptionError: An option is unknown or has an invalid value.
+    """
+    for name in options:
+        if name not in _DEFAULTS:
+            near = difflib.get_close_matches(name, _DEFAULTS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(_DEFAULTS)}"
+            raise OptionError(f"a streaming session has no option {name!r}; {hint}")
+    full: StreamOptions = {**_DEFAULTS, **options}
+    if full["encoding"] not in STREAM_ENCODINGS:
+        raise OptionError(f"encoding is {full['encoding']!r}; it must be one of {', '.join(STREAM_ENCODINGS)}")
+    if full["sample_rate"] is not None:
+        full["sample_rate"] = _whole("sample_rate", full["sample_rate"], 1, None, " Hz")
+    for name in ("partials", "extra_session_information", "realtime", "reconnect"):
+        if not isinstance(options.get(name, True), bool):
+            raise OptionError(f"{name} is {options[name]!r}; it must be True or False")  # type: ignore[literal-required]
+    for name in ("on_partial", "on_final"):
+        if options.get(name) is not None and not callable(options[name]):  # type: ignore[literal-required]
+            raise OptionError(f"{name} is {options[name]!r}; it must be a function of one message")  # type: ignore[literal-required]
+    if full["end_utterance_silence_threshold"] is not None:
+        full["end_utterance_silence_threshold"] = silence_ms(full["end_utterance_silence_threshold"])
+    full["message_ms"] = _whole("message_ms", full["message_ms"], MIN_MESSAGE_MS, MAX_MESSAGE_MS, " ms")
+    full["keep_partials"] = _whole("keep_partials", full["keep_partials"], 0, None)
+    if not isinstance(full["keepalive_s"], int | float) or not full["keepalive_s"] > 0:
+        raise OptionError(f"keepalive_s is {full['keepalive_s']!r}; it must be a number of seconds above 0")
+    if full["token"] is not None and not isinstance(full["token"], str):
+        raise OptionError(f"token must be the text returned by client.token(), got {type(full['token']).__name__}")
+    if full["token"] is not None and full["reconnect"]:
+        raise OptionError(
+            "a temporary token opens one session only, so reconnect=True needs the key; leave one of them out"
+        )
+    return full
+
+
+_LAST_MESSAGE_SECONDS = 60.0  # without a message, once the session was told to end
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """A checked streaming session, ready to be opened.
+
+    Attributes:
+        url: URL for streaming.
+        key: API key, or None with a token.
+        token: Temporary token, or None.
+        query: Query parameters of the connection.
+        samples: The audio.
+        encoding: Encoding of the audio.
+        message_ms: Duration of an audio message in ms.
+        realtime: True to send in real time.
+        silence_ms: Silence that ends an utterance in ms; None uses the default of the service.
+        reconnect: True to open a new session if the connection is lost.
+        keepalive_s: Seconds between two pings.
+    """
+
+    url: str
+    key: Secret | None = field(repr=False)
+    token: Secret | None = field(repr=False)
+    query: Mapping[str, str] = field(repr=False)
+    samples: Samples = field(repr=False)
+    encoding: str
+    message_ms: int
+    realtime: bool
+    silence_ms: int | None
+    reconnect: bool
+    keepalive_s: float
+
+    @property
+    def keepalive_timeout_s(self) -> float:
+        """Seconds without any bytes after which the connection counts as lost.
+
+        It is longer if audio is sent faster than real time, because the service may process it before it reads on.
+        """
+        return self.keepalive_s * (2 if self.realtime else 6)
+
+    @property
+    def end_timeout_s(self) -> float:
+        """Maximum seconds between two messages once the session was told to end; much audio may still be in process."""
+        return _LAST_MESSAGE_SECONDS * (1 if self.realtime else 5)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Strings that must be masked in messages."""
+        return tuple(secret.reveal() for secret in (self.key, self.token) if secret is not None)
+
+
+def make_plan(source: StreamSource, url: str, key: Secret | None, options: StreamOptions) -> StreamPlan:
+    """Return the plan of a session.
+
+    Args:
+        source: The audio.
+        url: URL for streaming.
+        key: API key, if there is one.
+        options: Options returned by `check`.
+
+    Raises:
+        OptionError: The source or the word boost is invalid.
+        AudioError: The source cannot be read.
+        SettingsError: There is neither a key nor a token.
+    """
+    token, boost = options["token"], options["word_boost"]
+    if key is None and token is None:
+        raise SettingsError("a streaming session needs a key or a token; give connect(api_key=...) or token=...")
+    words = None if boost is None else _word_boost(boost)
+    samples = open_source(source, options["sample_rate"], options["encoding"])  # last: it opens a file
+    query = {"sample_rate": str(samples.rate), "encoding": options["encoding"]}
+    query |= {"word_boost": words} if words is not None else {}
+    query |= {"disable_partial_transcripts": "true"} if not options["partials"] else {}
+    query |= {"enable_extra_session_information": "true"} if options["extra_session_information"] else {}
+    return StreamPlan(
+        url=url,
+        key=key if token is None else None,
+        token=Secret(token) if token is not None else None,
+        query=query,
+        samples=samples,
+        encoding=options["encoding"],
+        message_ms=options["message_ms"],
+        realtime=options["realtime"],
+        silence_ms=options["end_utterance_silence_threshold"],
+        reconnect=options["reconnect"],
+        keepalive_s=options["keepalive_s"],
+    )
+
+
+def silence_ms(value: object) -> int:
+    """Check a silence threshold and return it as an int.
+
+    Raises:
+        OptionError: It is not a whole number from 0 to 20000.
+    """
+    return _whole("end_utterance_silence_threshold", value, *STREAM_SILENCE_MS, " ms")
+
+
+def _whole(name: str, value: Any, low: int, high: int | None, unit: str = "") -> int:
+    number = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    if not whole or number < low or (high is not None and number > high):
+        allowed = f"from {low} to {high}" if high is not None else f"of at least {low}"
+        raise OptionError(f"{name} is {value!r}; it must be a whole number {allowed}{unit}")
+    return int(number)
+
+
+def _word_boost(words: Sequence[str]) -> str:
+    listed = isinstance(words, Iterable) and not isinstance(words, str | Mapping)
+    if not listed or not all(isinstance(word, str) and word and is_unicode(word) for word in words):
+        raise OptionError("word_boost must be a list of words, such as ['tree survey', 'Ilse']")
+    text = json.dumps(list(words), ensure_ascii=False, separators=(",", ":"))
+    if len(text) > STREAM_WORD_BOOST_CHARS:
+        raise OptionError(
+            f"word_boost is {len(text)} characters long as JSON, and at most {STREAM_WORD_BOOST_CHARS} are allowed; "
+            "give fewer words"
+        )
+    return text

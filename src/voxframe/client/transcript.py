@@ -1,0 +1,208 @@
+"""A handle for one transcription job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, Literal, Self
+
+from voxframe._text import html_table
+from voxframe.client import api, redacted_audio, waiting
+from voxframe.client.api import View
+from voxframe.client.coerce import as_float, as_text
+from voxframe.client.exports import Term, TranscriptPassages, WordSearchMatches
+from voxframe.client.http import Transport
+from voxframe.client.listing import TranscriptItem
+from voxframe.client.redacted_audio import RedactedAudio
+from voxframe.client.response import HTTPResponse
+from voxframe.errors import TranscriptError
+
+#: Statuses that no longer change. Any other status, known or unknown, means that the job is not finished.
+FINISHED = ("completed", "error")
+
+
+class Transcript:
+    """A handle for a transcription job: its state, its result, and its exports.
+
+    A failed transcript is a value with `error`; `raise_for_status` turns it into an exception. A handle made from an id
+    fetches the transcript when an attribute is first read.
+
+    Args:
+        http: The transport of the client.
+        transcript_id: The transcript id.
+        response: A response about the transcript, if there is one.
+
+    Attributes:
+        id: The transcript id.
+        label: Name of the recording for progress bars, if this client submitted the job.
+
+    Example:
+        >>> transcript = client.transcribe("interview.flac", speaker_labels=True)  # doctest: +SKIP
+        >>> transcript.text[:20]  # doctest: +SKIP
+        'Good morning. Thank '
+    """
+
+    def __init__(self, http: Transport, transcript_id: str, response: HTTPResponse | None = None) -> None:
+        self.id = transcript_id
+        self.label: str | None = None
+        self._http = http
+        self._response = response
+        self._listed: TranscriptItem | None = None
+
+    @property
+    def _has_state(self) -> bool:
+        """True if the status is known without a request."""
+        return self._response is not None or self._listed is not None
+
+    @property
+    def _has_result(self) -> bool:
+        """True if the response is known without a request."""
+        return self._response is not None
+
+    def _update(self, item: TranscriptItem) -> None:
+        """Take the status from an item of the list. The response is fetched when it is first read."""
+        self._listed, self._response = item, None
+
+    @property
+    def raw(self) -> bytes:
+        """The response of the service as received."""
+        return self._known().content
+
+    def json(self) -> dict[str, Any]:
+        """Return the response of the service as a new dict."""
+        return dict(self._known().data)
+
+    @property
+    def status(self) -> str | None:
+        """queued, processing, completed, error, or another value of the service."""
+        if self._response is None and self._listed is not None:
+            return self._listed.status
+        return as_text(self._known().data.get("status"))
+
+    @property
+    def error(self) -> str | None:
+        """Reason of a failure, or None."""
+        if self._response is None and self._listed is not None and self._listed.error:
+            return self._listed.error
+        return as_text(self._known().data.get("error"))
+
+    @property
+    def text(self) -> str | None:
+        """The text; None until the job is completed."""
+        return as_text(self._known().data.get("text"))
+
+    @property
+    def audio_duration_s(self) -> float | None:
+        """Duration of the media in seconds, or None if unknown."""
+        return as_float(self._known().data.get("audio_duration"))
+
+    @property
+    def done(self) -> bool:
+        """True if the job is completed or has failed."""
+        return self.status in FINISHED
+
+    def raise_for_status(self) -> Self:
+        """Return the handle, or raise an error if the job failed.
+
+        Raises:
+            TranscriptError: The status is "error".
+        """
+        if self.status == "error":
+            raise TranscriptError(self.id, self.error)
+        return self
+
+    def refresh(self, *, attempts: int | None = None) -> Self:
+        """Fetch the transcript again.
+
+        Args:
+            attempts: Maximum number of requests. None (default) uses the number of the client.
+        """
+        self._response = api.get_transcript(self._http, self.id, attempts=attempts)
+        return self
+
+    def fetch(self, view: View = "transcript") -> bytes:
+        """Fetch the response of the service as bytes; see `Client.fetch`."""
+        return api.get_transcript(self._http, self.id, view).content
+
+    def _poll(self) -> None:
+        """Fetch the current state with one request.
+
+        Raises:
+            UnreadableAnswerError: The response has no status.
+        """
+        self.refresh(attempts=1)
+        if self.status is None:
+            raise self._known().unreadable()
+
+    def wait(self, *, timeout: float | None = None, progress: bool | None = None) -> Self:
+        """Wait until the job is completed or has failed; see `Client.wait`."""
+        waiting.wait(self._http, self, timeout, progress)
+        return self
+
+    async def wait_async(
+        self,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
+        progress: bool | None = None,
+    ) -> Self:
+        """Async version of `wait`."""
+        await waiting.wait_async(self._http, self, timeout, progress)
+        return self
+
+    def sentences(self) -> TranscriptPassages:
+        """Fetch the sentences."""
+        return api.get_passages(self._http, self.id, "sentences")
+
+    def paragraphs(self) -> TranscriptPassages:
+        """Fetch the paragraphs."""
+        return api.get_passages(self._http, self.id, "paragraphs")
+
+    def subtitles(
+        self,
+        format: Literal["srt", "vtt"] | None = None,  # noqa: A002 - the word of the interface
+        *,
+        chars_per_caption: int | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> str:
+        """Fetch the captions as SRT or WebVTT; see `Client.subtitles`."""
+        return api.get_subtitles(self._http, self.id, format, chars_per_caption, path)
+
+    def word_search(self, terms: Term | Iterable[Term]) -> WordSearchMatches:
+        """Search for words and phrases; see `Client.word_search`."""
+        return api.search_words(self._http, self.id, terms)
+
+    def redacted_audio(self, *, timeout: float | None = None, progress: bool | None = None) -> RedactedAudio:
+        """Wait for the redacted audio; see `Client.redacted_audio`."""
+        return redacted_audio.get(self._http, self.id, timeout, progress)
+
+    def delete(self) -> Self:
+        """Delete the transcript at the service. The handle then holds the emptied transcript."""
+        self._response = api.delete_transcript(self._http, self.id)
+        return self
+
+    def _known(self) -> HTTPResponse:
+        if self._response is None:
+            self.refresh()
+        assert self._response is not None
+        return self._response
+
+    def __repr__(self) -> str:
+        shown = f", status={self.status!r}" if self._has_state else ""
+        if self._has_state and self.status == "error":
+            shown += f", error={self.error!r}"
+        if self._response is not None and self.audio_duration_s is not None:
+            shown += f", audio_duration_s={self.audio_duration_s:g}"
+        return f"Transcript({self.id!r}{shown})"
+
+    def _repr_html_(self) -> str:
+        """Return a small table for a notebook. Text of the service is escaped."""
+        rows = {"transcript": self.id}
+        if self._response is not None:
+            duration = self.audio_duration_s
+            rows |= {
+                "status": self.status or "",
+                "error": self.error or "",
+                "duration": "" if duration is None else f"{duration:g} s",
+                "text": self.text or "",
+            }
+        return html_table(rows)

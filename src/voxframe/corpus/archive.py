@@ -1,0 +1,527 @@
+"""The payloads of a corpus and the tables made from them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from voxframe import frames
+from voxframe._files import write_atomic
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.job import Job, record_of
+from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
+from voxframe.corpus.part_files import stored_schema
+from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
+from voxframe.corpus.part_writer import PartWriter
+from voxframe.corpus.parts import Parts
+from voxframe.corpus.speaker_names import SpeakerFiles
+from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, View, content_hash, folder, sweep
+from voxframe.corpus.table_batch import TableBatch
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
+from voxframe.schema import TRANSCRIPT_TABLES
+
+T = TypeVar("T")
+
+_TRIES = 20  # reads of parts that other processes keep changing
+_MANY = 64  # transcripts; for more, the payload files are listed instead of looked up one by one
+
+
+class Archive:
+    """Payloads and tables of the transcripts of a corpus.
+
+    Tables are derived: if a part is missing, damaged or from another version, it is rebuilt from the payloads.
+
+    Args:
+        path: Directory of the corpus.
+
+    Attributes:
+        path: The directory.
+        store: The payloads in it.
+        parts: The tables in it, with the labels of the service.
+        names: The names of speakers, which are added when tables are read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.store = Store(path)
+        self.parts = Parts(path, stored_tables())
+        self.names = SpeakerFiles(path)
+        self._prepared = False
+        self._merging: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"Archive({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"path": self.path}  # a copy reads the files itself
+
+    def __setstate__(self, state: dict[str, Path]) -> None:
+        self.__init__(state["path"])  # type: ignore[misc]
+
+    def put(
+        self,
+        transcript_id: str,
+        raw: bytes,
+        view: View = "transcript",
+        *,
+        job: Job | None = None,
+        batch: TableBatch | None = None,
+    ) -> dict[str, pa.Table]:
+        """Store a payload and its tables, replacing older ones. The payload is written first.
+
+        Args:
+            transcript_id: Id of the transcript; any non-empty text. It is never used as a file name unchecked.
+            raw: The response of the service, byte for byte.
+            view: Kind of response: "transcript", "sentences" or "paragraphs".
+            job: The submission that produced it, stored with the payload. None (default): keep the recorded one.
+            batch: Collects the tables of many transcripts. None (default): write the tables now.
+
+        Returns:
+            The Arrow tables by name, without names of speakers.
+
+        Raises:
+            CorpusError: The id is invalid, or the directory cannot be written.
+            PayloadError: The payload was stored but cannot be read.
+        """
+        self._check_view(view)
+        if not isinstance(transcript_id, str) or not transcript_id:
+            raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
+        if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # cannot be encoded as UTF-8 in Parquet
+            raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
+        with clear_errors(self.path):
+            content, mark = self.store.put(transcript_id, view, raw, None if job is None else record_of(job))
+            new = self._make(transcript_id, view, raw, content, mark)
+            self._keep(view, new, batch)
+        return dict(new.tables)
+
+    @contextlib.contextmanager
+    def batch(self) -> Iterator[TableBatch]:
+        """Collect the tables of many transcripts, which are written in large parts: see `put`."""
+        batch = TableBatch(self)
+        try:
+            yield batch
+        finally:
+            batch.close()
+
+    def raw(self, transcript_id: str, view: View = "transcript") -> bytes:
+        """Return the payload byte for byte as received.
+
+        Raises:
+            CorpusError: It is not in the corpus, or its file is damaged.
+        """
+        self._check_view(view)
+        raw = self.store.raw(transcript_id, view)
+        if raw is None:
+            raise self.missing(transcript_id, view)
+        return raw
+
+    def ids(self) -> list[str]:
+        """Return the ids of all transcripts, sorted."""
+        return self.store.ids()
+
+    def has(self, transcript_id: str, view: View = "transcript") -> bool:
+        """Return True if the payload is stored, even if it is damaged."""
+        return self.store.has(transcript_id, view)
+
+    def is_finished(self, transcript_id: str) -> bool:
+        """Return True if the transcript is stored, can be read, and was finished when it was stored."""
+        try:
+            return self.store.has(transcript_id, "transcript") and self.status(transcript_id) not in UNFINISHED
+        except (PayloadError, CorpusError):  # damaged, or removed since
+            return False
+
+    def status(self, transcript_id: str) -> str | None:
+        """Return the stored status of a transcript: "completed", "error" or whatever the service sent.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus.
+        """
+        member = self._member(transcript_id, "transcript")
+        if member is not None:
+            return member.status
+        status: str | None = self.table("transcripts", transcript_id)["status"][0].as_py()
+        return status
+
+    def table(self, name: str, transcript_id: str) -> pa.Table:
+        """Return one table of one transcript, rebuilt from the payload if necessary; see `tables`."""
+        return self.tables(transcript_id, [name])[name]
+
+    def tables(self, transcript_id: str, names: Collection[str] = TRANSCRIPT_TABLES) -> dict[str, pa.Table]:
+        """Return tables of one transcript, all made from the same payload, without names of speakers.
+
+        Args:
+            transcript_id: Id of the transcript.
+            names: Tables that are made from the same kind of response.
+
+        Raises:
+            CorpusError: The transcript, or the export that the tables are made from, is not in the corpus.
+        """
+        (view,) = {view_of(name) for name in names}
+
+        def read() -> dict[str, pa.Table] | None:
+            member = self._member(transcript_id, view)
+            return None if member is None else {name: rows_of(self.parts, member, name) for name in names}
+
+        tables: Mapping[str, pa.Table] | None = self._steady(read)
+        if tables is None:
+            new = self._make(transcript_id, view, self.raw(transcript_id, view))
+            with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
+                self._keep(view, new, None)
+            tables = new.tables
+        return {name: tables[name] for name in names}
+
+    def select(self, name: str, ids: Iterable[str] | None) -> list[str]:
+        """Return the ids that a read of a table covers.
+
+        Args:
+            name: Name of the table.
+            ids: Ids to read. None: all transcripts that have the table.
+
+        Raises:
+            CorpusError: There is no such table.
+        """
+        if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
+            known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
+            raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
+        if ids is not None:
+            return list(ids)
+        view = view_of(name)
+        if view == "transcript":
+            return self.ids()
+        return sorted(map(self.store.id_of, self.store.listing().keys() & self.store.listing(view).keys()))
+
+    def locate(self, name: str, ids: Sequence[str], *, verify: bool = False) -> Located:
+        """Return the places of the rows of transcripts, after rebuilding those that must be.
+
+        Args:
+            name: Name of the table.
+            ids: Ids of the transcripts.
+            verify: Read every file to its end, which finds damage that its footer does not show.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus.
+        """
+        view, found = view_of(name), Located()
+        pending = self._pending(view, ids, found)
+        if verify:
+            damaged = self._damaged(name, {member.part: None for member in found.members.values()})
+            for transcript_id in [i for i, member in found.members.items() if member.part in damaged]:
+                del found.members[transcript_id]
+                pending.append(transcript_id)
+        if pending:
+            self._fill(view, pending, found, name)
+        return found
+
+    def read(
+        self,
+        name: str,
+        ids: Sequence[str],
+        columns: Sequence[str] | None = None,
+        where: pc.Expression | None = None,
+    ) -> tuple[pa.Table, Located]:
+        """Return the rows of transcripts in their order, without names of speakers.
+
+        Args:
+            name: Name of the table.
+            ids: Ids of the transcripts.
+            columns: Columns to read. None (default): all.
+            where: Rows to read. None (default): all.
+        """
+
+        def read() -> tuple[pa.Table, Located]:
+            located = self.locate(name, ids)
+            return assemble(self.parts, name, ids, located, columns, where), located
+
+        return self._steady(read)
+
+    def with_rows(self, name: str, ids: Sequence[str]) -> set[str]:
+        """Return the ids of those transcripts that have rows in a table."""
+        found = self.locate(name, ids)
+        rows = {i for i, table in found.loose.items() if table.num_rows}
+        places: dict[Part, set[int]] = {}
+        for transcript_id, member in found.members.items():
+            if member.part not in places:
+                layout = member.part.files.get(name)
+                places[member.part] = {place for group in layout.groups for place in group.members} if layout else set()
+            if member.place in places[member.part]:
+                rows.add(transcript_id)
+        return rows
+
+    def rebuild_tables(self, ids: Iterable[str], view: View = "transcript") -> Iterator[Exception | None]:
+        """Rebuild the tables of stored payloads in large parts. Yield an error, or None, for each payload."""
+        with clear_errors(self.path), self.batch() as batch:
+            for transcript_id in ids:
+                try:
+                    batch.add(view, self._make(transcript_id, view, self.raw(transcript_id, view)))
+                except (PayloadError, CorpusError) as error:
+                    yield error
+                else:
+                    yield None
+
+    def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
+        """Return the ids of transcripts with a table that must be rebuilt before it can be read.
+
+        Args:
+            view: Kind of response that the tables are made from.
+            verify: Read files to their end, not only their footers.
+        """
+        names = TRANSCRIPT_TABLES if view == "transcript" else (view,)
+        found = Located()
+        stale = {*self._pending(view, self.select(names[0], None), found)}
+        parts = {member.part: None for member in found.members.values()}
+        damaged = {part for name in names for part in self._damaged(name, parts, whole=verify)}
+        stale |= {i for i, member in found.members.items() if member.part in damaged}
+        return sorted(stale | {i for i, _ in found.bad})
+
+    def source_hash(self, transcript_id: str, view: View = "transcript") -> str | None:
+        """Return a hash of the payloads that the tables of a view are made from. None if it is not stored."""
+        content = self.store.content(transcript_id, view)
+        if content is None or view == "transcript":
+            return content
+        return _joined(content, self.store.content(transcript_id, "transcript"))
+
+    def remove(self, transcript_id: str) -> None:
+        """Delete every file and row of a transcript, its payload last."""
+        with clear_errors(self.path):
+            self.prepare()
+            with self.parts.writing():
+                here = [self.parts.members(view).get(transcript_id) for view in ("transcript", *EXPORTS)]
+                self.parts.drop([member for member in here if member is not None])
+            self.store.remove(transcript_id)
+
+    def missing(self, transcript_id: str, view: View = "transcript") -> CorpusError:
+        """Return the error for a payload that is not in the corpus."""
+        what = "transcript" if view == "transcript" else f"{view} export of"
+        call = "tables" if view == "transcript" else f"load_{view}"
+        return CorpusError(
+            f"there is no {what} {transcript_id!r} in the corpus {str(self.path)!r}; Corpus.ids() lists what is there, "
+            f"and voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
+        )
+
+    def wait(self) -> None:
+        """Wait until no parts are being merged."""
+        if self._merging is not None:
+            self._merging.join()
+
+    def write_parts(self, writer: PartWriter) -> None:
+        """Add a new part."""
+        self.prepare()
+        self.parts.publish(writer)
+        self._merge_later()
+
+    def write_table(self, view: View, new: NewMember) -> None:
+        """Add one transcript to the open part."""
+        self.prepare()
+        self.parts.add(view, new)
+        self._merge_later()
+
+    def _keep(self, view: View, new: NewMember, batch: TableBatch | None) -> None:
+        if batch is None:
+            self.write_table(view, new)
+        else:
+            batch.add(view, new)
+
+    def _member(self, transcript_id: str, view: View) -> Member | None:
+        """Return the place of a transcript in a part; None if its tables must be made.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or its payload is damaged.
+        """
+        mark = self._stamp(transcript_id, view)
+        if mark is None:
+            raise self.missing(transcript_id, view)
+        member = self.parts.members(view).get(transcript_id)
+        if member is None or member.stamp != mark:
+            self.parts.refresh()
+            member = self.parts.members(view).get(transcript_id)
+        if member is None or member.stamp == mark or member.source == self.source_hash(transcript_id, view):
+            return member
+        return None
+
+    def _stamp(self, transcript_id: str, view: View) -> str | None:
+        mark = self.store.stamp(transcript_id, view)
+        if mark is None or view == "transcript":
+            return mark
+        return _joined(mark, self.store.stamp(transcript_id, "transcript"))
+
+    def _pending(self, view: View, ids: Sequence[str], found: Located) -> list[str]:
+        """Sort transcripts into `found`. Return those with tables that must be made."""
+        self.parts.refresh()
+        members = self.parts.members(view)
+        several = len(ids) > _MANY
+        marks = self._stamps(view) if several else {}
+        pending = []
+        for transcript_id in ids:
+            member = members.get(transcript_id)
+            if several and member is not None and marks.get(transcript_id) == member.stamp:
+                found.members[transcript_id] = member
+                continue
+            try:
+                member = self._member(transcript_id, view)
+            except DamagedFileError as error:
+                found.bad.append((transcript_id, error))
+                continue
+            if member is None:
+                pending.append(transcript_id)
+            else:
+                found.members[transcript_id] = member
+        return pending
+
+    def _stamps(self, view: View) -> dict[str, str]:
+        """Return the stamps of all payloads, by transcript id."""
+        marks = self.store.listing()
+        if view != "transcript":
+            marks = {stem: _joined(mark, marks.get(stem)) for stem, mark in self.store.listing(view).items()}
+        return {self.store.id_of(stem): mark for stem, mark in marks.items()}
+
+    def _fill(self, view: View, pending: Sequence[str], found: Located, name: str) -> None:
+        """Make the tables of transcripts, and write them if possible."""
+        sources: dict[str, str] = {}
+        with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
+            self.prepare()
+            with self.parts.writing():  # the parts may have been listed while another process changed them
+                pending = self._pending(view, pending, found)
+            with self.batch() as batch:
+                for transcript_id in pending:
+                    try:
+                        new = self._make(transcript_id, view, self.raw(transcript_id, view))
+                    except (PayloadError, DamagedFileError) as error:
+                        found.bad.append((transcript_id, error))
+                    else:
+                        sources[transcript_id] = new.source
+                        batch.add(view, new)
+        members, bad = self.parts.members(view), {transcript_id for transcript_id, _ in found.bad}
+        for transcript_id in pending:
+            member = members.get(transcript_id)
+            if member is not None and member.source == sources.get(transcript_id):
+                found.members[transcript_id] = member
+            elif transcript_id not in bad:
+                try:
+                    new = self._make(transcript_id, view, self.raw(transcript_id, view))
+                    found.loose[transcript_id] = new.tables[name]
+                except (PayloadError, DamagedFileError) as error:
+                    found.bad.append((transcript_id, error))
+
+    def _damaged(self, name: str, parts: Iterable[Part], *, whole: bool = True) -> list[Part]:
+        """Return the parts of which the file of a table is damaged, with a warning. They are no longer used."""
+        damaged = []
+        for part in parts:
+            if (layout := part.files.get(name)) is None:
+                continue
+            try:
+                with self.parts.open(name, part) as file:
+                    for group in range(len(layout.groups) if whole else 0):
+                        file.read([group])
+            except PartReplacedError:
+                continue
+            except (PartDamagedError, *DAMAGE) as error:
+                self._discard(damage_of(error, part, self.parts.path(name, part)))
+                damaged.append(part)
+        return damaged
+
+    def _discard(self, damage: PartDamagedError) -> None:
+        """Report a damaged part and stop using it, so that its tables are made again."""
+        if damage.path.exists():
+            warnings.warn(f"{damage} and is made again from the raw payload", CorpusWarning, stacklevel=2)
+        self.parts.forget(damage.part)
+
+    def _steady(self, read: Callable[[], T]) -> T:
+        """Call a function that reads parts until no part changes meanwhile."""
+        for _ in range(_TRIES):
+            try:
+                return read()
+            except PartReplacedError:
+                continue
+            except PartDamagedError as damage:
+                self._discard(damage)
+        raise CorpusError(f"the corpus {self.path} changes all the time; stop what writes to it and try again")
+
+    def prepare(self) -> None:
+        """Create the folders of tables and delete what belongs to no part, once per process.
+
+        Raises:
+            CorpusError, OSError: The directory cannot be written.
+        """
+        self.store.prepare()
+        if self._prepared:
+            return
+        folder(self.path / "tables")
+        folder(self.path / "parts")
+        sweep(self.path / "parts")
+        for name in self.parts.tables:
+            into = self.path / "tables" / name
+            folder(into)
+            sweep(into)
+        with self.parts.writing():
+            self.parts.sweep()
+            for name in self.parts.tables:
+                _write_schema(self.path / "tables" / name / "_schema.parquet", name)
+        self._prepared = True
+
+    def _merge_later(self) -> None:
+        """Merge small parts in a background thread, if any should be merged."""
+        if (self._merging is None or not self._merging.is_alive()) and self.parts.has_to_merge():
+            self._merging = threading.Thread(target=self._merge, name="voxframe merge of parts")
+            with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
+                self._merging.start()
+
+    def _merge(self) -> None:
+        with contextlib.suppress(*DAMAGE):  # the next read reports it
+            self.parts.merge()
+
+    def _make(
+        self, transcript_id: str, view: View, raw: bytes, content: str | None = None, mark: str | None = None
+    ) -> NewMember:
+        """Return the tables of a payload, with the hash of these very bytes: the file may have been replaced since."""
+        own = content or content_hash(raw)
+        own_mark = mark or self.store.stamp(transcript_id, view) or ""
+        if view == "transcript":
+            tables = frames.transcript_tables(raw, transcript_id=transcript_id)
+            status = tables["transcripts"]["status"][0].as_py()
+            return NewMember(transcript_id, own, own_mark, status, tables)
+        make = frames.sentence_table if view == "sentences" else frames.paragraph_table
+        words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
+        if of_words is not None:
+            at = self.store.stamp(transcript_id, "transcript") or ""
+            member = self._member(transcript_id, "transcript")
+            if member is not None:
+                words = self.table("words", transcript_id)
+            else:
+                found = frames.transcript_tables(self.raw(transcript_id), ("words",), transcript_id)
+                words = found["words"]
+        table = make(raw, words, transcript_id)
+        return NewMember(transcript_id, _joined(own, of_words), _joined(own_mark, at), None, {view: table})
+
+    def _check_view(self, view: View) -> None:
+        if view != "transcript" and view not in EXPORTS:
+            raise CorpusError(f"a corpus keeps transcript, {', '.join(EXPORTS)}, not {view!r}")
+
+
+def stored_tables() -> list[str]:
+    """Return the names of the tables that a corpus stores as files."""
+    return [*TRANSCRIPT_TABLES, *EXPORTS]
+
+
+def view_of(table: str) -> View:
+    """Return the kind of response that a table is made from."""
+    return "sentences" if table == "sentences" else "paragraphs" if table == "paragraphs" else "transcript"
+
+
+def _joined(own: str, of_transcript: str | None) -> str:
+    return f"{own} {of_transcript or ''}"
+
+
+def _write_schema(path: Path, name: str) -> None:
+    """Write a file without rows, so that a glob always finds a file with the right columns."""
+    with contextlib.suppress(FileNotFoundError, pa.ArrowException):
+        if pq.read_schema(path).equals(stored_schema(name), check_metadata=True):
+            return
+    write_atomic(path, lambda file: pq.write_table(stored_schema(name).empty_table(), file))

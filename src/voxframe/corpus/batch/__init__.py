@@ -1,0 +1,1 @@
+"""Submit many recordings and fetch their transcripts, each paid for once."""

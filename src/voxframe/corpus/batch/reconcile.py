@@ -1,0 +1,174 @@
+"""Look up submissions whose response was lost in the service's list."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from voxframe.client import listing
+from voxframe.client.api import list_transcripts
+from voxframe.corpus.batch.claim import claim_listed_job
+from voxframe.corpus.batch.submission import service_name
+from voxframe.corpus.batch.worker_pool import is_of_one_job
+from voxframe.corpus.job import LOST, Job, now
+from voxframe.corpus.ledger import Ledger
+from voxframe.errors import ServerError, ServiceError
+from voxframe.options import LIST_LIMIT
+
+if TYPE_CHECKING:
+    from voxframe.client import Client
+    from voxframe.client.listing import TranscriptItem
+
+#: Seconds after which a request that was cut off can no longer arrive: longer than any gateway holds one.
+SETTLE_S = 120.0
+
+
+def reconcile(ledger: Ledger, client: Client) -> int:
+    """Find out what happened to submissions whose response was lost.
+
+    `claim_listed_job` decides which job in the list belongs to a submission. That none does proves something only if
+    all of these hold:
+
+    - The request had time to arrive.
+    - The list was read back to a job that is known to be older, or to its end.
+    - The list shows a job that was sent later, under the URL it was sent with.
+    - Every job that it shows under the URL of this submission belongs to another one.
+
+    Then this is the right account at a service that repeats URLs, and the list is complete and current. A submission
+    that cannot be decided becomes "uncertain".
+
+    Args:
+        ledger: The ledger.
+        client: The service.
+
+    Returns:
+        Number of submissions that were found.
+
+    Raises:
+        ServiceError: The list could not be fetched. A job in it that cannot be fetched leaves its submission undecided.
+    """
+    service = service_name(client)
+    lost = ledger.jobs(service, LOST)
+    if not lost:
+        return 0
+    begun, begun_clock_s = now(), time.monotonic()
+    history = History(client, ledger.jobs(service), lost)
+    listed = {item.id: item for item in history}
+    keys = [job.key for job in lost]
+    found = 0
+    while claimed := {key for key in keys if _claim(ledger, client, key, listed)}:  # each may settle others
+        found += len(claimed)
+        keys = [key for key in keys if key not in claimed]
+    jobs = ledger.jobs(service)
+    seen_until = _seen_until(jobs, listed) if history.is_whole else 0
+    owned = {job.transcript_id for job in jobs}
+    unowned = {item.audio_url for item in listed.values() if item.id not in owned}
+    for key in keys:
+        with _lost(ledger, key) as job:
+            if job is None:
+                continue
+            if _never_arrived(job, seen_until) and job.address not in unowned and _had_time(job, begun, begun_clock_s):
+                ledger.save(job, state="planned", error="the request never reached the service")
+            elif job.state == "submitting":
+                ledger.save(job, state="uncertain", error="the process ended before the service had answered")
+    return found
+
+
+@contextmanager
+def _lost(ledger: Ledger, key: str) -> Iterator[Job | None]:
+    """Lock a submission and yield it. Yields None if it is no longer lost, or is being sent right now."""
+    with ledger.lock(key, wait=False) as held:
+        job = ledger.find(key) if held else None
+        yield job if job is not None and job.state in LOST else None
+
+
+def _claim(ledger: Ledger, client: Client, key: str, listed: dict[str, TranscriptItem]) -> bool:
+    """Return True if the list shows the job of a submission, after recording it."""
+    with _lost(ledger, key) as job:
+        if job is None:
+            return False
+        if job.transcript_id in listed:  # the service had returned 404 for it before
+            ledger.save(job, state="submitted", error=None)
+            return True
+        try:
+            return claim_listed_job(ledger, client, job, listed.values()) is not None
+        except ServiceError as error:
+            if is_of_one_job(error) or isinstance(error, ServerError):
+                return False
+            raise
+
+
+class History:
+    """The service's list, from the newest transcript back past a job that is older than some submissions.
+
+    A job is older than a submission if the service had responded to it before that submission was sent. Clocks are not
+    used, because that of the service may be hours off. Without such a job the list is read to its end.
+
+    Args:
+        client: The service.
+        jobs: Jobs of this service in the ledger.
+        wanted: The submissions to find.
+
+    Attributes:
+        is_whole: True once everything newer than the oldest wanted submission was listed.
+    """
+
+    def __init__(self, client: Client, jobs: Sequence[Job], wanted: Sequence[Job]) -> None:
+        self._client = client
+        first = min(job.sent_order or 0 for job in wanted)
+        self._older = {
+            job.transcript_id for job in jobs if job.answered_order is not None and job.answered_order < first
+        }
+        self.is_whole = False
+
+    def __iter__(self) -> Iterator[TranscriptItem]:
+        """Yield each transcript once, newest first."""
+        seen: set[str] = set()
+        beyond = 0
+        for page in listing.pages(partial(list_transcripts, self._client.transport), {"limit": LIST_LIMIT}):
+            for item in page:
+                if item.id in seen:
+                    continue
+                seen.add(item.id)
+                yield item
+                beyond += beyond > 0 or item.id in self._older
+                if beyond > LIST_LIMIT:  # not at the first: jobs of one second may stand in any order
+                    break
+            self.is_whole = beyond > 0 or (not self._older and _is_last(page, len(seen)))
+            if beyond > LIST_LIMIT:
+                return
+
+
+def _is_last(page: listing.TranscriptPage, seen: int) -> bool:
+    """Return True if the list ends with this page. A full page without a link, or a higher total, was cut short."""
+    return not page.prev_url and len(page) < (page.limit or LIST_LIMIT) and seen >= (page.result_count or 0)
+
+
+def _seen_until(jobs: Sequence[Job], listed: dict[str, TranscriptItem]) -> int:
+    """Return the position of the latest request whose job is listed under the URL it was sent with."""
+    shown = (
+        job.sent_order
+        for job in jobs
+        if job.sent_order is not None
+        and job.transcript_id in listed
+        and listed[job.transcript_id].audio_url == job.address
+    )
+    return max(shown, default=0)
+
+
+def _never_arrived(job: Job, seen_until: int) -> bool:
+    return job.transcript_id is None and job.sent_order is not None and job.sent_order < seen_until
+
+
+def _had_time(job: Job, date: datetime, clock_s: float) -> bool:
+    """Return True if a request had time to arrive, according to both the date and the monotonic clock."""
+    if job.sent is None or job.sent_clock_s is None:
+        return False
+    since_s = clock_s - job.sent_clock_s
+    if since_s < 0:  # the machine was restarted since
+        since_s = clock_s
+    return min((date - job.sent).total_seconds(), since_s) >= SETTLE_S

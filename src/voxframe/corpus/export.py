@@ -1,0 +1,133 @@
+"""Export of a corpus to files, batch by batch."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import pyarrow as pa
+
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.metadata import Metadata, Wanted, apart, join
+from voxframe.corpus.metadata import chosen as columns
+from voxframe.corpus.query import Query
+from voxframe.corpus.reading import identifiers
+from voxframe.errors import OptionError
+from voxframe.export.pii_masking import mask
+from voxframe.export.result import ExportResult, Losses
+from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
+from voxframe.export.targets import folder, is_remote
+from voxframe.export.writers import FORMATS, check_format, finished, names, write, write_transcripts
+from voxframe.schema import CORPUS_TABLES, TRANSCRIPT_TABLES
+
+_AT_A_TIME = 64  # transcripts in memory
+
+
+class Exporter:
+    """Writes a corpus to files.
+
+    Args:
+        archive: The transcripts.
+        query: Reads their tables.
+        metadata: Columns about the recordings.
+    """
+
+    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
+        self._archive, self._query, self._metadata = archive, query, metadata
+
+    def export(
+        self,
+        target: str | os.PathLike[str],
+        format: str = "parquet",  # noqa: A002  what pandas and its readers call it
+        *,
+        tables: str | Sequence[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        metadata: Wanted = False,
+        pii: Literal["mask", "drop"] | None = None,
+        pii_types: Collection[str] | None = None,
+        escape_formulas: bool = False,
+        overwrite: bool = False,
+    ) -> ExportResult:
+        """Write the corpus, or a part of it, to files; see `Corpus.export`."""
+        check_format(format, partition_by, escape_formulas=escape_formulas)
+        self._check_outside(target)
+        wanted = self._archive.ids() if ids is None else identifiers(ids)
+        single = FORMATS[format] != "" and os.fspath(target).lower().endswith(FORMATS[format].lower())
+        if format not in TABLE_FORMATS:
+            if tables is not None:
+                raise OptionError(f"{format} is made of words; tables are for {', '.join(TABLE_FORMATS)}")
+            if metadata:
+                raise OptionError(f"{format} has no place for metadata; it is for {', '.join(TABLE_FORMATS)}")
+            chosen = ["words"]
+        else:
+            chosen = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
+        about = self._about(wanted, names(partition_by), metadata)
+        parts = self._parts(wanted, chosen, about, pii, pii_types)
+        if single and not partition_by:
+            if len(chosen) > 1:
+                raise OptionError(
+                    "one file holds one table: name one with tables= (--table), or a directory, not "
+                    f"{os.fspath(target)!r}"
+                )
+            whole = pd.concat([part[chosen[0]] for part in parts], ignore_index=True)
+            return write(whole, target, format, escape_formulas=escape_formulas, overwrite=overwrite)
+        losses: Losses = Counter()
+        omitted: Losses = Counter()
+        with folder(target, overwrite=overwrite) as into, ExitStack() as open_files:
+            if format not in TABLE_FORMATS:
+                for part in parts:
+                    write_transcripts(part["words"], into, format, losses, omitted)
+            else:
+                writers = {
+                    name: TableWriter(into, name, format, losses, names(partition_by), escape_formulas=escape_formulas)
+                    for name in chosen
+                }
+                for writer in writers.values():
+                    open_files.enter_context(writer)
+                for part in parts:
+                    for name, writer in writers.items():
+                        writer.add(part[name])
+        return finished(into.files, target, losses, omitted)
+
+    def _check_outside(self, target: str | os.PathLike[str]) -> None:
+        """Refuse a target that is, contains or is inside the corpus: overwriting it would delete paid transcripts."""
+        if is_remote(target):
+            return
+        place, here = Path(target).expanduser().resolve(), self._archive.path.resolve()
+        if place == here or place in here.parents or here in place.parents:
+            raise OptionError(f"{os.fspath(target)!r} is where the corpus {here} is; name a place beside it")
+
+    def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
+        """Return the metadata of all transcripts, and the names of the requested and partition columns.
+
+        Types are inferred from all transcripts together, so that every batch has the same types.
+        """
+        if not (metadata or partition_by):
+            return None
+        about = self._metadata.to_arrow(ids)
+        more = [name for name in partition_by if name in about.column_names and name != "transcript_id"]
+        return about, list(dict.fromkeys([*columns(about, metadata), *more]))
+
+    def _parts(
+        self,
+        ids: list[str],
+        chosen: list[str],
+        about: tuple[pa.Table, list[str]] | None,
+        pii: Literal["mask", "drop"] | None,
+        types: Collection[str] | None,
+    ) -> Iterator[dict[str, pd.DataFrame]]:
+        """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
+        needed = chosen if pii is None else dict.fromkeys([*chosen, "transcripts", "entities", "words"])
+        for at in range(0, max(1, len(ids)), _AT_A_TIME):
+            part = {name: self._query.table(name, ids[at : at + _AT_A_TIME]) for name in needed}
+            if about is not None:
+                part = {
+                    name: join(df, apart(about[0], CORPUS_TABLES[name].names), about[1]) for name, df in part.items()
+                }
+            yield part if pii is None else mask(part, pii, types)

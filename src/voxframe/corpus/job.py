@@ -1,0 +1,208 @@
+"""Jobs of the ledger: states, keys, and one record file per job."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from voxframe._files import private_folder, write_atomic
+from voxframe.errors import CorpusWarning
+from voxframe.options import DEFAULTS
+
+#: State of a job. planned: not sent. uploading: the audio is being uploaded. submitting: the request is in progress.
+#: submitted: the service has it. completed, error: finished. uncertain: the service may or may not have it.
+State: TypeAlias = Literal["planned", "uploading", "submitting", "submitted", "completed", "error", "uncertain"]
+
+#: States before the request.
+PENDING: tuple[State, ...] = ("planned", "uploading")
+#: States in which the request was sent and its response is unknown.
+LOST: tuple[State, ...] = ("submitting", "uncertain")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One recording submitted with one set of options to one service. The table `jobs` shows its attributes.
+
+    Attributes:
+        key: Hash of the media, the options and the service.
+        source: Path or URL of the recording.
+        service: Name of the service.
+        options: Options as JSON.
+        state: State of the job.
+        media: Identity of the media: the hash of its bytes, or its URL.
+        transcript_id: Transcript id, once the service returned one.
+        attempts: Number of requests that were sent for it.
+        error: Reason why it failed, or what interrupted the last attempt.
+        audio_duration_s: Duration of the media in seconds, if known.
+        address: The `audio_url` that was sent, unique to this job.
+        metadata: Columns about the recording, as JSON.
+        created: Time when it was added to the ledger, UTC.
+        sent: Time of the last request, UTC.
+        sent_clock_s: Time of the last request by the machine's monotonic clock, which restarts with the machine.
+        sent_order: Position of the last request among all requests and responses of this ledger.
+        answered_order: Position of the response that held the transcript id. It orders requests and responses even if
+            the clock changes.
+        updated: Time of the last change of state, UTC.
+    """
+
+    key: str
+    source: str
+    service: str
+    options: str
+    state: State = "planned"
+    media: str = ""
+    transcript_id: str | None = None
+    attempts: int = 0
+    error: str | None = None
+    audio_duration_s: float | None = None
+    address: str | None = None
+    metadata: str = "{}"
+    created: datetime | None = None
+    sent: datetime | None = None
+    sent_clock_s: float | None = None
+    sent_order: int | None = None
+    answered_order: int | None = None
+    updated: datetime | None = None
+
+
+JOB_COLUMNS = tuple(f.name for f in fields(Job))
+_TIMES = ("created", "sent", "updated")
+#: States in which the service has the job, or may have it, and its payload is not in the corpus.
+RECORDED: tuple[State, ...] = (*LOST, "submitted")
+_STEPS: Mapping[State, int] = {
+    "planned": 0,
+    "uploading": 0,
+    "submitting": 1,
+    "uncertain": 1,
+    "submitted": 2,
+    "completed": 3,
+    "error": 3,
+}
+#: Option values that mean the same as leaving the option out.
+_FROM_NOTHING = (("audio_start_from", 0), ("speech_threshold", 0))
+
+
+def new_job(source: str, media: str, options: Mapping[str, Any], service: str, **known: Any) -> Job:
+    """Return a job that has not been sent.
+
+    The same media with the same options has the same key, whatever the file name and the spelling of the options.
+    Webhook settings do not change a transcript: they are neither part of the key nor stored.
+
+    Args:
+        source: Path or URL.
+        media: Hash of the bytes, or the URL.
+        options: Options as returned by `voxframe.options.check`.
+        service: Name of the service.
+        **known: Other attributes of the job.
+    """
+    wanted = {k: v for k, v in options.items() if v not in (DEFAULTS.get(k), []) and not k.startswith("webhook_")}
+    wanted = {k: v for k, v in wanted.items() if (k, v) not in _FROM_NOTHING}
+    spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
+    key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
+    shown = source.encode("utf-8", "backslashreplace").decode()  # a file name may hold bytes that are not UTF-8
+    return Job(key, shown, service, spelled, media=media, **known)
+
+
+def merged(metadata: str, more: str) -> str:
+    """Return two sets of metadata columns as JSON. Values of `more` win."""
+    return json.dumps({**json.loads(metadata), **json.loads(more)}, ensure_ascii=False)
+
+
+def now() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time of the ledger. One without an offset, as older ledgers have it, is UTC."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def record_of(job: Job) -> dict[str, Any]:
+    """Return a job as a JSON object, the form in which it is recorded outside the ledger."""
+    return {name: stored(getattr(job, name)) for name in JOB_COLUMNS}
+
+
+def job_of(record: Mapping[str, Any]) -> Job | None:
+    """Return the job of a record, ignoring unknown fields. None if the record is invalid."""
+    try:
+        job = parse_row(tuple(record.get(name) for name in JOB_COLUMNS))
+        json.loads(job.options), json.loads(job.metadata)
+    except (TypeError, ValueError):
+        return None
+    return job if all((job.key, job.source, job.service, job.state in get_args(State))) else None
+
+
+def progress(job: Job) -> tuple[int, int]:
+    """Return a value that sorts jobs by progress: the last request, then the state."""
+    return job.sent_order or 0, _STEPS[job.state]
+
+
+def parse_row(row: tuple[Any, ...]) -> Job:
+    """Return the job of a row with the columns `JOB_COLUMNS`."""
+    values = dict(zip(JOB_COLUMNS, row, strict=True))
+    for name in _TIMES:
+        values[name] = parse_time(values[name]) if values[name] else None
+    values["attempts"] = values["attempts"] or 0  # these three are null in ledgers of the first version
+    values["media"] = values["media"] or ""
+    values["metadata"] = values["metadata"] or "{}"
+    return Job(**values)
+
+
+def stored(value: object) -> object:
+    """Return a value in the form stored in SQLite and JSON: times become ISO 8601 text."""
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+class JobRecords:
+    """One JSON file per job that a service has or may have, from which a lost ledger is rebuilt.
+
+    A record exists from before the request until the payload, which then holds the record, is in the corpus.
+
+    Args:
+        folder: Folder of the files, `.submissions` in a corpus. It is created by the first write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, key: str, record: Mapping[str, Any]) -> None:
+        """Write a record, replacing an older one. It is on disk when this returns."""
+        private_folder(self._folder)
+        text = json.dumps(record, ensure_ascii=False)
+        write_atomic(self._path(key), text.encode())
+
+    def drop(self, key: str) -> None:
+        """Delete a record."""
+        self._path(key).unlink(missing_ok=True)
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Yield every record.
+
+        Warns:
+            CorpusWarning: A file cannot be read.
+        """
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                record = json.loads(path.read_bytes())
+            except FileNotFoundError:  # deleted meanwhile, after its payload was stored
+                continue
+            except ValueError as e:
+                warnings.warn(
+                    f"{path} is damaged ({e}), so one submission is unknown. client.list() shows the jobs of the "
+                    "service",
+                    CorpusWarning,
+                    stacklevel=2,
+                )
+                continue
+            yield record
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}.json"

@@ -1,0 +1,151 @@
+"""The SQLite file of a ledger: creation, upgrade, checks, and recovery of rows after damage."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from voxframe._files import hidden_path, open_sqlite, put_in_place
+
+#: Increased when the tables change. A ledger of an earlier version is upgraded when it is next opened.
+_VERSION = 4
+#: Files that SQLite keeps beside a database.
+_LOGS = ("-wal", "-shm")
+#: Columns of the tables besides `jobs`. The first is the primary key; in `requests` it is all columns.
+_TABLES = {
+    "files": ("place", "signature", "media", "audio_duration_s"),
+    "requests": ("request_id", "service", "transcript_id"),
+    "about": ("transcript_id", "metadata"),
+    "answers": ("key", "service", "transcript_id", "request_id", "request", "content", "created", "pending_since"),
+}
+#: Tables that are not salvaged, because files are simply read again.
+_NOT_SALVAGED = ("files",)
+
+
+def is_there(path: Path) -> bool:
+    """Return True if there is a ledger. An empty file does not count."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def is_sound(path: Path) -> bool:
+    """Return True if the ledger can be read from end to end.
+
+    Raises:
+        sqlite3.OperationalError: It is locked, or the disk fails.
+    """
+    if not is_there(path):
+        return False
+    try:
+        with closing(open_sqlite(path, "rw", pragmas=False)) as db:
+            found = db.execute("PRAGMA integrity_check(1)").fetchone()
+            return found == ("ok",) and bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone())
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError:
+        return False
+
+
+@contextmanager
+def opened(path: Path, job_columns: Sequence[str], *, writable: bool = True) -> Iterator[sqlite3.Connection]:
+    """Open an existing ledger.
+
+    Args:
+        path: The file.
+        job_columns: Columns of the table `jobs`.
+        writable: False in a read-only directory. The file is then opened as immutable, because SQLite could not lock
+            it, unless a writer died and left a log that must be read.
+    """
+    died = path.with_name(f"{path.name}-wal").exists()
+    database = open_sqlite(path, "rw") if writable else open_sqlite(path, "ro", immutable=not died)
+    with closing(database) as db:
+        if writable:
+            _prepare(db, path, job_columns)
+        yield db
+
+
+def make(path: Path, job_columns: Sequence[str], rows: Mapping[str, Iterable[Sequence[object]]]) -> None:
+    """Create a ledger atomically, readable only by its owner. A damaged one is kept beside it.
+
+    Args:
+        path: The file.
+        job_columns: Columns of the table `jobs`.
+        rows: Rows by table.
+    """
+    hidden = hidden_path(path)
+    try:
+        os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with opened(hidden, job_columns) as db, db:
+            for table, known in rows.items():
+                marks = ", ".join("?" * len(_columns(table, job_columns)))
+                db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", known)  # noqa: S608
+        if is_there(path):
+            path.replace(damaged_path(path))
+        for suffix in _LOGS:  # of the old file: SQLite would apply them to the new one
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        put_in_place(hidden, path)
+    finally:
+        for suffix in ("", *_LOGS):
+            hidden.with_name(hidden.name + suffix).unlink(missing_ok=True)
+
+
+def damaged_path(path: Path) -> Path:
+    """Return the path under which a damaged ledger is kept."""
+    return path.with_name(f"{path.name}.damaged")
+
+
+def salvage(path: Path, job_columns: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
+    """Read every row of a damaged ledger that can still be read.
+
+    Args:
+        path: The file.
+        job_columns: Columns of the table `jobs`.
+
+    Returns:
+        Rows by table. Rows of `jobs` have the given columns.
+    """
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for table in ("jobs", *_TABLES):
+        rows = found.setdefault(table, [])
+        if not is_there(path) or table in _NOT_SALVAGED:
+            continue
+        with suppress(sqlite3.Error), closing(open_sqlite(path, "rw", pragmas=False)) as db:
+            # extend keeps the rows before the damage, too
+            rows.extend(db.execute(f"SELECT {', '.join(_columns(table, job_columns))} FROM {table}"))  # noqa: S608
+    return found
+
+
+def _columns(table: str, job_columns: Sequence[str]) -> Sequence[str]:
+    return job_columns if table == "jobs" else _TABLES[table]
+
+
+def _prepare(db: sqlite3.Connection, path: Path, job_columns: Sequence[str]) -> None:
+    """Configure a connection, and create or upgrade the tables."""
+    if db.execute("PRAGMA user_version").fetchone()[0] >= _VERSION:
+        return
+    with suppress(OSError):  # the file belongs to another user
+        path.chmod(0o600)
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("CREATE TABLE IF NOT EXISTS jobs (key PRIMARY KEY)")
+        present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
+        for name in job_columns:
+            if name not in present:
+                db.execute(f"ALTER TABLE jobs ADD COLUMN {name}")
+        db.execute("CREATE INDEX IF NOT EXISTS jobs_by_transcript ON jobs (transcript_id)")
+        for name in ("sent_order", "answered_order"):
+            db.execute(f"CREATE INDEX IF NOT EXISTS jobs_by_{name} ON jobs ({name})")
+        # In a ledger of an earlier version: order these responses before all requests from now on.
+        db.execute("UPDATE jobs SET answered_order = 0 WHERE transcript_id IS NOT NULL AND answered_order IS NULL")
+        for table, columns in _TABLES.items():
+            key = ", ".join(columns) if table == "requests" else columns[0]
+            db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)}, PRIMARY KEY ({key}))")
+        if not db.execute("SELECT 1 FROM pragma_table_info('answers') WHERE name = 'pending_since'").fetchone():
+            db.execute("ALTER TABLE answers ADD COLUMN pending_since")
+        db.execute(f"PRAGMA user_version = {_VERSION}")

@@ -1,0 +1,335 @@
+"""Language-model operations over many transcripts, split into as many requests as the service's limits require."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
+
+import numpy as np
+import pandas as pd
+
+from voxframe import frames
+from voxframe.client import llm_requests
+from voxframe.client.http import NOTHING_UNDER_WAY
+from voxframe.client.llm_requests import LlmOptions, LlmQuestion
+from voxframe.client.llm_results import LlmReply, LlmResponse, Usage, read_response
+from voxframe.client.progress import Progress
+from voxframe.client.response import HTTPResponse
+from voxframe.corpus import answer_cache
+from voxframe.corpus.batch.submission import EMBEDDED
+from voxframe.corpus.default_client import DefaultClient
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
+from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
+from voxframe.frames.responses import response_table
+
+if TYPE_CHECKING:
+    from voxframe.client import Client
+
+#: A transcript id, an iterable of ids, or a table with a column `transcript_id`. None: every completed transcript.
+Selection = str | Iterable[str] | pd.DataFrame | None
+#: Send a request again: never, always, or only if its response was lost.
+Refresh: TypeAlias = bool | Literal["lost"]
+_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Result of a language-model operation on transcripts of a corpus.
+
+    Attributes:
+        text: The result as one text. Each question precedes its answer.
+        replies: One reply, or one per question.
+        transcript_ids: Transcripts that the result is about.
+        responses: Responses to all requests behind it, new or cached. If a final request combined partial results, its
+            response is last.
+    """
+
+    text: str
+    replies: tuple[LlmReply, ...] = field(repr=False)
+    transcript_ids: tuple[str, ...] = field(repr=False)
+    responses: tuple[LlmResponse, ...] = field(repr=False)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens used by all requests. A count is None if the service does not report it."""
+        given = [(r.usage.input_tokens, r.usage.output_tokens) for r in self.responses]
+        return Usage(*(None if None in column else sum(filter(None, column)) for column in zip(*given, strict=True)))
+
+
+class Llm:
+    """Language-model operations on the transcripts of a corpus.
+
+    A selection that exceeds the limits of one request is split, and a final request combines the partial results. Every
+    response is cached, so the same request about the same transcripts is not sent or charged twice. A request with a
+    lost response is only sent again with `refresh`, because services have no list of responses to look it up.
+
+    Transcripts are sent by id. They are sent as text if they have speaker names or corrections, or if the service did
+    not create them.
+
+    Args:
+        texts: Splits selections into batches.
+        ledger: Caches the responses.
+        default_client: The client to use if none is passed.
+    """
+
+    def __init__(self, texts: LlmTexts, ledger: Ledger, default_client: DefaultClient) -> None:
+        self._texts = texts
+        self._ledger = ledger
+        self._default_client = default_client
+
+    def summarize(
+        self,
+        transcripts: Selection = None,
+        *,
+        answer_format: str | None = None,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """Summarize transcripts; see `Corpus.summarize`."""
+        own = {} if answer_format is None else {"answer_format": answer_format}
+        return self._asked("summary", own, transcripts, options, client, refresh, progress)
+
+    def ask(
+        self,
+        questions: str | LlmQuestion | Iterable[str | LlmQuestion],
+        transcripts: Selection = None,
+        *,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """Ask questions about transcripts; see `Corpus.ask`."""
+        own = {"questions": llm_requests.questions(questions)}
+        return self._asked("question-answer", own, transcripts, options, client, refresh, progress)
+
+    def task(
+        self,
+        prompt: str,
+        transcripts: Selection = None,
+        *,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """Run a prompt on transcripts; see `Corpus.task`."""
+        own = {"prompt": llm_requests.text("prompt", prompt)}
+        return self._asked("task", own, transcripts, options, client, refresh, progress)
+
+    def action_items(
+        self,
+        transcripts: Selection = None,
+        *,
+        answer_format: str | None = None,
+        client: Client | None = None,
+        refresh: Refresh = False,
+        progress: bool | None = None,
+        **options: Unpack[LlmOptions],
+    ) -> Answers:
+        """List the action items of transcripts; see `Corpus.action_items`."""
+        own = {} if answer_format is None else {"answer_format": answer_format}
+        return self._asked("action-items", own, transcripts, options, client, refresh, progress)
+
+    def responses(self) -> pd.DataFrame:
+        """Return every cached language-model response as the table `responses`, oldest first."""
+        with clear_errors(self._ledger.path.parent):
+            found: list[Any] = [_restored(answer) for answer in answer_cache.llm_responses(self._ledger)]
+        return frames.to_pandas(response_table(found), "responses")
+
+    def unanswered(self) -> pd.DataFrame:
+        """Return the requests with a lost response, oldest first; see `Corpus.unanswered`."""
+        with clear_errors(self._ledger.path.parent):
+            rows = [{**question.request, "asked": question.created} for question in answer_cache.pending(self._ledger)]
+        found = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
+        dtypes = {"task": _TEXT, "prompt": _TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
+        return found.astype(dtypes)
+
+    def _asked(
+        self,
+        task: str,
+        own: Mapping[str, Any],
+        transcripts: Selection,
+        options: LlmOptions,
+        client: Client | None,
+        refresh: Refresh,
+        progress: bool | None,
+    ) -> Answers:
+        if options.get("input_text") is not None:
+            raise OptionError("a corpus is asked about its transcripts; Client.summarize and the like take input_text")
+        if refresh not in (True, False, "lost"):
+            raise OptionError(f"refresh is True, False or 'lost', not {refresh!r}")
+        llm_requests.body("any", options)  # validates the options before anything is sent
+        with clear_errors(self._ledger.path.parent):
+            wanted = self._texts.batches(transcripts)
+            whole = tuple(dict.fromkeys(i for batch in wanted for i in batch.ids))
+            asker = _Asker(
+                self._texts,
+                self._ledger,
+                self._default_client,
+                task,
+                {**own, **_given(options)},
+                client,
+                refresh=refresh,
+            )
+            with Progress(f"asking for {task}", jobs=len(wanted), show=progress) as bar:
+                for batch in wanted:
+                    asker.ask_about(batch)
+                    bar.advance(1)
+                return _together(asker, whole)
+
+
+class _Asker:
+    """Sends the same request for one batch after another, and collects the responses."""
+
+    def __init__(
+        self,
+        texts: LlmTexts,
+        ledger: Ledger,
+        default_client: DefaultClient,
+        task: str,
+        arguments: Mapping[str, Any],
+        client: Client | None,
+        *,
+        refresh: Refresh,
+    ) -> None:
+        self.task = task
+        self.answers: list[LlmResponse] = []
+        self._texts, self._ledger, self._default_client = texts, ledger, default_client
+        self._arguments, self._client, self._refresh = arguments, client, refresh
+        self._service = default_client.service_name(client)
+
+    def ask_about(self, batch: LlmBatch) -> None:
+        """Request a response for a batch. If the service refuses it, send the transcripts it did not create as text."""
+        parts = None if self._is_kept(batch) else self._apart(batch)
+        if parts is None or not all(map(self._is_kept, parts)):  # otherwise it was refused before; use the cached parts
+            try:
+                self.ask(batch)
+            except (BadRequestError, NotFoundError):
+                if parts is None:
+                    raise
+            else:
+                return
+        for part in parts:
+            self.ask(part)
+
+    def ask(self, batch: LlmBatch) -> LlmResponse:
+        """Return the response for a batch, from the cache if possible."""
+        key = self._key(batch)
+        with self._ledger.lock(key):
+            known = self._known(key)
+            answer = _restored(known) if known else self._new(key, batch)
+        self.answers.append(answer)
+        return answer
+
+    def _key(self, batch: LlmBatch) -> str:
+        about = {"input_text": batch.text} if batch.text is not None else {"transcript_ids": list(batch.ids)}
+        return answer_cache.cache_key({"service": self._service, "task": self.task, **self._arguments, **about})
+
+    def _known(self, key: str) -> answer_cache.CachedAnswer | None:
+        return None if self._refresh is True else answer_cache.find(self._ledger, key)
+
+    def _is_kept(self, batch: LlmBatch) -> bool:
+        return self._known(self._key(batch)) is not None
+
+    def _apart(self, batch: LlmBatch) -> list[LlmBatch] | None:
+        """Split a batch into the transcripts that the service created, sent by id, and the others, sent as text.
+
+        Returns:
+            The smaller batches. None if the batch is text already or the service created all its transcripts.
+        """
+        if batch.text is not None:
+            return None
+        made = {job.transcript_id for job in self._ledger.jobs(self._service)}
+        others = [one for one in batch.ids if one not in made]
+        if not others:
+            return None
+        own = tuple(one for one in batch.ids if one in made)
+        return [*([LlmBatch(own)] if own else []), *self._texts.as_texts(others)]
+
+    def _new(self, key: str, batch: LlmBatch) -> LlmResponse:
+        client = self._default_client.use(self._client)
+        arguments = dict(self._arguments)
+        source: dict[str, Any] = {"transcripts": list(batch.ids)}
+        if batch.text is not None:
+            source = {"input_text": batch.text}
+        calls: dict[str, Callable[..., LlmResponse]] = {
+            "summary": client.summarize,
+            "question-answer": client.ask,
+            "task": client.task,
+            "action-items": client.action_items,
+        }
+        with self._noted(key, batch.ids):
+            answer = replace(calls[self.task](**arguments, **source), transcript_ids=batch.ids)
+        note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": batch.ids}
+        answer_cache.store_response(self._ledger, key, self._service, answer.request_id, batch.ids, note, answer.raw)
+        return answer
+
+    @contextmanager
+    def _noted(self, key: str, ids: Sequence[str]) -> Iterator[None]:
+        """Mark a request as pending in the ledger until its outcome is known, because the service may charge for it."""
+        ledger = self._ledger
+        if self._service == EMBEDDED:  # charges nothing
+            yield
+            return
+        if not self._refresh and (lost := answer_cache.pending(ledger, key)):
+            raise LostAnswerError(
+                f"this {self.task} was asked for at {lost[0].created:%Y-%m-%d %H:%M} UTC and the answer was lost; it "
+                "may have been paid for, and the service has no list of answers to find it in. Ask again with "
+                "refresh='lost', on the command line with --lost"
+            )
+        answer_cache.mark_pending(
+            ledger,
+            key,
+            self._service,
+            {"task": self.task, "prompt": self._arguments.get("prompt"), "transcript_ids": ids},
+        )
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            if not _may_be_answered(error):
+                answer_cache.clear_pending(ledger, key)
+            raise
+
+
+def _may_be_answered(error: Exception | KeyboardInterrupt) -> bool:
+    """Return True if the service may have answered a request that ended with this error."""
+    if isinstance(error, KeyboardInterrupt):
+        return NOTHING_UNDER_WAY not in getattr(error, "__notes__", ())
+    return isinstance(error, ServiceError) and error.possibly_delivered
+
+
+def _together(asker: _Asker, ids: tuple[str, ...]) -> Answers:
+    """Combine the responses for all batches into one result."""
+    parts = list(asker.answers)
+    if not parts:  # the transcripts have words, but none has text
+        raise OptionError("nothing is said in the transcripts that were asked for")
+    if asker.task == "action-items" and len(parts) > 1:
+        text = "\n".join(part.text for part in parts)
+        return Answers(text, (LlmReply(text),), ids, tuple(parts))
+    level = parts
+    while len(level) > 1:
+        groups = texts_together([part.text for part in level])
+        if len(groups) == len(level):  # no two texts fit into one request
+            text = "\n\n".join(part.text for part in level)
+            return Answers(text, (LlmReply(text),), ids, tuple(asker.answers))
+        level = [asker.ask(LlmBatch(ids, text)) for text in groups]
+    return Answers(level[0].text, level[0].replies, ids, tuple(asker.answers))
+
+
+def _given(options: LlmOptions) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:
+    """Return a cached response as a response object."""
+    note: Mapping[str, Any] = answer.request
+    ids: Sequence[str] = note["transcript_ids"]
+    found = read_response(HTTPResponse(200, {}, answer.content, "GET", ""), note["task"], note["prompt"], tuple(ids))
+    return replace(found, created=answer.created)

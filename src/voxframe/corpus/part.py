@@ -1,0 +1,121 @@
+"""One part of a corpus, and its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+import pyarrow as pa
+
+from voxframe.corpus.part_files import RowGroup, TableLayout
+from voxframe.schema import SCHEMA_VERSION
+
+
+class PartReplacedError(Exception):
+    """A part was changed by another process while it was read."""
+
+
+class PartDamagedError(Exception):
+    """A file of a part is missing or damaged.
+
+    Args:
+        part: The part.
+        path: The file.
+        reason: Description of the damage.
+    """
+
+    def __init__(self, part: Part, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is damaged ({reason})")
+        self.part, self.path = part, path
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One version of a part.
+
+    Attributes:
+        name: Stem of its files.
+        view: Kind of response that its tables are made from.
+        schema: Version of the data dictionary.
+        is_open: True if transcripts may be added.
+        ids: Its transcripts by position; None for a removed one.
+        sources: For each transcript, the hash of the payloads that its rows are made from.
+        stamps: For each transcript, the size and time of these files.
+        statuses: For each transcript, its status.
+        files: Description of the file of each table.
+        moves: Hidden names of new files by table, None for a table that is removed, while the change is under way.
+        retired: Names of parts that this one replaces.
+    """
+
+    name: str
+    view: str
+    schema: int = SCHEMA_VERSION
+    is_open: bool = False
+    ids: tuple[str | None, ...] = ()
+    sources: tuple[str, ...] = ()
+    stamps: tuple[str, ...] = ()
+    statuses: tuple[str | None, ...] = ()
+    files: Mapping[str, TableLayout] = field(default_factory=dict)
+    moves: Mapping[str, str | None] = field(default_factory=dict)
+    retired: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of transcripts."""
+        return len(self.ids) - self.ids.count(None)
+
+    def to_json(self) -> bytes:
+        """Return the manifest."""
+        files = {name: [f.checksum, [[g.members, g.rows] for g in f.groups]] for name, f in self.files.items()}
+        return orjson.dumps(self.__dict__ | {"files": files})
+
+    @classmethod
+    def from_json(cls, raw: bytes) -> Part:
+        """Return the part of a manifest.
+
+        Raises:
+            ValueError, KeyError, TypeError: The manifest is damaged.
+        """
+        found = orjson.loads(raw)
+        files = {
+            name: TableLayout(checksum, tuple(RowGroup(tuple(members), tuple(rows)) for members, rows in groups))
+            for name, (checksum, groups) in found.pop("files").items()
+        }
+        found |= {name: tuple(found[name]) for name in ("ids", "sources", "stamps", "statuses", "retired")}
+        return cls(**found, files=files)
+
+
+class Member(NamedTuple):
+    """A transcript in a part."""
+
+    part: Part
+    place: int
+
+    @property
+    def source(self) -> str:
+        """Hash of the payloads that its rows are made from."""
+        return self.part.sources[self.place]
+
+    @property
+    def stamp(self) -> str:
+        """Size and time of the files of these payloads."""
+        return self.part.stamps[self.place]
+
+    @property
+    def status(self) -> str | None:
+        """Status of the transcript."""
+        return self.part.statuses[self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class NewMember:
+    """A transcript to be added: see `Part` for its attributes."""
+
+    transcript_id: str
+    source: str
+    stamp: str
+    status: str | None
+    tables: Mapping[str, pa.Table]

@@ -1,0 +1,262 @@
+"""Parquet files with one table of many transcripts, to which row groups can be added and removed without recoding.
+
+A row group holds whole transcripts: at least 8 of them and 8,192 rows, except at the end of a file. A file under a
+given name only grows: its successor starts with the same bytes, so that a reader with the old footer still finds its
+pages. Removed row groups are overwritten with zeros, and only their transcripts that stay are encoded again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from voxframe._files import hidden_path
+from voxframe.corpus.parquet_footer import MAGIC, footer_of, merged_footer, row_group_blocks
+from voxframe.schema import SCHEMA_VERSION, TABLES
+
+#: Least number of transcripts and of rows in a row group.
+_TRANSCRIPTS, _ROWS = 8, 8192
+#: Text columns with few different values. Statistics of long texts would only make the footer large.
+_SHORT = frozenset(
+    {"transcript_id", "status", "language_code", "speaker", "channel", "label", "entity_type", "sentiment"}
+)
+_COPIED_AT_ONCE = 1 << 20
+
+#: Verify the checksum of every page that is read: a flipped bit is an error, never a wrong value.
+FORMAT = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
+
+
+class RowGroup(NamedTuple):
+    """The transcripts of a row group, as their positions in the part, with the number of rows of each."""
+
+    members: tuple[int, ...]
+    rows: tuple[int, ...]
+
+
+class TableLayout(NamedTuple):
+    """Description of one file of a part.
+
+    Attributes:
+        checksum: CRC-32 of the footer. It tells whether a file is the described one.
+        groups: Its row groups, in order.
+    """
+
+    checksum: int
+    groups: tuple[RowGroup, ...]
+
+
+def stored_schema(name: str) -> pa.Schema:
+    """Return the schema of a stored table: that of the data dictionary, with the metadata for pandas."""
+    schema = TABLES[name].arrow
+    return schema.with_metadata({**schema.metadata, b"voxframe.schema_version": str(SCHEMA_VERSION).encode()})
+
+
+def parquet_options(schema: pa.Schema) -> dict[str, Any]:
+    """Return the options of Parquet files: small, with statistics, and with checksums that detect flipped bits."""
+    integers = [f.name for f in schema if pa.types.is_integer(f.type)]
+    texts = [f.name for f in schema if pa.types.is_string(f.type)]
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": [*texts, *(name for name in schema.names if name == "confidence")],
+        "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        "write_statistics": [name for name in schema.names if name not in texts or name in _SHORT],
+        "write_page_checksum": True,
+    }
+
+
+class TableFile:
+    """A new file of a part, written under a hidden name.
+
+    Args:
+        path: Its final path.
+        name: Name of the table.
+        base: The file that it replaces. None (default): there is none.
+        layout: Description of `base`.
+        dropped: Row groups of `base` to remove, by position.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        base: Path | None = None,
+        layout: TableLayout | None = None,
+        dropped: Sequence[int] = (),
+    ) -> None:
+        self.path = hidden_path(path)
+        self._schema = stored_schema(name)
+        self._groups: list[RowGroup] = []
+        self._old: pq.FileMetaData | None = None
+        self._kept: list[bytes] | None = None
+        self._waiting: list[tuple[int, pa.Table]] = []
+        self._rows = 0
+        self.path.open("xb").close()  # never through a symbolic link
+        try:
+            self._file = pa.OSFile(os.fspath(self.path), "wb")
+            self._writer = pq.ParquetWriter(self._file, self._schema, **parquet_options(self._schema))
+            if base is not None and layout is not None:  # after the first bytes, which the writer has written
+                self._continue(base, layout, frozenset(dropped))
+        except BaseException:
+            self.path.unlink(missing_ok=True)
+            raise
+
+    def add(self, member: int, table: pa.Table) -> None:
+        """Add the rows of one transcript.
+
+        Args:
+            member: Position of the transcript in the part.
+            table: Its rows.
+        """
+        if table.num_rows:
+            self._waiting.append((member, table))
+            self._rows += table.num_rows
+            if len(self._waiting) >= _TRANSCRIPTS and self._rows >= _ROWS:
+                self._flush()
+
+    def close(self, *, durable: bool) -> TableLayout:
+        """Finish the file.
+
+        Args:
+            durable: Flush it to the disk.
+        """
+        self._flush()
+        self._writer.close()
+        self._file.close()
+        with self.path.open("rb+") as file:
+            footer = footer_of(file)
+            if self._old is not None:
+                merged = self._footer_of_both() if self._kept is None else merged_footer(footer, self._kept)
+                file.seek(-8 - len(footer), os.SEEK_END)
+                file.write(merged + len(merged).to_bytes(4, "little") + MAGIC)
+                if len(merged) < len(footer):
+                    file.truncate()  # takes as long as writing a small file
+                footer = merged
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        return TableLayout(zlib.crc32(footer), tuple(self._groups))
+
+    def discard(self) -> None:
+        """Delete the unfinished file."""
+        with contextlib.suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if self._waiting:
+            whole = pa.concat_tables([table for _, table in self._waiting]).cast(self._schema)
+            self._writer.write_table(whole, row_group_size=whole.num_rows)
+            members, tables = zip(*self._waiting, strict=True)
+            self._groups.append(RowGroup(members, tuple(table.num_rows for table in tables)))
+            self._waiting, self._rows = [], 0
+
+    def _continue(self, base: Path, layout: TableLayout, dropped: frozenset[int]) -> None:
+        """Copy the pages of the old file, with zeros for the row groups to remove."""
+        with base.open("rb") as old:
+            footer = footer_of(old)
+            if zlib.crc32(footer) != layout.checksum:
+                raise ValueError(f"{base} is not the file that its part describes")
+            end = old.seek(-8 - len(footer), os.SEEK_END)
+            old.seek(len(MAGIC))
+            for start, stop in [*_pages(base, dropped), (end, end)]:
+                while left := start - old.tell():
+                    self._file.write(old.read(min(left, _COPIED_AT_ONCE)))
+                self._file.write(bytes(stop - start))
+                old.seek(stop)
+        self._old = pq.read_metadata(base)
+        if dropped:
+            self._kept = [block for place, block in enumerate(row_group_blocks(footer)[1]) if place not in dropped]
+        self._groups = [group for place, group in enumerate(layout.groups) if place not in dropped]
+
+    def _footer_of_both(self) -> bytes:
+        """Return the old footer with the new row groups added."""
+        assert self._old is not None
+        self._old.append_row_groups(pq.read_metadata(self.path))
+        buffer = io.BytesIO()
+        self._old.write_metadata_file(buffer)
+        return footer_of(buffer)
+
+
+def _pages(path: Path, groups: Collection[int]) -> list[tuple[int, int]]:
+    """Return the limits of the pages of some row groups, sorted."""
+    if not groups:
+        return []
+    metadata = pq.read_metadata(path)
+    found = []
+    for group in groups:
+        for place in range(metadata.num_columns):
+            column = metadata.row_group(group).column(place)
+            start = column.dictionary_page_offset or column.data_page_offset
+            found.append((start, start + column.total_compressed_size))
+    return sorted(found)
+
+
+class OpenTable:
+    """An open file of a part. The footer has been compared with the description of the file.
+
+    Args:
+        path: The file.
+        layout: Description of it.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: It is another file, for example a newer one.
+    """
+
+    def __init__(self, path: Path, layout: TableLayout) -> None:
+        self.layout = layout
+        self._file = pa.OSFile(os.fspath(path))
+        try:
+            is_same = zlib.crc32(footer_of(self._file)) == layout.checksum
+        except (OSError, pa.ArrowException, ValueError):
+            is_same = False
+        if not is_same:
+            self._file.close()
+            raise ValueError(f"{path} is not the file that its part describes")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(
+        self, groups: Sequence[int], columns: Sequence[str] | None = None, where: pc.Expression | None = None
+    ) -> pa.Table:
+        """Return rows of some row groups.
+
+        Args:
+            groups: Positions of the row groups.
+            columns: Columns to read. None (default): all.
+            where: Rows to read. None (default): all. Row groups without such rows are skipped.
+
+        Raises:
+            pa.ArrowException, OSError: A page is damaged.
+        """
+        chosen = None if columns is None else list(columns)
+        if where is not None:
+            return FORMAT.make_fragment(self._file, row_groups=list(groups)).to_table(columns=chosen, filter=where)
+        file = pq.ParquetFile(self._file, page_checksum_verification=True)  # faster than a data set for few rows
+        table = file.read_row_groups(list(groups), chosen, use_threads=len(groups) > 1)
+        return table if chosen is None else table.select(chosen)
+
+    def transcripts(self, group: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the transcripts of a row group: position in the part, and rows."""
+        whole, start = self.read([group]), 0
+        for member, rows in zip(*self.layout.groups[group], strict=True):
+            yield member, whole.slice(start, rows)
+            start += rows

@@ -1,0 +1,137 @@
+"""Reads of the rows of transcripts from parts, in the order of the transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe.corpus.part import Member, Part, PartDamagedError
+from voxframe.corpus.parts import Parts
+from voxframe.schema import TABLES
+
+#: Errors of pyarrow for a damaged page.
+DAMAGE = (pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True)
+class Located:
+    """The rows of transcripts.
+
+    Attributes:
+        members: Places in parts, by transcript id.
+        loose: Tables in memory, because the disk cannot be written, by transcript id.
+        bad: Ids of transcripts that cannot be read, with the error.
+    """
+
+    members: dict[str, Member] = field(default_factory=dict)
+    loose: dict[str, pa.Table] = field(default_factory=dict)
+    bad: list[tuple[str, Exception]] = field(default_factory=list)
+
+
+def rows_of(parts: Parts, member: Member, name: str) -> pa.Table:
+    """Return the rows of one transcript."""
+    layout = member.part.files.get(name)
+    for number, group in enumerate(layout.groups if layout else ()):
+        if member.place in group.members:
+            at = group.members.index(member.place)
+            whole = read_groups(parts, member.part, name, [number], None, None)
+            return whole.slice(sum(group.rows[:at]), group.rows[at])
+    return TABLES[name].empty
+
+
+def assemble(
+    parts: Parts,
+    name: str,
+    ids: Sequence[str],
+    located: Located,
+    columns: Sequence[str] | None,
+    where: pc.Expression | None,
+) -> pa.Table:
+    """Return the rows of transcripts in the order of `ids`."""
+    schema = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
+    wanted: dict[Part, dict[int, str]] = {}
+    for transcript_id, member in located.members.items():
+        wanted.setdefault(member.part, {})[member.place] = transcript_id
+    found: dict[str, tuple[pa.Table, int, int]] = {}
+    for part, places in wanted.items():
+        layout = part.files.get(name)
+        groups = (
+            [n for n, group in enumerate(layout.groups) if not places.keys().isdisjoint(group.members)]
+            if layout
+            else []
+        )
+        if not layout or not groups:
+            continue
+        if where is None:
+            whole, start = read_groups(parts, part, name, groups, columns, None), 0
+            for group in groups:
+                for place, rows in zip(*layout.groups[group], strict=True):
+                    if place in places:
+                        found[places[place]] = whole, start, rows
+                    start += rows
+        else:
+            some = columns if columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
+            whole = read_groups(parts, part, name, groups, some, where)
+            runs = _runs(whole["transcript_id"])
+            whole = whole if columns is None else whole.select(columns)
+            found |= {transcript_id: (whole, *run) for transcript_id, run in runs.items()}
+    for transcript_id, table in located.loose.items():
+        rows = table if where is None else table.filter(where)
+        found[transcript_id] = rows if columns is None else rows.select(columns), 0, rows.num_rows
+    pieces: list[tuple[pa.Table, int, int]] = []
+    for transcript_id in ids:
+        piece = found.get(transcript_id)
+        if piece is None:
+            continue
+        if pieces and pieces[-1][0] is piece[0] and pieces[-1][1] + pieces[-1][2] == piece[1]:
+            pieces[-1] = piece[0], pieces[-1][1], pieces[-1][2] + piece[2]
+        else:
+            pieces.append(piece)
+    if not pieces:
+        return schema.empty_table()
+    return pa.concat_tables([whole.slice(start, rows).cast(schema) for whole, start, rows in pieces])
+
+
+def read_groups(
+    parts: Parts,
+    part: Part,
+    name: str,
+    groups: Sequence[int],
+    columns: Sequence[str] | None,
+    where: pc.Expression | None,
+) -> pa.Table:
+    """Return rows of some row groups of a part.
+
+    Raises:
+        PartReplacedError: Another process has changed the part.
+        PartDamagedError: A file of the part is missing or damaged.
+    """
+    with parts.open(name, part) as file:
+        try:
+            return file.read(groups, columns, where).replace_schema_metadata(None)
+        except DAMAGE as error:
+            raise damage_of(error, part, parts.path(name, part)) from None
+
+
+def damage_of(error: Exception, part: Part, path: Path) -> PartDamagedError:
+    """Return an error of pyarrow as an error about a file of a part."""
+    if isinstance(error, PartDamagedError):
+        return error
+    return PartDamagedError(part, path, str(error).splitlines()[0])
+
+
+def _runs(ids: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+    """Return the start and the number of rows of each transcript. The rows of a transcript are together."""
+    codes = pc.dictionary_encode(ids).combine_chunks() if len(ids) else None
+    if codes is None:
+        return {}
+    numbers = codes.indices.to_numpy()
+    starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+    stops = np.r_[starts[1:], len(numbers)]
+    names = codes.dictionary.to_pylist()
+    return {names[numbers[start]]: (int(start), int(stop - start)) for start, stop in zip(starts, stops, strict=True)}

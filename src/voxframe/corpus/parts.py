@@ -1,0 +1,358 @@
+"""Parts of a corpus: the tables of up to 512 transcripts each, as plain Parquet files.
+
+    <corpus>/tables/<table>/<part>.parquet    rows of the part's transcripts; no file if there are none
+             parts/<part>.json                manifest: its transcripts, and the row groups of its files
+             parts/<part>.next                the next manifest, while files are being renamed
+
+A program that lists `tables/<table>/*.parquet` and then reads the files sees a transcript at most once, also beside
+writers and after kills. A transcript is in at most one part. These rules hold for every change, which is made under a
+lock:
+
+1. A file is replaced by one rename, and its successor holds no transcript that was in another file since this name
+   exists. New transcripts are therefore added to an open part only. Removing a transcript from a part closes all open
+   parts, so that it can only come back in a part with a new name.
+2. Parts are merged, or a transcript moves, by removing the old rows before a new name with these rows appears.
+
+Suppose that a program reads a transcript in two files X and Y, and that X held it first. It was removed from X before
+it was in Y, and Y has a name from after the removal. The program listed Y, so it opened X after Y had appeared, and X
+did not hold the transcript then. A file that was removed in between is an error in that program, never a wrong answer.
+
+A change is committed when `<part>.next` is written; all its files exist under hidden names by then. Whoever holds the
+lock next completes it. A file is read only if the checksum of its footer is that of the manifest, so that a transcript
+changes in all tables at once. Everything here can be deleted: it is made again from the raw payloads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from voxframe._files import file_lock, stamp, write_atomic
+from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
+from voxframe.corpus.part_files import OpenTable, TableFile
+from voxframe.corpus.part_writer import PartWriter
+from voxframe.schema import SCHEMA_VERSION
+
+#: Largest number of transcripts of a part, and of a part that transcripts are added to one by one.
+LARGEST, OPEN = 512, 8
+#: Parts are merged when there are this many of about the same size.
+_FAN = 8
+
+
+class Parts:
+    """The parts of a corpus. Threads and processes may share them.
+
+    Args:
+        root: Directory of the corpus.
+        tables: Names of all tables.
+    """
+
+    def __init__(self, root: Path, tables: Collection[str]) -> None:
+        self.root = root
+        self.tables = tables
+        self._folder = root / "parts"
+        self._mutex = threading.RLock()
+        self._seen: dict[str, tuple[str, Part]] = {}
+        self._members: dict[str, dict[str, Member]] = {}
+        self._is_held = False
+        self._ignored: dict[str, str] = {}
+
+    def path(self, name: str, part: Part) -> Path:
+        """Return the path of the file of a table."""
+        return self.root / "tables" / name / f"{part.name}.parquet"
+
+    def members(self, view: str) -> Mapping[str, Member]:
+        """Return the transcripts that are in a part, by id."""
+        return self._members.get(view, {})
+
+    def all(self) -> list[Part]:
+        """Return the parts, oldest first."""
+        return [part for _, part in self._seen.values()]
+
+    def refresh(self) -> None:
+        """Read the manifests that have changed."""
+        with self._mutex:
+            found: dict[str, tuple[str, Part]] = {}
+            with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
+                for entry in sorted(entries, key=lambda entry: entry.name):  # .json before .next
+                    name, _, kind = entry.name.partition(".")
+                    if not name or kind not in ("json", "next"):
+                        continue
+                    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+                        mark = stamp(entry.stat())
+                        if self._ignored.get(name) == mark:
+                            continue
+                        known = self._seen.get(name)
+                        same = known is not None and known[0] == mark
+                        found[name] = known if known and same else (mark, Part.from_json(Path(entry.path).read_bytes()))
+            for _, part in [*found.values()]:
+                for retired in part.retired:
+                    found.pop(retired, None)
+            old = {part for name, (_, part) in self._seen.items() if name not in found or found[name][1] is not part}
+            known_parts = {part for _, part in self._seen.values()}
+            self._seen = found
+            for part in old:
+                members = self._members.get(part.view, {})
+                for transcript_id in part.ids:
+                    if transcript_id is not None and members.get(transcript_id, (None,))[0] is part:
+                        del members[transcript_id]
+            for _, part in found.values():
+                if part not in known_parts and part.schema == SCHEMA_VERSION:
+                    members = self._members.setdefault(part.view, {})
+                    for place, transcript_id in enumerate(part.ids):
+                        if transcript_id is not None:
+                            members[transcript_id] = Member(part, place)
+
+    def open(self, name: str, part: Part) -> OpenTable:
+        """Open the file of a table.
+
+        Raises:
+            PartReplacedError: Another process has changed the part.
+            PartDamagedError: The file is missing or damaged.
+        """
+        layout, path = part.files[name], self.path(name, part)
+        reason = "it is missing"
+        for place in (path, path.with_name(part.moves.get(name) or path.name)):
+            try:
+                return OpenTable(place, layout)
+            except FileNotFoundError:
+                continue
+            except (ValueError, OSError) as e:
+                reason = str(e)
+        try:
+            with self.writing():  # waits for a change in progress, and completes one of a process that died
+                pass
+        except OSError:
+            time.sleep(0.05)
+            self.refresh()
+        if self._seen.get(part.name, ("", None))[1] is part:
+            raise PartDamagedError(part, path, reason)
+        raise PartReplacedError
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock for changes, after completing an interrupted one.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        with self._mutex:
+            if self._is_held:
+                yield
+                return
+            with file_lock(self.root / ".locks" / "tables"):
+                self._is_held = True
+                try:
+                    for path in self._folder.glob("*.next"):
+                        self._complete(Part.from_json(path.read_bytes()))
+                    self.refresh()
+                    yield
+                finally:
+                    self._is_held = False
+
+    def add(self, view: str, new: NewMember) -> None:
+        """Add one transcript, or replace it.
+
+        Raises:
+            OSError: The directory cannot be written.
+        """
+        with self.writing():
+            known = self.members(view).get(new.transcript_id)
+            if known is not None and known.source == new.source:
+                return
+            if known is not None:
+                self.drop([known])
+            base = next((part for part in self.all() if part.is_open and part.view == view), None)
+            writer = PartWriter(self, view, base)
+            try:
+                writer.add(new)
+                writer.finish(durable=False)
+            except BaseException:
+                writer.discard()
+                raise
+            writer.is_committed = True
+            self._commit(replace(writer.part, is_open=writer.part.count < OPEN))
+
+    def publish(self, writer: PartWriter, retired: Collection[Part] = ()) -> bool:
+        """Add a finished part.
+
+        Args:
+            writer: The part.
+            retired: Parts with the same transcripts, which it replaces.
+
+        Returns:
+            False if a part to be replaced has changed; nothing was done then.
+        """
+        with self.writing():
+            now = set(self.all())
+            if not now.issuperset(retired):
+                return False
+            members = self.members(writer.part.view)
+            here = [members[i] for i in writer.part.ids if i is not None and i in members]
+            self.drop([member for member in here if member.part not in retired])
+            writer.is_committed = True
+            self._commit(replace(writer.part, retired=tuple(part.name for part in retired)))
+            return True
+
+    def drop(self, members: Iterable[Member]) -> None:
+        """Remove transcripts from their parts, physically. The lock is held.
+
+        Args:
+            members: Current members of parts.
+        """
+        places: dict[Part, set[int]] = {}
+        for member in members:
+            places.setdefault(member.part, set()).add(member.place)
+        for part, gone in places.items():
+            if part.count == len(gone):
+                self.discard(part)
+                continue
+            try:
+                self._commit(self._without(part, gone))
+            except (PartDamagedError, PartReplacedError, pa.ArrowException, OSError):
+                self.discard(part)
+        if places:
+            for part in self.all():
+                if part.is_open:
+                    self._commit(replace(part, is_open=False, moves={}, retired=()))
+
+    def discard(self, part: Part) -> None:
+        """Delete a part: its files first. The lock is held. Its transcripts must be added again."""
+        self._delete(part.name)
+        self.refresh()
+
+    def _delete(self, part_name: str) -> None:
+        for name in self.tables:
+            (self.root / "tables" / name / f"{part_name}.parquet").unlink(missing_ok=True)
+        (self._folder / f"{part_name}.json").unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Delete files that belong to no part of this version. The lock is held."""
+        for part in self.all():
+            if part.schema != SCHEMA_VERSION:
+                self.discard(part)
+        for name in self.tables:
+            for path in (self.root / "tables" / name).glob("[!_.]*.parquet"):
+                known = self._seen.get(path.stem)
+                if path.stem not in self._ignored and (known is None or name not in known[1].files):
+                    path.unlink(missing_ok=True)
+
+    def forget(self, part: Part) -> None:
+        """Treat a damaged part as absent. The next change deletes it."""
+        with self._mutex:
+            if part.name in self._seen:
+                self._ignored[part.name] = self._seen[part.name][0]
+            self.refresh()
+
+    def has_to_merge(self) -> bool:
+        """Return True if parts should be merged."""
+        return bool(self._to_merge())
+
+    def merge(self) -> None:
+        """Merge small parts, in groups of about the same size, until there are few."""
+        while group := self._to_merge():
+            writer = PartWriter(self, group[0].view)
+            try:
+                for part in group:
+                    writer.copy(part)
+                writer.finish(durable=True)
+                if not self.publish(writer, group):
+                    writer.discard()
+                    return
+            except (PartDamagedError, PartReplacedError, pa.ArrowException):
+                writer.discard()
+                return
+            except BaseException:
+                writer.discard()
+                raise
+
+    def _to_merge(self) -> list[Part]:
+        self.refresh()
+        tiers: dict[tuple[str, int], list[Part]] = {}
+        for part in self.all():
+            if not part.is_open and part.schema == SCHEMA_VERSION:
+                tiers.setdefault((part.view, _tier(part.count)), []).append(part)
+        for parts in tiers.values():
+            group: list[Part] = []
+            for part in sorted(parts, key=lambda part: part.count):
+                if sum(p.count for p in group) + part.count <= LARGEST:
+                    group.append(part)
+            if len(parts) >= _FAN and len(group) > 1:
+                return group
+        return []
+
+    def _without(self, part: Part, gone: AbstractSet[int]) -> Part:
+        """Return a new version of a part without some transcripts, with its new files under hidden names."""
+        files, moves = dict(part.files), dict[str, str | None]()
+        for name, layout in part.files.items():
+            groups = [n for n, group in enumerate(layout.groups) if not gone.isdisjoint(group.members)]
+            if not groups:
+                continue
+            file = TableFile(self.path(name, part), name, self.path(name, part), layout, groups)
+            try:
+                with self.open(name, part) as old:
+                    for group in groups:
+                        for place, rows in old.transcripts(group):
+                            if place not in gone:
+                                file.add(place, rows)
+                files[name], moves[name] = file.close(durable=True), file.path.name
+            except BaseException:
+                file.discard()
+                raise
+            if not files[name].groups:
+                del files[name]
+                moves[name] = None
+                file.path.unlink()
+        ids = tuple(None if place in gone else i for place, i in enumerate(part.ids))
+        blank = tuple("" if place in gone else source for place, source in enumerate(part.sources))
+        return replace(part, ids=ids, sources=blank, files=files, moves=moves, retired=(), is_open=False)
+
+    def _commit(self, part: Part) -> None:
+        damaged = [name for name, mark in self._ignored.items() if self._mark(name) == mark]
+        part = replace(part, retired=(*part.retired, *damaged))
+        try:
+            write_atomic(self._folder / f"{part.name}.next", part.to_json())
+        except BaseException:
+            for name, hidden in part.moves.items():
+                if hidden is not None:
+                    self.path(name, part).with_name(hidden).unlink(missing_ok=True)
+            raise
+        self._ignored = {}
+        self._complete(part)
+        self.refresh()
+
+    def _mark(self, part_name: str) -> str | None:
+        with contextlib.suppress(FileNotFoundError):
+            return stamp((self._folder / f"{part_name}.json").stat())
+        return None
+
+    def _complete(self, part: Part) -> None:
+        """Put the files of a committed change in place. It may have been done in part before."""
+        for name in self.tables:
+            for retired in part.retired:
+                (self.root / "tables" / name / f"{retired}.parquet").unlink(missing_ok=True)
+            if name in part.moves:
+                path, hidden = self.path(name, part), part.moves[name]
+                if hidden is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    with contextlib.suppress(FileNotFoundError):
+                        path.with_name(hidden).replace(path)
+        for retired in part.retired:
+            (self._folder / f"{retired}.json").unlink(missing_ok=True)
+        (self._folder / f"{part.name}.next").replace(self._folder / f"{part.name}.json")
+
+
+def _tier(count: int) -> int:
+    tier = 0
+    while count > OPEN * _FAN**tier:
+        tier += 1
+    return tier

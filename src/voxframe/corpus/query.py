@@ -1,0 +1,243 @@
+"""Reads of tables over many transcripts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
+
+from voxframe.corpus import reading
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata
+from voxframe.corpus.part import Part
+from voxframe.corpus.part_files import FORMAT
+from voxframe.corpus.part_reading import Located
+from voxframe.corpus.reading import Where
+from voxframe.corpus.speakers import CurrentNames
+from voxframe.corpus.store import EXPORTS
+from voxframe.errors import CorpusWarning, DamagedFileError, PayloadError
+from voxframe.frames.repair import caller
+from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TRANSCRIPT_TABLES
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+_SHOWN = 5  # transcripts named in one warning
+_AT_A_TIME = 64  # transcripts in memory if rows are chosen by the names of speakers
+#: Columns from which names of speakers are derived.
+_NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
+
+
+class Query:
+    """Reads tables over many transcripts.
+
+    Args:
+        archive: The transcripts.
+        metadata: Columns about the recordings, which can be joined to every table.
+        names: Names of speakers, which are added to every table with speakers.
+    """
+
+    def __init__(self, archive: Archive, metadata: Metadata, names: CurrentNames) -> None:
+        self._archive, self._metadata, self._names = archive, metadata, names
+
+    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+        """Return every table of one transcript by name; see `Corpus.tables`."""
+        found = self._archive.tables(transcript_id)
+        for view in EXPORTS:
+            if self._archive.has(transcript_id, view):
+                try:
+                    found[view] = self._archive.table(view, transcript_id)
+                except (PayloadError, DamagedFileError) as error:
+                    warnings.warn(
+                        f"the {view} of {transcript_id!r} cannot be read and are left out: {error}",
+                        CorpusWarning,
+                        stacklevel=caller(),
+                    )
+        return reading.to_frames({name: self._names.add_to(table) for name, table in found.items()})
+
+    def table(
+        self,
+        name: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        metadata: Wanted = False,
+    ) -> pd.DataFrame:
+        """Return one table over many transcripts; see `Corpus.table`."""
+        if not is_named(name, columns, where, metadata):
+            return self._frame(name, self._select(name, ids), columns, where, asked=ids is not None)
+        wanted = self._select(name, ids)
+        return with_metadata(
+            lambda some, columns, where: self._frame(name, some, columns, where, asked=ids is not None),
+            name,
+            self._metadata.to_arrow(wanted),
+            columns=columns,
+            where=where,
+            metadata=metadata,
+        )
+
+    def _frame(
+        self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: Where | None, *, asked: bool
+    ) -> pd.DataFrame:
+        return reading.to_frame(name, self.arrow(name, ids, columns, where, asked=asked))
+
+    def arrow(
+        self,
+        name: str,
+        ids: Sequence[str],
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        *,
+        asked: bool = False,
+    ) -> pa.Table:
+        """Return rows of one table in the order of `ids`, with names of speakers.
+
+        Args:
+            name: Name of the table.
+            ids: Ids of the transcripts.
+            columns: Columns to read. None (default): all.
+            where: Rows to read. None (default): all.
+            asked: True if the caller named the transcripts: then it is an error if none can be read.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, a column does not exist, or a condition is invalid.
+            PayloadError: None of the requested transcripts can be read.
+
+        Warns:
+            CorpusWarning: Some transcripts cannot be read.
+        """
+        chosen, condition = reading.checked_columns(name, columns), reading.checked(name, where)
+        if (allowed := reading.ids_of(where)) is not None:
+            ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
+        is_named = SPEAKER_NAME in CORPUS_TABLES[name].columns and SPEAKER_NAME not in TABLES[name].columns
+        if is_named and condition is not None and SPEAKER_NAME.name in str(condition):
+            return self._by_name(name, ids, chosen, condition, asked)
+        if not is_named or (chosen is not None and SPEAKER_NAME.name not in chosen):
+            return self._read(name, ids, chosen, condition, asked)
+        stored = chosen and [c for c in TABLES[name].names if c in chosen or c in _NAMING]
+        table = self._names.add_to(self._read(name, ids, stored, condition, asked))
+        return table if chosen is None else table.select(chosen)
+
+    def _read(
+        self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: pc.Expression | None, asked: bool
+    ) -> pa.Table:
+        table, located = self._archive.read(name, ids, columns, where)
+        _report(located, len(ids), asked=asked)
+        return table
+
+    def _by_name(
+        self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: pc.Expression, asked: bool
+    ) -> pa.Table:
+        """Return the rows that are chosen by the names of their speakers, which are not stored in the table."""
+        tables = [CORPUS_TABLES[name].empty]
+        for at in range(0, len(ids), _AT_A_TIME):
+            whole = self._read(name, ids[at : at + _AT_A_TIME], None, None, asked)
+            tables.append(self._names.add_to(whole).cast(CORPUS_TABLES[name].arrow).filter(where))
+        table = pa.concat_tables(tables)
+        return table if columns is None else table.select(columns)
+
+    def readable(self, name: str) -> list[str]:
+        """Return the transcripts with this table that can be read. A warning names the others."""
+        ids = self._select(name, None)
+        located = self._archive.locate(name, ids)
+        _report(located, len(ids), asked=False)
+        bad = {transcript_id for transcript_id, _ in located.bad}
+        return [transcript_id for transcript_id in ids if transcript_id not in bad]
+
+    def scan(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> ds.Dataset:
+        """Return one table over many transcripts as a pyarrow dataset; see `Corpus.scan`.
+
+        Args:
+            name: Name of the table.
+            ids: Id or ids. None (default): every transcript that has the table.
+            verify: Read every file to its end first, and rebuild damaged parts.
+        """
+        wanted = self._select(name, ids)
+        located = self._archive.locate(name, wanted, verify=verify)
+        _report(located, len(wanted), asked=ids is not None)
+        schema = TABLES[name].arrow
+        places: dict[Part, set[int]] = {}
+        for member in located.members.values():
+            places.setdefault(member.part, set()).add(member.place)
+        fragments = []
+        for part, of_part in places.items():
+            if (layout := part.files.get(name)) is not None:
+                groups = [n for n, group in enumerate(layout.groups) if not of_part.isdisjoint(group.members)]
+                path = str(self._archive.parts.path(name, part))
+                fragments.append(FORMAT.make_fragment(path, _LOCAL, row_groups=groups))
+        children: list[ds.Dataset] = []
+        if fragments:
+            children.append(ds.FileSystemDataset(fragments, schema, FORMAT, _LOCAL))
+        if located.loose:
+            children.append(ds.dataset(pa.concat_tables(table.cast(schema) for table in located.loose.values())))
+        whole = ds.dataset(children) if len(children) > 1 else (children or [ds.dataset(schema.empty_table())])[0]
+        return whole if ids is None or not children else whole.filter(pc.field("transcript_id").isin(wanted))
+
+    def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
+        """Return one table over many transcripts as a Polars LazyFrame; see `Corpus.to_polars`."""
+        return reading.lazy_frame(name, *self._with_names(name, ids))
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] | None,
+        others: Mapping[str, Callable[[], object]],
+    ) -> pd.DataFrame:
+        """Run a DuckDB query; see `Corpus.sql`.
+
+        Args:
+            query: The query.
+            parameters: Values of its placeholders.
+            others: Functions that return further tables, by table name.
+        """
+        from voxframe.corpus.sql import DamageError, answer
+
+        tables = [*TRANSCRIPT_TABLES, *EXPORTS]
+        others = {"metadata": self._metadata.to_arrow, **others}
+        try:
+            return answer(query, parameters, tables, self._with_names, others)
+        except DamageError:
+            return answer(query, parameters, tables, partial(self._with_names, verify=True), others)
+
+    def _with_names(
+        self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False
+    ) -> tuple[ds.Dataset, pa.Table | None]:
+        """Return a table as stored, and the names of speakers in it that differ from their labels, with its key."""
+        data = self.scan(name, ids, verify=verify)
+        if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
+            return data, None
+        key, given = list(TABLES[name].key), self._names.all()
+        some = [transcript_id for transcript_id in self._select(name, ids) if transcript_id in given]
+        named = self.arrow(name, some, [*key, "speaker", SPEAKER_NAME.name])
+        differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
+        return data, named.filter(differs).select([*key, SPEAKER_NAME.name])
+
+    def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
+        return self._archive.select(name, None if ids is None else reading.identifiers(ids))
+
+
+_LOCAL: Any = fs.LocalFileSystem()
+
+
+def _report(located: Located, wanted: int, *, asked: bool) -> None:
+    """Warn about transcripts that cannot be read, or raise the error of the first if none can be."""
+    bad = located.bad
+    if bad and asked and not located.members and not located.loose:
+        raise bad[0][1]
+    if bad:
+        shown = "; ".join(f"{transcript_id!r}: {error}" for transcript_id, error in bad[:_SHOWN])
+        more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        warnings.warn(
+            f"{len(bad)} of {wanted} transcripts cannot be read and are left out: {shown}{more}",
+            CorpusWarning,
+            stacklevel=caller(),
+        )

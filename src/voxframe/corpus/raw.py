@@ -1,0 +1,258 @@
+"""Responses of the service as received: payloads, captions, word searches, redacted audio."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+import pandas as pd
+
+from voxframe._files import file_name
+from voxframe.client import exports
+from voxframe.corpus import answer_cache
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.default_client import DefaultClient
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.llm import Llm
+from voxframe.corpus.rebuild import rebuild
+from voxframe.corpus.store import View
+from voxframe.errors import CorpusError, CorpusWarning
+
+if TYPE_CHECKING:
+    from voxframe.client import Client
+    from voxframe.client.llm_results import LlmResponse
+
+
+class Raw:
+    """Responses of the service as received, and the files derived from them, as `corpus.raw`.
+
+    Args:
+        archive: The payloads.
+        ledger: The jobs; its file also caches other responses.
+        llm: Language-model responses.
+        default_client: The client to use if none is passed.
+    """
+
+    def __init__(self, archive: Archive, ledger: Ledger, llm: Llm, default_client: DefaultClient) -> None:
+        self._archive, self._ledger, self._llm, self._default_client = archive, ledger, llm, default_client
+
+    def get(self, transcript_id: str, view: View = "transcript") -> bytes:
+        """Return a payload byte for byte as received.
+
+        Args:
+            transcript_id: Id of the transcript.
+            view: "transcript", "sentences" or "paragraphs".
+
+        Raises:
+            CorpusError: The payload is not in the corpus, or its file is damaged.
+        """
+        return self._archive.raw(transcript_id, view)
+
+    def put(self, transcript_id: str, raw: bytes, view: View = "transcript") -> None:
+        """Store a payload and its tables, replacing older ones. The payload is written first.
+
+        Args:
+            transcript_id: Id of the transcript; any non-empty text.
+            raw: The response of the service, byte for byte.
+            view: Kind of response: "transcript", "sentences" or "paragraphs".
+
+        Raises:
+            CorpusError: The id is invalid, or the directory cannot be written.
+            PayloadError: The payload was stored but cannot be read.
+        """
+        self._archive.put(transcript_id, raw, view)
+
+    def responses(self) -> pd.DataFrame:
+        """Return every cached language-model response as the table `responses`, oldest first."""
+        return self._llm.responses()
+
+    def note_response(self, response: LlmResponse, *, client: Client | None = None) -> None:
+        """Record which transcripts a language-model response is about, so that `Corpus.forget` deletes it with them.
+
+        Args:
+            response: The return value of `Client.summarize`, `ask`, `task` or `action_items`.
+            client: The service it came from. None (default): the one used last, otherwise that of
+                `voxframe.connect()`.
+
+        Raises:
+            CorpusError: The corpus cannot be written.
+        """
+        with clear_errors(self._archive.path):
+            service = self._default_client.service_name(client)
+            self._ledger.note_request(response.request_id, service, response.transcript_ids)
+
+    def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
+        """Return the ids of transcripts with a table that must be rebuilt before it can be read.
+
+        Args:
+            view: Kind of response that the tables are made from.
+            verify: Read files to their end, not only their footers.
+        """
+        return self._archive.stale(view, verify=verify)
+
+    def rebuild_tables(self, *, verify: bool = False, workers: int | None = None, progress: bool = True) -> int:
+        """Rebuild missing, damaged and outdated tables from the payloads, on all cores and without a request.
+
+        Reads also rebuild the tables that they need, so calling this method is optional.
+
+        Args:
+            verify: Read every file to its end, which finds damage that its footer does not show.
+            workers: Number of processes. None (default): one per core.
+            progress: Show a progress bar.
+
+        Returns:
+            The number of payloads with rebuilt tables.
+
+        Raises:
+            CorpusError: A payload is damaged (raised after all others are done), or the disk cannot be written.
+        """
+        return rebuild(self._archive, workers, verify=verify, progress=progress)
+
+    def rebuild_ledger(self) -> int:
+        """Rebuild the ledger from the records stored with each submission and each payload.
+
+        Every method that sends a request does this itself if the ledger is missing or damaged. A damaged ledger is kept
+        beside the new one. Recordings that were planned but not submitted have no record; submit them again. Metadata
+        is restored as it was at submission, unless the old ledger can be read.
+
+        Returns:
+            The number of restored jobs; 0 if the ledger was complete.
+
+        Raises:
+            CorpusError: The corpus cannot be written.
+        """
+        with clear_errors(self._archive.path):
+            return self._ledger.rebuild()
+
+    def captions(
+        self,
+        transcript_id: str,
+        format: Literal["srt", "vtt"] = "srt",  # noqa: A002 - the interface's word
+        *,
+        chars_per_caption: int | None = None,
+        client: Client | None = None,
+        refresh: bool = False,
+    ) -> str:
+        """Return the captions made by the service, cached. `Corpus.export` makes captions with speaker names.
+
+        Args:
+            transcript_id: Id of a transcript in the corpus.
+            format: "srt" or "vtt".
+            chars_per_caption: Maximum number of characters of a caption. None (default): the service decides.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: Send the request even if the response is cached.
+
+        Raises:
+            OptionError: The format or the number is invalid.
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            ServiceError: The service is unavailable or refused the request.
+        """
+        request = {"view": "captions", "format": format, "chars_per_caption": chars_per_caption}
+
+        def ask(client: Client) -> bytes:
+            return client.subtitles(transcript_id, format, chars_per_caption=chars_per_caption).encode()
+
+        return self._view(transcript_id, request, ask, client, refresh).decode()
+
+    def word_search(
+        self,
+        transcript_id: str,
+        terms: exports.Term | Iterable[exports.Term],
+        *,
+        client: Client | None = None,
+        refresh: bool = False,
+    ) -> exports.WordSearchMatches:
+        """Return the matches of the service's word search. The response is cached. `Corpus.search` needs no service.
+
+        Args:
+            transcript_id: Id of a transcript in the corpus.
+            terms: Words and phrases, as for `Client.word_search`.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: Send the request even if the response is cached.
+
+        Raises:
+            OptionError: A phrase is empty or too long; nothing was sent.
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            ServiceError: The service is unavailable or refused the request.
+        """
+        checked = exports.check_terms(terms)
+        request = {"view": "word-search", "words": checked}
+        raw = self._view(
+            transcript_id, request, lambda client: client.word_search(transcript_id, checked).raw, client, refresh
+        )
+        return exports.word_search_result(transcript_id, orjson.loads(raw), raw)
+
+    def redacted_audio(self, transcript_id: str, *, client: Client | None = None, refresh: bool = False) -> Path:
+        """Download the recording with personal data beeped out. Later calls return the stored file.
+
+        Args:
+            transcript_id: Id of a transcript made with `redact_pii=True, redact_pii_audio=True`.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            refresh: Download the recording even if it is stored.
+
+        Returns:
+            Path of the file in `redacted/` in the corpus; `Corpus.forget` deletes it.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            ServiceError: Redacted audio was not requested, has expired, or cannot be downloaded.
+        """
+        self._there(transcript_id)
+        folder = self._archive.path / "redacted"
+        with clear_errors(self._archive.path), self._ledger.lock(f"redacted-{file_name(transcript_id)}"):
+            whole = {"transcript_id": transcript_id, "view": "redacted-audio"}
+            key = answer_cache.cache_key(whole)
+            found = self._archive.store.redacted_audio(transcript_id)
+            if found and not refresh:
+                known = answer_cache.find(self._ledger, key)
+                if known is None or known.content == _hash(found[0]):
+                    return found[0]
+                warnings.warn(f"{found[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
+            copy = self._default_client.use(client).redacted_audio(transcript_id)
+            beginning = self._archive.store.redacted_download(transcript_id)
+            beginning.mkdir(parents=True, exist_ok=True)
+            fetched = copy.save(beginning)
+            answer_cache.store_export(self._ledger, key, transcript_id, whole, _hash(fetched))
+            path = fetched.replace(folder / f"{file_name(transcript_id)}{fetched.suffix}")
+            shutil.rmtree(beginning, ignore_errors=True)
+            return path
+
+    def _view(
+        self,
+        transcript_id: str,
+        request: dict[str, Any],
+        ask: Callable[[Client], bytes],
+        client: Client | None,
+        refresh: bool,
+    ) -> bytes:
+        self._there(transcript_id)
+        whole = {
+            "transcript_id": transcript_id,
+            "content": self._archive.store.content(transcript_id, "transcript"),
+            **request,
+        }
+        key = answer_cache.cache_key(whole)
+        with clear_errors(self._archive.path):
+            known = None if refresh else answer_cache.find(self._ledger, key)
+            if known is not None:
+                return known.content
+            content = ask(self._default_client.use(client))
+            answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
+        return content
+
+    def _there(self, transcript_id: str) -> None:
+        if not self._archive.is_finished(transcript_id):
+            raise CorpusError(
+                f"the corpus {self._archive.path} has no finished transcript {transcript_id!r}; Corpus.ids() lists them"
+            )
+
+
+def _hash(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest().encode()

@@ -1,0 +1,213 @@
+"""Keyword in context: every occurrence of a word or phrase in a corpus, with the words around it.
+
+Words are compared without case, accents and punctuation, like the service's own word search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe.analysis.search_terms import Term, parse
+from voxframe.corpus.reading import Where, expression
+from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.match import find
+from voxframe.corpus.search.segment import IndexSegment, Ints
+from voxframe.corpus.speaker_names import with_names
+from voxframe.errors import OptionError
+from voxframe.schema import CONCORDANCE, SPEAKER_NAME
+
+_TEXTS = ("left", "match", "right")
+_KEYS = [name for name in CONCORDANCE.names if name not in _TEXTS]
+#: Function that adds the column `speaker_name` to a table of words.
+Namer: TypeAlias = Callable[[pa.Table], pa.Table]
+
+
+def labelled(table: pa.Table) -> pa.Table:
+    """Add speaker names to a table in which no speaker was renamed."""
+    return with_names(table, {})
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """Checked search terms.
+
+    Attributes:
+        texts: The terms as given.
+        terms: The parsed words of each.
+        slop: Maximum number of words from the first to the last, in any order. None: phrases.
+    """
+
+    texts: tuple[str, ...]
+    terms: tuple[list[Term], ...]
+    slop: int | None
+
+    @classmethod
+    def check(cls, queries: str | Iterable[str], slop: int | None) -> SearchQuery:
+        """Check one term or several.
+
+        Raises:
+            OptionError: A term holds no word, or `slop` is smaller than its number of words.
+        """
+        if isinstance(queries, str) or not isinstance(queries, Iterable):
+            queries = [queries]  # `parse` rejects anything but text
+        texts = tuple(dict.fromkeys(queries))
+        if not texts:
+            raise OptionError("there is nothing to search for; give a word or phrase, or several in a list")
+        terms = tuple(parse(text) for text in texts)
+        if slop is not None:
+            check_count("slop", slop, least=max(map(len, terms)))
+        return cls(texts, terms, slop)
+
+
+def check_count(name: str, number: object, least: int = 0) -> None:
+    """Check that an argument is a whole number of at least `least`.
+
+    Raises:
+        OptionError: It is not.
+    """
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise OptionError(f"{name} is a whole number from {least}, not {number!r}")
+
+
+def concordance(
+    view: OpenIndex,
+    query: SearchQuery,
+    *,
+    context: int,
+    named: Namer = labelled,
+    speaker: str | Iterable[str] | None = None,
+    ids: str | Iterable[str] | None = None,
+    where: Where | None = None,
+    limit: int | None = None,
+) -> pa.Table:
+    """Return the table `concordance`; see `Corpus.search`.
+
+    Raises:
+        OptionError: An argument is invalid.
+    """
+    check_count("context", context)
+    if limit is not None:
+        check_count("limit", limit)
+    rows_wanted = expression("concordance", where)
+    ranks = wanted_ranks(view, ids)
+    found, rows = [], 0
+    for n, terms in enumerate(query.terms):
+        enough = None if limit is None or where is not None or speaker is not None else max(0, limit - rows)
+        keys = _keys(view, ranks, terms, query.slop, enough)
+        keys = keys.append_column("term", pa.array([query.texts[n]]).take(pa.array(np.zeros(len(keys), int))))
+        found.append(_filter(named(keys), speaker, rows_wanted).slice(0, enough))
+        rows += len(found[-1])
+    return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
+
+
+def wanted_ranks(view: OpenIndex, ids: str | Iterable[str] | None) -> tuple[Ints, ...]:
+    """Return, per segment, the rank of each document among all transcripts, -1 if it is not wanted."""
+    if ids is None:
+        return view.ranks
+    wanted = pa.array([ids] if isinstance(ids, str) else list(ids), pa.string())
+    kept = np.append(pc.is_in(view.ids, wanted).to_numpy(zero_copy_only=False), False)  # and -1 finds that
+    return tuple(np.where(kept[rank], rank, -1) for rank in view.ranks)
+
+
+def _keys(
+    view: OpenIndex, ranks: Sequence[Ints], terms: Sequence[Term], slop: int | None, enough: int | None
+) -> pa.Table:
+    """Return all columns but the texts, and the positions of the words, sorted: at least the first `enough` rows."""
+    hits = [find(segment, terms, slop) for segment in view.segments]
+    per_document = [
+        np.diff(np.searchsorted(first, segment.doc_token))
+        for segment, (first, _) in zip(view.segments, hits, strict=True)
+    ]
+    last_rank = len(view.ids)
+    if enough is not None:
+        totals = np.zeros(len(view.ids), np.int64)
+        for rank, number in zip(ranks, per_document, strict=True):
+            totals[rank[rank >= 0]] = number[rank >= 0]
+        last_rank = int(np.searchsorted(np.cumsum(totals), enough))
+    tables = [_EMPTY]
+    for n, (segment, rank, (first, last)) in enumerate(zip(view.segments, ranks, hits, strict=True)):
+        wanted = (rank >= 0) & (rank <= last_rank)
+        if per_document[n][wanted].any():
+            kept = np.repeat(wanted, per_document[n])
+            words = segment.token_word[first[kept]], segment.token_word[last[kept]]
+            tables.append(_keys_of_segment(view, n, np.repeat(rank[wanted], per_document[n][wanted]), *words))
+    keys = pa.concat_tables(tables)
+    order = np.lexsort([keys[name].to_numpy() for name in ("last_word_idx", "word_idx", "rank")])
+    return keys.take(pa.array(order))
+
+
+def _keys_of_segment(view: OpenIndex, n: int, rank: Ints, first: Ints, last: Ints) -> pa.Table:
+    segment = view.segments[n]
+    span, last_span = (np.searchsorted(segment.span_word, word, "right") - 1 for word in (first, last))
+    of_span = pa.array(span)
+    columns = {
+        "rank": rank,
+        "segment": np.full(len(rank), n),
+        "first": first.astype(np.int64),
+        "last": last.astype(np.int64),
+        "transcript_id": view.ids.take(pa.array(rank)),
+        "speaker": segment.span_speaker.take(of_span),
+        "channel": segment.span_channel.take(of_span),
+        "start_ms": segment.word_start_ms.take(pa.array(first)),
+        "end_ms": segment.word_end_ms.take(pa.array(last)),
+        "word_idx": segment.span_word_idx[span] + first - segment.span_word[span],
+        "last_word_idx": segment.span_word_idx[last_span] + last - segment.span_word[last_span],
+        "utterance_idx": segment.span_utterance_idx.take(of_span),
+    }
+    return pa.table(columns, schema=_EMPTY.schema)
+
+
+_PLACES = [pa.field(name, pa.int64()) for name in ("rank", "segment", "first", "last")]
+_STORED = [name for name in _KEYS if name not in ("term", SPEAKER_NAME.name)]
+_EMPTY = pa.schema([*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).type) for name in _STORED)]).empty_table()
+
+
+def _filter(keys: pa.Table, speaker: str | Iterable[str] | None, where: pc.Expression | None) -> pa.Table:
+    if speaker is not None:
+        wanted = pa.array([speaker] if isinstance(speaker, str) else list(speaker), pa.string())
+        keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], wanted), pc.is_in(keys["speaker_name"], wanted)))
+    if where is None:
+        return keys
+    try:
+        return keys.filter(where)
+    except (pa.ArrowException, TypeError, AttributeError) as e:
+        raise OptionError(
+            f"where is an expression over {', '.join(_KEYS)}, such as pyarrow.compute.field('start_ms') < 60_000: {e}"
+        ) from None
+
+
+def _in_context(view: OpenIndex, keys: pa.Table, context: int) -> pa.Table:
+    """Add the texts, segment by segment, and order the columns."""
+    number = keys["segment"].to_numpy()
+    rows, texts = [], [pa.table({name: pa.array([], pa.string()) for name in _TEXTS})]
+    for n in np.unique(number):
+        rows.append(np.flatnonzero(number == n))
+        first, last = (keys[name].to_numpy()[rows[-1]] for name in ("first", "last"))
+        texts.append(_texts(view.segments[n], first, last, context))
+    order = np.argsort(np.concatenate([np.empty(0, int), *rows]))
+    text = pa.concat_tables(texts).take(pa.array(order, pa.int64()))
+    columns = [(text if name in _TEXTS else keys)[name] for name in CONCORDANCE.names]
+    return pa.table(columns, schema=CONCORDANCE.arrow)
+
+
+def _texts(segment: IndexSegment, first: Ints, last: Ints, context: int) -> pa.Table:
+    """Return the words before, of and after each match, from the same transcript and channel."""
+    run = np.searchsorted(segment.run_word, first, "right")
+    begin = np.maximum(segment.run_word[run - 1], first - context)
+    end = np.minimum(segment.run_word[run], last + 1 + context)
+    edges = ((begin, first), (first, last + 1), (last + 1, end))
+    return pa.table(dict(zip(_TEXTS, (_join(segment, *edge) for edge in edges), strict=True)))
+
+
+def _join(segment: IndexSegment, begin: Ints, end: Ints) -> pa.Array:
+    lengths = end - begin
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    words = np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])
+    texts = segment.forms.take(pa.array(segment.word_form[words]))
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts), " ")

@@ -1,0 +1,333 @@
+"""The search index of a corpus: segments on disk, and a manifest that lists them.
+
+    <corpus>/search/manifest.json      the segments, and for each transcript its segment and source
+             search/<crc>-<random>.arrow  segments, never changed once written; the name holds their checksum
+
+The index is derived from the tables and can be deleted at any time. A search first updates it: new and replaced
+transcripts go into a new segment, and the manifest is replaced atomically. A background thread merges small segments.
+A reader with an older manifest keeps using its segments, which stay mapped. In a read-only directory, missing
+transcripts are indexed in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+from voxframe._files import file_lock, stamp, write_atomic
+from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
+from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
+from voxframe.corpus.store import Store
+from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
+
+_IN_MEMORY = "memory "
+_RACY_NS = 2_000_000_000  # a folder changed less than this long ago may change again with the same time
+_MERGED = ".merged"  # suffix of a merged segment that is not in the manifest yet
+_LEFTOVER_AGE_S = 3600.0
+
+
+class SearchIndex:
+    """The search index of a corpus, updated on use. Threads and processes may share it.
+
+    Args:
+        store: Files of the corpus.
+        words: Returns the table `words` of a transcript.
+    """
+
+    def __init__(self, store: Store, words: Callable[[str], pa.Table]) -> None:
+        self._store = store
+        self._words = words
+        self._folder = store.root / "search"
+        self._mutex = threading.Lock()
+        self._open: dict[str, IndexSegment] = {}
+        self._manifest = Manifest()
+        self._known: tuple[str, Manifest] | None = None  # the manifest on the disk, and its file's stamp
+        self._tidying: threading.Thread | None = None
+        self._view: OpenIndex | None = None
+        self._seen = -1
+        self._unread: list[str] = []  # why transcripts of this corpus are not in the index
+
+    def view(self) -> OpenIndex:
+        """Update the index and return it.
+
+        Warns:
+            PayloadWarning: A transcript cannot be read and is left out.
+            CorpusWarning: A file of the index is damaged. The index is rebuilt.
+        """
+        with self._mutex:
+            changed = self._store.changed_ns()
+            if self._view is None or changed != self._seen:
+                settled = time.time_ns() - changed > _RACY_NS
+                self._view = self._current()
+                self._seen = changed if settled else -1
+                self._tidy_later()
+            for error in self._unread:  # of every search, not only of the one that looked
+                warnings.warn(f"not searched: {error}", PayloadWarning, stacklevel=2)
+            return self._view
+
+    def purge(self, stem: str) -> None:
+        """Rewrite the segment of a deleted transcript without its words.
+
+        Args:
+            stem: File name of the transcript's payload, without suffixes.
+        """
+        if not self._folder.exists():
+            return
+        with self._mutex, file_lock(self._folder / ".lock"):
+            manifest = self._read()
+            document = manifest.documents.pop(stem, None) if manifest else None
+            if manifest is None or document is None:
+                return
+            self._known = None
+            for path in self._folder.glob(f"*{_MERGED}"):  # these may hold it, too
+                path.unlink(missing_ok=True)
+            try:
+                self._merge(manifest, [document.segment], self._save)
+            except (FileNotFoundError, pa.ArrowInvalid):  # gone or damaged, so the index is rebuilt
+                self._folder.joinpath(document.segment).unlink(missing_ok=True)
+                self._discard()
+                return
+            self._finish(manifest)
+
+    def wait(self) -> None:
+        """Wait until no segments are being merged."""
+        if self._tidying is not None:
+            self._tidying.join()
+
+    def _tidy_later(self) -> None:
+        """Merge segments in a background thread, if any should be merged."""
+        idle = self._tidying is None or not self._tidying.is_alive()
+        if idle and not self._is_in_memory and self._manifest.to_merge():
+            self._tidying = threading.Thread(target=self._tidy, name="voxframe search index")
+            with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
+                self._tidying.start()
+
+    @property
+    def _is_in_memory(self) -> bool:
+        return any(name.startswith(_IN_MEMORY) for name in self._manifest.segments)
+
+    def _current(self) -> OpenIndex:
+        for attempt in range(5):
+            try:
+                manifest = self._read()
+                listing = self._store.listing()
+                self._unread = []
+                if manifest is None or manifest.stamps() != listing:
+                    manifest = self._update(manifest, listing)
+                opened = {name: self._segment(name, manifest) for name in manifest.segments}
+            except FileNotFoundError:  # another process merged or removed it after the manifest was read
+                if attempt:
+                    self._discard()
+                continue
+            except pa.ArrowInvalid as e:
+                warnings.warn(f"the search index {self._folder} is damaged ({e}) and is rebuilt", CorpusWarning, 2)
+                self._discard()
+                continue
+            self._open, self._manifest = opened, manifest
+            return open_index(manifest, opened)
+        raise CorpusError(f"the search index {self._folder} keeps changing; delete that folder and search again")
+
+    def _segment(self, name: str, manifest: Manifest) -> IndexSegment:
+        """Open a segment after verifying its file: its numbers are used as offsets into memory."""
+        if name in self._open:
+            return self._open[name]
+        path = self._folder / name
+        if manifest.files.get(name) != _stamp(path) and name[:8] != f"{zlib.crc32(path.read_bytes()):08x}":
+            raise pa.ArrowInvalid(f"the checksum of {name} does not match")
+        manifest.files[name] = _stamp(path)  # differs if the index was copied
+        return IndexSegment.open(path)
+
+    def _read(self) -> Manifest | None:
+        """Return the manifest on disk, the same object while the file is unchanged. None if there is no usable one."""
+        path = self._folder / "manifest.json"
+        try:
+            now = _stamp(path)
+            if self._known is None or self._known[0] != now:
+                found = orjson.loads(path.read_bytes())
+                if found["format"] != FORMAT:
+                    return None
+                self._known = now, Manifest.from_json(found)
+            return self._known[1]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _discard(self) -> None:
+        """Delete the manifest, so that the index is rebuilt."""
+        with contextlib.suppress(OSError):
+            (self._folder / "manifest.json").unlink()
+
+    def _update(self, seen: Manifest | None, listing: Listing) -> Manifest:
+        """Index missing transcripts, on disk if possible.
+
+        Args:
+            seen: The manifest read before `listing` was made.
+            listing: Transcripts of the corpus.
+        """
+        if not listing and not self._folder.exists():
+            return Manifest()  # searching does not create a corpus
+        try:
+            with file_lock(self._folder / ".lock"):
+                manifest = self._read()
+                if manifest is not seen:  # another process updated it, and may know more transcripts
+                    listing = self._store.listing()
+                manifest, self._known = manifest or Manifest(), None  # differs from the disk until it is written
+                for _ in self._steps(manifest, listing, self._save):
+                    self._write(manifest)
+                self._finish(manifest)
+                return manifest
+        except FileNotFoundError:
+            raise
+        except OSError:  # a read-only or full disk
+            manifest = self._manifest if self._is_in_memory else self._read() or Manifest()
+            self._known = None
+            for _ in self._steps(manifest, listing, self._keep):
+                pass
+            while group := manifest.to_merge():
+                self._merge(manifest, group, self._keep)
+            return manifest
+
+    def _steps(self, manifest: Manifest, listing: Listing, put: Callable[[pa.Table], str]) -> Iterator[None]:
+        """Update a manifest, yielding between steps so that it can be saved."""
+        for name in manifest.documents.keys() - listing.keys():
+            del manifest.documents[name]
+        for n, chunk in enumerate(self._missing(manifest, listing)):
+            if n:
+                yield
+            name = put(build({transcript_id: words for _, transcript_id, _, words in chunk}))
+            manifest.segments[name] = [sum(words.num_rows for *_, words in chunk), len(chunk)]
+            for place, (file, _, content, _) in enumerate(chunk):
+                manifest.documents[file] = IndexedTranscript(name, place, listing[file], content)
+        manifest.drop_dead()
+
+    def _missing(self, manifest: Manifest, listing: Listing) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
+        """Yield new and replaced transcripts (file name, id, content hash, words) in chunks of one segment."""
+        chunk: list[tuple[str, str, str, pa.Table]] = []
+        size = 0
+        for file in sorted(listing):  # neighbours in the listing share a segment
+            known = manifest.documents.get(file)
+            if known and known.stamp == listing[file]:
+                continue
+            try:
+                transcript_id = self._store.id_of(file)
+                content = self._store.content(transcript_id, "transcript") or ""
+                if known and known.content == content:  # copied or touched
+                    known.stamp = listing[file]
+                    continue
+                words = self._words(transcript_id)
+            except (CorpusError, PayloadError) as e:
+                manifest.documents.pop(file, None)
+                self._unread.append(str(e))
+                continue
+            if chunk and size + words.num_rows > MAX_WORDS:
+                yield chunk
+                chunk, size = [], 0
+            chunk.append((file, transcript_id, content, words))
+            size += words.num_rows
+        if chunk:
+            yield chunk
+
+    def _merge(self, manifest: Manifest, group: Sequence[str], put: Callable[[pa.Table], str]) -> None:
+        places = manifest.live(group)
+        table = merge(self._parts(manifest, places))
+        manifest.replace(places, put(table) if any(places.values()) else "", words_of(table))
+
+    def _tidy(self) -> None:
+        """Merge segments in the background."""
+        with contextlib.suppress(OSError, pa.ArrowException):  # the next search reports it
+            while self._merge_once():
+                pass
+
+    def _merge_once(self) -> bool:
+        """Merge one group of segments. Others can use the index meanwhile, because segments never change."""
+        with self._mutex:
+            manifest = self._read()
+            places = manifest.live(manifest.to_merge()) if manifest else {}
+            parts = self._parts(manifest, places) if manifest else []
+        if not parts:
+            return False
+        table = merge(parts)
+        path = self._folder / f"{self._save(table, _MERGED)}{_MERGED}"
+        try:
+            while not self._put_in_place(path, places, words_of(table)):
+                time.sleep(0.05)  # another process holds the lock
+        finally:
+            path.unlink(missing_ok=True)
+        return True
+
+    def _put_in_place(self, path: Path, merged: Mapping[str, Sequence[int]], words: int) -> bool:
+        with self._mutex, file_lock(self._folder / ".lock", wait=False) as held:
+            manifest = self._read()
+            if held and manifest and merged.keys() <= manifest.segments.keys():  # else already merged by another one
+                self._known = None
+                path.rename(path.with_suffix(""))
+                manifest.replace(merged, path.stem, words)
+                self._finish(manifest)
+                self._open = {name: self._segment(name, manifest) for name in manifest.segments}
+                self._manifest, self._view = manifest, open_index(manifest, self._open)
+            return held
+
+    def _parts(
+        self, manifest: Manifest, places: Mapping[str, Sequence[int]]
+    ) -> list[tuple[IndexSegment, npt.NDArray[np.bool_]]]:
+        opened = {name: self._segment(name, manifest) for name in places}
+        return [(opened[name], np.isin(np.arange(len(opened[name].ids)), places[name])) for name in places]
+
+    def _save(self, table: pa.Table, suffix: str = "") -> str:
+        """Write a segment and return its name, without the suffix."""
+        buffer = pa.BufferOutputStream()
+        write(table, buffer)
+        whole = memoryview(buffer.getvalue())
+        name = f"{zlib.crc32(whole):08x}-{secrets.token_hex(4)}.arrow"
+
+        def put(file: IO[bytes]) -> None:
+            file.write(whole)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a power cut could leave a file of full length with holes
+
+        write_atomic(self._folder / f"{name}{suffix}", put, durable=False)
+        return name
+
+    def _keep(self, table: pa.Table) -> str:
+        name = f"{_IN_MEMORY}{secrets.token_hex(8)}"
+        self._open[name] = IndexSegment(table)
+        return name
+
+    def _write(self, manifest: Manifest) -> None:
+        manifest.files = {name: manifest.files.get(name) or _stamp(self._folder / name) for name in manifest.segments}
+        whole = orjson.dumps({"format": FORMAT, **manifest.as_json()})
+        write_atomic(self._folder / "manifest.json", whole, durable=False)
+
+    def _finish(self, manifest: Manifest) -> None:
+        """Write a manifest and delete files that it does not list."""
+        self._write(manifest)
+        self._known = _stamp(self._folder / "manifest.json"), manifest
+        self._sweep(manifest)
+
+    def _sweep(self, manifest: Manifest) -> None:
+        """Delete files that the manifest does not list. Only the holder of the lock writes here."""
+        for path in self._folder.iterdir():
+            with contextlib.suppress(OSError):  # Windows cannot delete a mapped file
+                if path.name not in manifest.segments and (path.suffix in (".arrow", ".tmp") or _is_left(path)):
+                    path.unlink()
+
+
+def _stamp(path: Path) -> str:
+    return stamp(path.stat())
+
+
+def _is_left(path: Path) -> bool:
+    """Return True if a merged segment was left behind by a process that died."""
+    return path.suffix == _MERGED and time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S

@@ -1,0 +1,157 @@
+"""Manifest of the search index: its segments, which of them to merge, and the view that searches use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voxframe.corpus.search.segment import IndexSegment
+
+#: Maximum number of words in a segment, which bounds the memory for building and merging.
+MAX_WORDS = 2_000_000
+#: Number of segments of similar size that are merged into one.
+FAN = 8
+_LEAST_TIER = 20_000  # words; smaller segments count as one size
+
+#: Result of `Store.listing`.
+Listing: TypeAlias = dict[str, str]
+
+
+@dataclass
+class IndexedTranscript:
+    """Segment and position of a transcript, and the payload it was made from."""
+
+    segment: str
+    place: int
+    stamp: str
+    content: str
+
+
+@dataclass
+class Manifest:
+    """Contents of the search index.
+
+    Attributes:
+        segments: Number of words and documents of each segment, including replaced ones.
+        documents: Transcripts by file name.
+        files: File stamp of each segment, which changes with the file.
+    """
+
+    segments: dict[str, list[int]] = field(default_factory=dict)
+    documents: dict[str, IndexedTranscript] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Manifest:
+        """Return a manifest from the form that `as_json` returns.
+
+        Raises:
+            KeyError, TypeError, ValueError: The input is invalid.
+        """
+        columns = (found["documents"][f.name] for f in fields(IndexedTranscript))
+        documents = [IndexedTranscript(*row) for row in zip(*columns, strict=True)]
+        return cls(found["segments"], dict(zip(found["names"], documents, strict=True)), found["files"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the manifest for JSON, with documents as columns."""
+        columns = {f.name: [getattr(d, f.name) for d in self.documents.values()] for f in fields(IndexedTranscript)}
+        return {"segments": self.segments, "files": self.files, "names": [*self.documents], "documents": columns}
+
+    def stamps(self) -> Listing:
+        """Return the listing that the manifest was made from."""
+        return {name: document.stamp for name, document in self.documents.items()}
+
+    def drop_dead(self) -> None:
+        """Remove segments without live documents."""
+        live = {document.segment for document in self.documents.values()}
+        self.segments = {name: size for name, size in self.segments.items() if name in live}
+
+    def to_merge(self) -> list[str]:
+        """Return segments to merge: one that is mostly dead, or many of similar size."""
+        live = Counter(document.segment for document in self.documents.values())
+        tiers: dict[int, list[str]] = {}
+        for name, (words, documents) in sorted(self.segments.items(), key=lambda item: item[1]):
+            if 2 * live[name] < documents:
+                return [name]
+            tiers.setdefault(_tier(words), []).append(name)
+        for group in tiers.values():
+            totals = accumulate(self.segments[name][0] for name in group)
+            fitting = [name for name, total in zip(group, totals, strict=True) if total <= MAX_WORDS]
+            if len(group) >= FAN and len(fitting) > 1:
+                return fitting
+        return []
+
+    def live(self, group: Sequence[str]) -> dict[str, list[int]]:
+        """Return the positions of live documents in some segments, in order."""
+        places: dict[str, list[int]] = {name: [] for name in group}
+        for document in self.documents.values():
+            if document.segment in places:
+                places[document.segment].append(document.place)
+        return {name: sorted(of_segment) for name, of_segment in places.items()}
+
+    def replace(self, merged: Mapping[str, Sequence[int]], name: str, words: int) -> None:
+        """Replace several segments by a merged one.
+
+        Args:
+            merged: For each old segment, the positions of the documents in the new one, in order. Documents replaced
+            since
+                are dead there, too.
+            name: Name of the new segment.
+            words: Number of its words.
+        """
+        moved = [(segment, place) for segment, places in merged.items() for place in places]
+        new_place = {old: place for place, old in enumerate(moved)}
+        for document in self.documents.values():
+            if document.segment in merged:
+                document.segment, document.place = name, new_place[document.segment, document.place]
+        for segment in merged:
+            del self.segments[segment]
+        if moved:
+            self.segments[name] = [words, len(moved)]
+
+
+def _tier(words: int) -> int:
+    tier = 0
+    while words > _LEAST_TIER * FAN**tier:
+        tier += 1
+    return tier
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    """The search index at one moment.
+
+    Attributes:
+        segments: Its segments.
+        ranks: For each segment, the rank of every document among all transcripts. -1 if it was replaced or removed.
+        ids: Ids of all transcripts, sorted.
+    """
+
+    segments: tuple[IndexSegment, ...]
+    ranks: tuple[npt.NDArray[np.int64], ...]
+    ids: pa.Array
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The ids as a set."""
+        return frozenset(self.ids.to_pylist())
+
+
+def open_index(manifest: Manifest, opened: dict[str, IndexSegment]) -> OpenIndex:
+    """Return the index of a manifest, given its open segments."""
+    documents = list(manifest.documents.values())
+    names = [opened[d.segment].names[d.place] for d in documents]
+    ranks = {name: np.full(len(opened[name].ids), -1) for name in manifest.segments}
+    order = sorted(range(len(names)), key=names.__getitem__)
+    for rank, n in enumerate(order):
+        ranks[documents[n].segment][documents[n].place] = rank
+    ids: Any = pa.array([names[n] for n in order], pa.string())
+    return OpenIndex(tuple(opened[name] for name in ranks), tuple(ranks.values()), ids)

@@ -1,0 +1,368 @@
+"""Snapshots: read-only versions of a corpus for fast reads, as `snapshots/v=<n>/<table>/part-0.parquet` and a manifest.
+
+A snapshot holds each table in one file, sorted by transcript, with a row group for every 32 transcripts. Reads of few
+transcripts skip the other row groups. A snapshot appears in one step and never changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from tqdm.auto import tqdm
+
+from voxframe._files import sync
+from voxframe.corpus import reading
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, with_metadata
+from voxframe.corpus.part_files import parquet_options
+from voxframe.corpus.query import Query
+from voxframe.corpus.reading import Where
+from voxframe.corpus.store import EXPORTS, View
+from voxframe.errors import CorpusError
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
+
+_METADATA = "metadata"
+_GROUP = 32  # transcripts per row group
+_TRIES = 5  # attempts to read transcripts that another process is replacing
+_LEFTOVER_AGE_S = 24 * 3600.0  # an older temporary directory belongs to a process that died
+_NAME = re.compile(r"v=([1-9]\d*)")
+_VIEWS: tuple[View, ...] = ("transcript", *EXPORTS)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A read-only version of a corpus.
+
+    Attributes:
+        path: Its directory.
+        manifest: Its content: `version`, `created` (UTC), `schema_version`, the number of `transcripts`, and in
+            `tables` the `rows`, `bytes` and `sha256` of the file of each table.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def version(self) -> int:
+        """Number of the version."""
+        return int(self.manifest["version"])
+
+    def __repr__(self) -> str:
+        return f"Snapshot({str(self.path)!r}, {self.manifest['transcripts']} transcripts)"
+
+    def table(
+        self,
+        name: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        metadata: Wanted = False,
+    ) -> pd.DataFrame:
+        """Return one table, sorted by transcript.
+
+        Args:
+            name: Name of the table.
+            ids: Only these transcripts. None (default): all.
+            columns: Columns to read, as for `Corpus.table`.
+            where: Rows to read, as for `Corpus.table`.
+            metadata: Metadata columns to add, as for `Corpus.table`.
+
+        Raises:
+            CorpusError: A transcript, table or column does not exist, a condition is invalid, or a file is damaged.
+        """
+        data = self.scan(name)
+        wanted = None if ids is None else reading.identifiers(ids)
+        if name == _METADATA:
+            raise CorpusError("metadata is what Snapshot.metadata() gives, and metadata=... joins to every table")
+        if absent := sorted(set(wanted or ()) - set(self.ids() if wanted else ())):
+            raise CorpusError(f"there is no transcript {absent[0]!r} in {self!r}; ids() lists what is there")
+        if not is_named(name, columns, where, metadata):
+            return self._rows(name, data, wanted, columns, where)
+        about = self._about()
+        if wanted is not None:
+            about = about.filter(pc.field("transcript_id").isin(wanted))
+        return with_metadata(
+            lambda ids, columns, where: self._rows(name, data, ids, columns, where),
+            name,
+            about,
+            columns=columns,
+            where=where,
+            metadata=metadata,
+        )
+
+    def metadata(self) -> pd.DataFrame:
+        """Return the metadata of the recordings at the time of the snapshot; see `corpus.metadata.get`."""
+        return to_frame(self._about())
+
+    def ids(self) -> list[str]:
+        """Return the ids of the transcripts in the snapshot, sorted."""
+        found: list[str] = self._about()["transcript_id"].to_pylist()
+        return found
+
+    def scan(self, name: str) -> ds.Dataset:
+        """Return one table as a pyarrow dataset, without reading it.
+
+        Raises:
+            CorpusError: The snapshot has no such table, or its file is missing.
+        """
+        if name not in self.manifest["tables"]:
+            raise CorpusError(f"{self!r} has no table {name!r}; it has {', '.join(self.manifest['tables'])}")
+        if not self._file(name).exists():
+            raise self._damaged(name)
+        if name == _METADATA:
+            return ds.dataset(self._file(name))
+        return reading.dataset(name, [self._file(name)])
+
+    def verify(self) -> None:
+        """Compare every file with its hash in the manifest.
+
+        Raises:
+            CorpusError: A file is missing or differs from its hash.
+        """
+        for name, entry in self.manifest["tables"].items():
+            if not self._file(name).exists() or _sha256(self._file(name)) != entry["sha256"]:
+                raise self._damaged(name)
+
+    def _about(self) -> pa.Table:
+        try:
+            return self.scan(_METADATA).to_table()
+        except (pa.ArrowException, OSError):
+            raise self._damaged(_METADATA) from None
+
+    def _rows(
+        self,
+        name: str,
+        data: ds.Dataset,
+        ids: Sequence[str] | None,
+        columns: Sequence[str] | None,
+        where: Where | None,
+    ) -> pd.DataFrame:
+        try:
+            return _read(name, data, ids, columns, where)
+        except CorpusError:
+            try:
+                pq.read_metadata(self._file(name))
+            except (pa.ArrowException, OSError):
+                raise self._damaged(name) from None
+            raise
+        except (pa.ArrowException, OSError):
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str) -> CorpusError:
+        return CorpusError(
+            f"{self._file(name)} is missing or damaged; make a new version with corpus.snapshots.create()"
+        )
+
+    def _file(self, name: str) -> Path:
+        return self.path / name / "part-0.parquet"
+
+
+def _read(
+    name: str, data: ds.Dataset, ids: Sequence[str] | None, columns: Sequence[str] | None, where: Where | None
+) -> pd.DataFrame:
+    condition = reading.expression(name, where)
+    if ids is not None:
+        wanted = pc.field("transcript_id").isin(list(ids))
+        condition = wanted if condition is None else wanted & condition
+    return reading.read(name, data, columns, condition)
+
+
+class Snapshots:
+    """Read-only versions of a corpus, as `corpus.snapshots`.
+
+    Args:
+        archive: The transcripts.
+        query: Reads their tables.
+        metadata: Columns about the recordings, stored as a table of each snapshot.
+    """
+
+    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
+        self._archive = archive
+        self._query = query
+        self._metadata = metadata
+
+    def create(self, *, progress: bool = True) -> Snapshot:
+        """Write the current state of the corpus as a new read-only version. Older versions stay readable.
+
+        Args:
+            progress: Show a progress bar.
+
+        Returns:
+            The snapshot. Read it with its `table` and `scan`; check it with `verify`.
+
+        Raises:
+            CorpusError: The disk is full or cannot be written, or transcripts keep changing. Nothing is left behind.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> corpus.raw.put("a1", b'{"id": "a1", "status": "completed", "words": []}')
+            >>> corpus.snapshots.create().version, len(corpus.snapshots.open().table("transcripts"))
+            (1, 1)
+        """
+        folder = self._archive.path / "snapshots"
+        with clear_errors(self._archive.path):
+            folder.mkdir(parents=True, exist_ok=True)
+            _sweep(folder)
+            hidden = folder / f".{secrets.token_hex(6)}.tmp"
+            hidden.mkdir()
+            try:
+                readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _VIEWS}
+                ids = list(readable["transcript"])
+                rows = self._write_tables(readable, hidden, progress=progress)
+                rows[_METADATA] = _write_metadata(self._metadata.to_arrow(ids), hidden)
+                tables = {
+                    name: {"rows": count, "bytes": file.stat().st_size, "sha256": _sha256(file)}
+                    for name, count in rows.items()
+                    if (file := hidden / name / "part-0.parquet")
+                }
+                return _seal(folder, hidden, {"transcripts": len(ids), "tables": tables})
+            except BaseException:
+                shutil.rmtree(hidden, ignore_errors=True)
+                raise
+
+    def open(self, version: int | None = None) -> Snapshot:
+        """Open a snapshot.
+
+        Args:
+            version: Number of the version. None (default): the latest.
+
+        Raises:
+            CorpusError: There is no such version, or its manifest cannot be read.
+        """
+        root = self._archive.path
+        there = self.versions()
+        if not there:
+            raise CorpusError(f"the corpus {root} has no snapshot; corpus.snapshots.create() makes one")
+        number = there[-1] if version is None else version
+        if number not in there:
+            raise CorpusError(f"the corpus {root} has no snapshot {version!r}; it has {', '.join(map(str, there))}")
+        path = root / "snapshots" / f"v={number}"
+        try:
+            manifest = json.loads((path / "manifest.json").read_bytes())
+        except (OSError, ValueError) as e:
+            raise CorpusError(f"the manifest of {path} cannot be read ({e}); make a new version") from None
+        return Snapshot(path, manifest)
+
+    def versions(self) -> list[int]:
+        """Return the version numbers of the snapshots, lowest first."""
+        return _versions(self._archive.path / "snapshots")
+
+    def _write_tables(
+        self, readable: Mapping[View, Collection[str]], folder: Path, *, progress: bool
+    ) -> dict[str, int]:
+        ids = list(readable["transcript"])
+        views = {view: frozenset(of_view) for view, of_view in readable.items()}
+        names = [*TRANSCRIPT_TABLES, *EXPORTS]
+        rows = dict.fromkeys(names, 0)
+        with contextlib.ExitStack() as stack:
+            bar = stack.enter_context(
+                tqdm(total=len(ids), desc="snapshot", disable=not progress or len(ids) < 4 * _GROUP)
+            )
+            writers = {}
+            for name in names:
+                (folder / name).mkdir()
+                path = folder / name / "part-0.parquet"
+                writers[name] = stack.enter_context(
+                    pq.ParquetWriter(path, CORPUS_TABLES[name].arrow, **parquet_options(CORPUS_TABLES[name].arrow))
+                )
+            for start in range(0, len(ids), _GROUP):
+                group = ids[start : start + _GROUP]
+                here = {view: [i for i in group if i in views[view]] for view in _VIEWS}
+                for name, table in self._steady(here, names).items():
+                    if table.num_rows:
+                        table = table.cast(CORPUS_TABLES[name].arrow)
+                        writers[name].write_table(table, row_group_size=table.num_rows)
+                        rows[name] += table.num_rows
+                bar.update(len(group))
+        for name in names:
+            sync(folder / name / "part-0.parquet")
+            sync(folder / name)
+        return rows
+
+    def _steady(self, ids: Mapping[View, Sequence[str]], names: Sequence[str]) -> dict[str, Any]:
+        """Return all tables of some transcripts, with every table of a transcript made from the same payload.
+
+        Args:
+            ids: Transcripts to read, by kind of response.
+            names: Tables to read.
+        """
+
+        def hashes() -> list[str | None]:
+            return [self._archive.source_hash(i, view) for view in _VIEWS for i in ids[view]]
+
+        for _ in range(_TRIES):
+            before = hashes()
+            tables = {name: self._query.arrow(name, ids[name if name in EXPORTS else "transcript"]) for name in names}
+            if before == hashes():
+                return tables
+        raise CorpusError(
+            f"the corpus {self._archive.path} changes all the time; stop what writes to it, then make the snapshot"
+        )
+
+
+def _versions(folder: Path) -> list[int]:
+    found = (_NAME.fullmatch(path.name) for path in folder.glob("v=*"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def _write_metadata(about: pa.Table, folder: Path) -> int:
+    (folder / _METADATA).mkdir()
+    path = folder / _METADATA / "part-0.parquet"
+    about = about.replace_schema_metadata(with_pandas(about.schema).metadata)
+    pq.write_table(about, path, **parquet_options(about.schema))
+    sync(path)
+    sync(path.parent)
+    return int(about.num_rows)
+
+
+def _seal(folder: Path, hidden: Path, contents: Mapping[str, Any]) -> Snapshot:
+    """Number a snapshot and move it into place. Another process may take the same number first."""
+    while True:
+        number = max(_versions(folder), default=0) + 1
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        manifest = {"version": number, "created": created, "schema_version": SCHEMA_VERSION, **contents}
+        file = hidden / "manifest.json"
+        file.write_text(json.dumps(manifest, indent=1) + "\n")
+        sync(file)
+        sync(hidden)
+        place = folder / f"v={number}"
+        try:
+            hidden.rename(place)  # fails if the number is taken: a directory with files is never replaced
+        except OSError:
+            if place.exists():
+                continue
+            raise
+        sync(folder)
+        return Snapshot(place, manifest)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sweep(folder: Path) -> None:
+    """Delete the temporary directories of processes that died."""
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
+                shutil.rmtree(path, ignore_errors=True)

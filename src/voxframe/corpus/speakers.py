@@ -1,0 +1,226 @@
+"""Names of speakers: the column `speaker_name` beside the labels of the service."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.reading import identifiers
+from voxframe.corpus.speaker_names import SpeakerNames, voices_of, with_names
+from voxframe.corpus.utterance_fingerprints import Mark, marks
+from voxframe.errors import OptionError
+
+_LONGEST = 200  # characters of a name
+_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+_RACY_NS = 2_000_000_000  # a folder changed this recently may change again without a new modification time
+
+
+class _Checked(NamedTuple):
+    """Names of a transcript, the payload they were compared with, and those that still apply."""
+
+    names: SpeakerNames
+    settled: int
+    source_hash: str
+    holding: SpeakerNames
+
+
+class CurrentNames:
+    """The names that apply to the current payloads.
+
+    A name of a single turn applies as long as the turn keeps its start and text.
+
+    Args:
+        archive: The transcripts.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._checked: dict[str, _Checked] = {}
+
+    def all(self) -> dict[str, SpeakerNames]:
+        """Return the names of each transcript that has any, by transcript id."""
+        changed = self._archive.store.changed_ns()
+        settled = changed if time.time_ns() - changed > _RACY_NS else -1
+        return {
+            transcript_id: self._holding(transcript_id, names, settled) if names.turns else names
+            for transcript_id, names in self._archive.names.all().items()
+        }
+
+    def add_to(self, table: pa.Table) -> pa.Table:
+        """Return a table with the column `speaker_name`, if it has `speaker`."""
+        return with_names(table, self.all(), lambda transcript_id: self._archive.table("utterances", transcript_id))
+
+    def stale(self, transcript_id: str) -> list[tuple[int, str, Mark]]:
+        """Return the turns with a name that no longer applies: index, name and fingerprint."""
+        names = self._archive.names.get(transcript_id)[0]
+        if not names.turns:
+            return []
+        same = names.holding(self._archive.table("utterances", transcript_id)).turns
+        return [
+            (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in same
+        ]
+
+    def _holding(self, transcript_id: str, names: SpeakerNames, settled: int) -> SpeakerNames:
+        """Return the names without those of turns that have changed.
+
+        Args:
+            transcript_id: Id of the transcript.
+            names: All its names.
+            settled: Time at which a payload was last replaced; -1 if this may be happening now.
+        """
+        known = self._checked.get(transcript_id)
+        if known is not None and known.names is names and known.settled == settled != -1:
+            return known.holding
+        source_hash = self._archive.source_hash(transcript_id)
+        if source_hash is None:
+            return names
+        same = known is not None and known.names is names and known.source_hash == source_hash
+        holding = known.holding if known and same else names.holding(self._archive.table("utterances", transcript_id))
+        self._checked[transcript_id] = _Checked(names, settled, source_hash, holding)
+        return holding
+
+
+class Speakers:
+    """Names of the speakers of a corpus, as `corpus.speakers`.
+
+    Args:
+        archive: The transcripts.
+        current: The names that apply.
+    """
+
+    def __init__(self, archive: Archive, current: CurrentNames) -> None:
+        self._archive = archive
+        self._current = current
+
+    def set(
+        self,
+        transcript_id: str,
+        names: Mapping[str, str | None] | None = None,
+        *,
+        turns: Mapping[int, str | None] | None = None,
+    ) -> pd.DataFrame:
+        """Name the speakers of a transcript. Tables show the names as `speaker_name`; `speaker` keeps the labels.
+
+        Two labels with the same name count as one speaker. Names set before are kept unless they are set again.
+        `undo` reverts the change.
+
+        Args:
+            transcript_id: Id of the transcript.
+            names: Name by label, `{"A": "Ada", "B": "Ben"}`; None removes a name. If only channels are known, the
+                label is "channel 1".
+            turns: Speaker of single turns by `utterance_idx`: a label of the transcript or any other name; None
+                removes the correction.
+
+        Returns:
+            The names of this transcript, as `get` returns them.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            OptionError: There is no such label or turn, or a name is not text.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> turns = [{"speaker": s, "text": "Hi.", "start": 0, "end": 90, "words": []} for s in "ABA"]
+            >>> corpus.raw.put("t1", json.dumps({"id": "t1", "utterances": turns}).encode())
+            >>> _ = corpus.speakers.set("t1", {"A": "Ada"}, turns={2: "B"})
+            >>> corpus.table("utterances")["speaker_name"].to_list()
+            ['Ada', 'B', 'B']
+        """
+        new_names, new_turns = self._checked(transcript_id, names or {}, turns or {})
+        files = self._archive.names
+        with clear_errors(self._archive.path), files.turn(transcript_id):
+            history = files.history(transcript_id)
+            now = history[-1] if history else SpeakerNames()
+            speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
+            corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
+            there = marks(self._archive.table("utterances", transcript_id))
+            made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
+            made_for = {k: mark for k, mark in made_for.items() if k in corrected}
+            if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
+                made = datetime.now(UTC).isoformat(timespec="seconds")
+                files.keep(transcript_id, [*history, SpeakerNames(speakers, corrected, made, made_for)])
+        return self.get(transcript_id)
+
+    def undo(self, transcript_id: str) -> pd.DataFrame:
+        """Revert the last change that `set` made to a transcript; call it again for the change before.
+
+        Returns:
+            The names of this transcript, as `get` returns them.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            OptionError: There is no change to revert.
+        """
+        if not self._archive.has(transcript_id):
+            raise self._archive.missing(transcript_id)
+        files = self._archive.names
+        with clear_errors(self._archive.path), files.turn(transcript_id):
+            history = files.history(transcript_id)
+            if not history:
+                raise OptionError(f"the speakers of {transcript_id!r} have no names; there is nothing to take back")
+            files.keep(transcript_id, history[:-1])
+        return self.get(transcript_id)
+
+    def get(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+        """Return the names of speakers.
+
+        Args:
+            ids: Id or ids. None (default): all transcripts with names.
+
+        Returns:
+            One row per name: `transcript_id`, `speaker` (the label; null for a single turn), `speaker_name` str,
+            `utterance_idx` Int64 (the turn; null if the name is for the label).
+        """
+        given = self._current.all()
+        rows: list[tuple[str, str | None, str, int | None]] = []
+        for transcript_id in sorted(given) if ids is None else identifiers(ids):
+            names = given.get(transcript_id, SpeakerNames())
+            rows += [(transcript_id, label, name, None) for label, name in names.speakers.items()]
+            rows += [(transcript_id, None, names.of_turn(position), position) for position in sorted(names.turns)]
+        dtypes = {"transcript_id": _TEXT, "speaker": _TEXT, "speaker_name": _TEXT, "utterance_idx": pd.Int64Dtype()}
+        return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
+
+    def _checked(
+        self, transcript_id: str, names: Mapping[str, str | None], turns: Mapping[int, str | None]
+    ) -> tuple[dict[str, str | None], dict[int, str | None]]:
+        """Validate names and turns, and return them in the form that is stored."""
+        labels = self._labels(transcript_id)
+        positions = self._archive.table("utterances", transcript_id)["utterance_idx"].to_pylist()
+        if unknown := [label for label in names if label not in labels]:
+            raise OptionError(
+                f"{transcript_id!r} has no speaker {unknown[0]!r}; it has {', '.join(labels) or 'no speakers'}"
+            )
+        gone = self._archive.names.all().get(transcript_id, SpeakerNames()).turns.keys()  # may be removed
+        if missing := [n for n, who in turns.items() if n not in positions and not (who is None and n in gone)]:
+            there = f"0 to {len(positions) - 1}" if positions else "no turns"
+            raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
+        return (
+            {label: _checked_name(name) for label, name in names.items()},
+            {int(position): _checked_name(name) for position, name in turns.items()},
+        )
+
+    def _labels(self, transcript_id: str) -> list[str]:
+        found: dict[str, None] = {}
+        for name in ("utterances", "words", "sentiments"):
+            found |= dict.fromkeys(
+                v for v in voices_of(self._archive.table(name, transcript_id)).unique().to_pylist() if v
+            )
+        return list(found)
+
+
+def _checked_name(name: object) -> str | None:
+    if name is None:
+        return None
+    given = " ".join(name.split()) if isinstance(name, str) else ""
+    if not given or len(given) > _LONGEST or any("\ud800" <= c <= "\udfff" for c in given):
+        raise OptionError(f"a speaker's name is a text of 1 to {_LONGEST} characters, not {name!r:.100}")
+    return given

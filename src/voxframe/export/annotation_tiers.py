@@ -1,0 +1,211 @@
+"""Annotation formats with tiers for the turns and words of each speaker: Praat's TextGrid and ELAN's EAF.
+
+Intervals of one tier must not overlap. Overlapping turns or words of one speaker are put into extra tiers, `A (2)`.
+"""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pandas as pd
+
+from voxframe.export.result import Losses, counted
+from voxframe.export.segments import SpeechSegment, grouped, joined, whole
+
+_ALIGNMENT = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
+_NONCHARACTERS = "texts or names with characters that XML cannot hold, written without them"
+
+
+def textgrid(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return one transcript as a Praat TextGrid, in the long text format.
+
+    Times are in seconds; gaps are empty intervals. Segments of zero length are points in a separate tier, such as
+    `A words (points)`. Words without times appear only in the text of their turn.
+
+    Args:
+        df: Words. Longer rows, such as turns, give one tier per speaker instead of two.
+        losses: Counter for values that a TextGrid cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing, or there is more than one transcript.
+
+    Warns:
+        ExportWarning: A TextGrid cannot hold a value.
+    """
+    with counted(losses, "textgrid") as lost:
+        tiers = _tiers(df, "textgrid", lost, points=True)
+    end = max((1, *(s.end for tier in tiers.values() for s in tier)))
+    lines = [
+        'File type = "ooTextFile"',
+        'Object class = "TextGrid"',
+        "",
+        "xmin = 0",
+        f"xmax = {_s(end)}",
+        "tiers? <exists>",
+        f"size = {len(tiers)}",
+        "item []:",
+    ]
+    for n, (name, segments) in enumerate(tiers.items(), 1):
+        points = segments[0].start == segments[0].end
+        lines += [f"    item [{n}]:", f'        class = "{"TextTier" if points else "IntervalTier"}"']
+        lines += [f"        name = {_quoted(name)}", "        xmin = 0", f"        xmax = {_s(end)}"]
+        lines += _points(segments) if points else _intervals(segments, end)
+    return "\n".join(lines) + "\n"
+
+
+def eaf(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return one transcript as an ELAN annotation document (EAF). Times are in milliseconds.
+
+    Words without times appear only in the text of their turn.
+
+    Args:
+        df: Words. Longer rows, such as turns, give one tier per speaker instead of two.
+        losses: Counter for values that EAF cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing, or there is more than one transcript.
+
+    Warns:
+        ExportWarning: EAF cannot hold a value.
+    """
+    with counted(losses, "eaf") as lost:
+        return _eaf(_tiers(df, "eaf", lost), lost)
+
+
+def _eaf(tiers: dict[str, list[SpeechSegment]], losses: Losses) -> str:
+    root = ET.Element("ANNOTATION_DOCUMENT", AUTHOR="", DATE="1970-01-01T00:00:00+00:00", FORMAT="3.0", VERSION="3.0")
+    root.set("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance")
+    root.set("xsi:noNamespaceSchemaLocation", _ALIGNMENT)
+    ET.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
+    times = sorted({time for tier in tiers.values() for s in tier for time in (s.start, s.end)})
+    slots = {time: f"ts{n}" for n, time in enumerate(times, 1)}
+    order = ET.SubElement(root, "TIME_ORDER")
+    for time, slot in slots.items():
+        ET.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time))
+    number = 0
+    for name, segments in tiers.items():
+        tier = ET.SubElement(root, "TIER", LINGUISTIC_TYPE_REF="default-lt", TIER_ID=_xml(name, losses))
+        for s in segments:
+            number += 1
+            place = {"TIME_SLOT_REF1": slots[s.start], "TIME_SLOT_REF2": slots[s.end], "ANNOTATION_ID": f"a{number}"}
+            one = ET.SubElement(ET.SubElement(tier, "ANNOTATION"), "ALIGNABLE_ANNOTATION", place)
+            ET.SubElement(one, "ANNOTATION_VALUE").text = _xml(s.text, losses)
+    ET.SubElement(
+        root, "LINGUISTIC_TYPE", LINGUISTIC_TYPE_ID="default-lt", TIME_ALIGNABLE="true", GRAPHIC_REFERENCES="false"
+    )
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = False) -> dict[str, list[SpeechSegment]]:
+    """Return the tiers by name, each sorted and without overlap.
+
+    Words give a tier of turns and a tier of words for each speaker and channel; other rows give one tier.
+
+    Args:
+        df: The rows.
+        purpose: Name of the format, for error messages.
+        losses: Counter for values that the format cannot hold.
+        points: Put segments of zero length into separate tiers.
+    """
+    of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
+    segments = whole(df, purpose, losses, untimed=of_words)
+    names = _names(segments)
+    found: dict[str, list[SpeechSegment]] = {}
+    for run in grouped(segments):
+        name = names[run[0].voice, run[0].channel]
+        if of_words:
+            found.setdefault(name, []).append(joined(run))
+            name = f"{name} words"
+        found.setdefault(name, []).extend(s for s in run if s.timed)
+    taken = set(found)
+    tiers: dict[str, list[SpeechSegment]] = {}
+    for name, given in found.items():
+        lengthy = [s for s in given if s.end > s.start or not points]
+        for n, layer in enumerate(_layers(lengthy)):
+            tiers[_free(name, taken) if n else name] = layer
+        for layer in _layers([s for s in given if s.end == s.start and points]):
+            tiers[_free(f"{name} (points)", taken)] = layer
+    return tiers
+
+
+def _layers(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
+    """Distribute segments over as few lists as possible, without overlap within a list."""
+    layers: list[list[SpeechSegment]] = []
+    for s in sorted(segments, key=lambda s: s.start):
+        layer = next((layer for layer in layers if layer[-1].end <= s.start and layer[-1].start < s.start), None)
+        if layer is None:
+            layers.append([s])
+        else:
+            layer.append(s)
+    return layers
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    """Return the wanted name, numbered if a tier already has it, and add it to `taken`."""
+    name, n = wanted, 1
+    while name in taken:
+        n += 1
+        name = f"{wanted} ({n})"
+    taken.add(name)
+    return name
+
+
+def _names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], str]:
+    """Return a tier name for each speaker and channel, numbered if names would clash."""
+    names: dict[tuple[str | None, str], str] = {}
+    taken: set[str] = set()
+    for segment in segments:
+        key = (segment.voice, segment.channel)
+        if key in names:
+            continue
+        wanted = name = segment.voice or "speech"
+        n = 1
+        while {name, f"{name} words"} & taken:
+            n += 1
+            name = f"{wanted} ({n})"
+        names[key] = name
+        taken |= {name, f"{name} words"}
+    return names
+
+
+def _intervals(segments: list[SpeechSegment], end: int) -> list[str]:
+    """Return the lines of an interval tier, with empty intervals in the gaps."""
+    intervals, at = [], 0
+    for s in segments:
+        if s.start > at:
+            intervals.append((at, s.start, ""))
+        intervals.append((s.start, s.end, s.text))
+        at = s.end
+    if at < end:
+        intervals.append((at, end, ""))
+    lines = [f"        intervals: size = {len(intervals)}"]
+    for n, (start, stop, text) in enumerate(intervals, 1):
+        lines += [f"        intervals [{n}]:", f"            xmin = {_s(start)}", f"            xmax = {_s(stop)}"]
+        lines.append(f"            text = {_quoted(text)}")
+    return lines
+
+
+def _points(segments: list[SpeechSegment]) -> list[str]:
+    """Return the lines of a point tier."""
+    lines = [f"        points: size = {len(segments)}"]
+    for n, s in enumerate(segments, 1):
+        lines += [f"        points [{n}]:", f"            number = {_s(s.start)}"]
+        lines.append(f"            mark = {_quoted(s.text)}")
+    return lines
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _xml(text: str, losses: Losses) -> str:
+    """Return the text without U+FFFE and U+FFFF, the only characters left that XML cannot hold."""
+    held = text.replace("\ufffe", "").replace("\uffff", "")
+    if held != text:
+        losses[_NONCHARACTERS] += 1
+    return held
+
+
+def _s(ms: int) -> str:
+    return f"{ms / 1000:.3f}"

@@ -1,0 +1,74 @@
+"""The result of an export: the files written, and the number of values that the format could not hold."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from voxframe.errors import ExportWarning
+
+#: Number of affected values by description of the change.
+Losses: TypeAlias = Counter[str]
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """The files that an export wrote, and the number of values that the format could not hold.
+
+    Iterating gives the file names; `len` is their number.
+
+    Attributes:
+        files: File names relative to the directory, or the target itself.
+        losses: Number of changed or omitted values, by description of the change. Empty if every value was written
+            exactly. An `ExportWarning` reports the same.
+        omitted: Number of values in columns that the format has no field for, by column, such as `confidence` in
+            captions. No warning reports these.
+
+    Example:
+        >>> ExportResult(["a.srt"], {"rows without times, left out": 2}).losses
+        {'rows without times, left out': 2}
+    """
+
+    files: list[str]
+    losses: dict[str, int] = field(default_factory=dict)
+    omitted: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+
+@contextmanager
+def counted(losses: Losses | None, what: str) -> Iterator[Losses]:
+    """Count losses in the given counter, or in a new one that is reported as a warning at the end.
+
+    Args:
+        losses: Counter of a caller that warns itself. None: use a new counter and warn.
+        what: Name of the format or file, for the warning.
+    """
+    if losses is not None:
+        yield losses
+        return
+    own: Losses = Counter()
+    yield own
+    warn(own, what, above=3)  # the generator, contextlib and the export function
+
+
+def warn(losses: Losses, what: str, above: int = 1) -> None:
+    """Warn about losses, if there are any.
+
+    Args:
+        losses: The counter.
+        what: Name of the format or file.
+        above: Number of stack frames between this call and the user's code, so that the warning points to the user's
+            line.
+    """
+    if losses:
+        found = "; ".join(f"{count} {reason}" for reason, count in losses.items())
+        warnings.warn(f"{what} cannot hold every value exactly: {found}", ExportWarning, stacklevel=2 + above)

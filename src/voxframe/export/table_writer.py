@@ -1,0 +1,344 @@
+"""Write tables to files that other tools read: Parquet data sets, CSV, JSON lines, Hugging Face datasets."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from typing import IO, Any, Self
+
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from voxframe.errors import OptionError
+from voxframe.export.result import Losses
+from voxframe.export.targets import Folder
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, with_pandas
+
+#: Formats for any table, and their file extensions.
+TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
+
+#: Folder of rows with a null partition value, as in Hive, Spark, DuckDB, Polars and pyarrow.
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+
+_EMPTY_FOLDER = "empty texts in a column of folders, read as nulls"
+_AS_TEXT = "values of a column with several types, written as text"
+_SURROGATES = "texts with lone surrogates, written as \N{REPLACEMENT CHARACTER}"
+_INDEX = "values of a named index, left out (reset_index makes a column of it)"
+
+
+class TableWriter:
+    """Write one table in parts, so that it does not need to fit into memory.
+
+    Args:
+        folder: Directory for the files.
+        name: Name of the table and of its folder. None: write the files directly into `folder`.
+        form: One of `TABLE_FORMATS`.
+        losses: Counter for values that the format cannot hold.
+        partition_by: Columns whose values become folders (`speaker=A/`); Parquet only.
+        escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
+    """
+
+    def __init__(
+        self,
+        folder: Folder,
+        name: str | None,
+        form: str,
+        losses: Losses,
+        partition_by: Sequence[str] = (),
+        *,
+        escape_formulas: bool = False,
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._form = form
+        self._losses = losses
+        self._partition_by = list(partition_by)
+        self._escape_formulas = escape_formulas
+        self._below = f"{name}/" if name else ""
+        self._parts = 0
+        self._schema: pa.Schema | None = None
+        self._file: IO[bytes] | None = None
+        self._out: Any = None
+
+    def add(self, df: pd.DataFrame) -> None:
+        """Write the rows of a DataFrame. The first DataFrame sets the columns and types.
+
+        Raises:
+            OptionError: The columns or types do not fit, or a column to partition by is missing.
+        """
+        table = arrow(df, self._losses, self._name, self._schema)
+        self._schema = table.schema
+        if self._form in ("csv", "jsonl"):
+            file = self._bytes(f"{self._name or 'data'}.{self._form}")
+            file.write(
+                text_of(table, self._form, self._losses, header=self._parts == 0, escape_formulas=self._escape_formulas)
+            )
+        elif self._partition_by:
+            self._add_partitioned(table)
+        else:
+            self._add_arrow(table)
+        self._parts += 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._out is not None:
+            self._out.close()
+        if self._file is not None:
+            self._file.close()
+        if kind is None and self._form == "huggingface" and self._schema is not None:
+            self._describe()
+
+    def _add_arrow(self, table: pa.Table) -> None:
+        if self._out is None and self._form == "parquet":
+            file = self._bytes(f"{self._below}part-0.parquet")
+            self._out = pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
+        elif self._out is None:
+            self._out = pa.ipc.new_stream(self._bytes(f"{self._below}data-00000-of-00001.arrow"), table.schema)
+        self._out.write_table(table)
+
+    def _add_partitioned(self, table: pa.Table) -> None:
+        missing = [name for name in self._partition_by if name not in table.column_names]
+        if missing:
+            raise OptionError(
+                f"cannot partition by {missing[0]!r}; {self._name or 'the table'} has {', '.join(table.column_names)}"
+            )
+        for name in self._partition_by:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, _folder_name(table[name], self._losses))
+        kept = [field for field in table.schema if field.name not in self._partition_by]  # folders are columns
+        table = table.replace_schema_metadata(with_pandas(pa.schema(kept)).metadata)
+        pq.write_to_dataset(
+            table,
+            f"{self._folder.root}/{self._name}" if self._name else self._folder.root,
+            partition_cols=self._partition_by,
+            basename_template=f"part-{self._parts}-{{i}}.parquet",
+            existing_data_behavior="overwrite_or_ignore",
+            filesystem=self._folder.filesystem,
+            compression="zstd",
+            file_visitor=lambda written: self._folder.files.append(written.path.removeprefix(f"{self._folder.root}/")),
+        )
+
+    def _bytes(self, name: str) -> IO[bytes]:
+        if self._file is None:
+            self._file = self._folder.open(name)
+        return self._file
+
+    def _describe(self) -> None:
+        """Write the two small files that `datasets.load_from_disk` needs. The Arrow file has the columns and types."""
+        state: dict[str, Any] = {
+            "_data_files": [{"filename": "data-00000-of-00001.arrow"}],
+            "_fingerprint": f"voxframe{SCHEMA_VERSION}",
+            "_format_columns": None,
+            "_format_kwargs": {},
+            "_format_type": None,
+            "_output_all_columns": False,
+            "_split": None,
+        }
+        self._folder.write(f"{self._below}state.json", json.dumps(state))
+        about = {
+            "description": f"{self._name or 'data'}, written by voxframe",
+            "citation": "",
+            "homepage": "",
+            "license": "",
+        }
+        self._folder.write(f"{self._below}dataset_info.json", json.dumps(about))
+
+
+def text_of(table: pa.Table, form: str, losses: Losses, *, header: bool = True, escape_formulas: bool = False) -> bytes:
+    """Return a table as CSV or JSON lines: see `voxframe.export.table_writer`."""
+    if form == "csv":
+        return csv(table, losses, header=header, escape_formulas=escape_formulas)
+    return json_lines(table, losses)
+
+
+def arrow(df: pd.DataFrame, losses: Losses, name: str | None = None, schema: pa.Schema | None = None) -> pa.Table:
+    """Convert a DataFrame to Arrow: columns of the data dictionary with its types, other columns with their own types.
+
+    Args:
+        df: The DataFrame.
+        losses: Counter for values that Arrow cannot hold.
+        name: Name of the table. None (default), or a name that is not in the data dictionary: keep the types of `df`.
+        schema: Schema of an earlier part of the table.
+
+    Raises:
+        OptionError: Two columns have the same name, or the columns or types differ from the first part.
+    """
+    names = [str(column) for column in df.columns]
+    if len(set(names)) < len(names):
+        raise OptionError(f"an export needs unique column names, got {', '.join(names)}; rename the columns")
+    if schema is not None and names != schema.names:
+        raise OptionError(
+            f"this part of the table does not fit the first one: it has {', '.join(names)}, not "
+            f"{', '.join(schema.names)}"
+        )
+    if named := [index for index in df.index.names if index is not None]:
+        losses[_INDEX] += len(df) * len(named)
+    known = schema or (CORPUS_TABLES[name].arrow if name in CORPUS_TABLES else pa.schema([]))
+    fields, columns = [], []
+    for place, column in enumerate(names):
+        field = known.field(column) if column in known.names else None
+        try:
+            values = _values(df.iloc[:, place], None if field is None else field.type, losses)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as e:
+            expected = f"{name or 'the table'} needs {field.type if field else 'one type'}"
+            raise OptionError(f"column {column!r} does not fit: {expected}; {str(e).splitlines()[0]}") from None
+        is_plain = isinstance(df.dtypes.iloc[place], np.dtype) and df.dtypes.iloc[place].kind == "i"  # has no nulls
+        fields.append(field or pa.field(column, values.type, not is_plain))
+        columns.append(values)
+    return pa.table(columns, with_pandas(pa.schema(fields)))
+
+
+def _values(column: pd.Series[Any], kind: pa.DataType | None, losses: Losses) -> pa.Array | pa.ChunkedArray:
+    """Convert a column to Arrow. Values of mixed types, and text with lone surrogates, are converted to valid text."""
+    try:
+        values = pa.array(column, type=kind, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        if kind is not None and not pa.types.is_string(kind):
+            raise
+        values = pa.array([_text(value, losses) for value in column.astype(object)], pa.string())
+    return values.cast(_settled(values.type))
+
+
+def _settled(kind: pa.DataType) -> pa.DataType:
+    """Return a type that is the same in all parts of a table; an all-null column is text."""
+    return pa.string() if pa.types.is_null(kind) or pa.types.is_large_string(kind) else kind
+
+
+def _text(value: object, losses: Losses) -> str | None:
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):  # type: ignore[call-overload]
+        return None
+    if not isinstance(value, str):
+        losses[_AS_TEXT] += 1
+    text = str(value)
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if whole != text:
+        losses[_SURROGATES] += 1
+    return whole
+
+
+def _folder_name(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
+    """Return partition values as text: timestamps in their time zone, dates without a time, and empty text as null.
+
+    Spark rejects a data set with a folder `speaker=`, and Hive uses one folder for nulls and empty texts.
+    """
+    if pa.types.is_timestamp(column.type):
+        local = pc.local_timestamp(column) if column.type.tz else column
+        return pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(_settled(column.type.value_type))
+    if not pa.types.is_string(column.type):
+        return column
+    empty = pc.fill_null(pc.is_in(column, pa.array(["", _NULL_FOLDER])), False)
+    losses[_EMPTY_FOLDER] += pc.sum(empty).as_py() or 0
+    return pc.if_else(empty, pa.scalar(None, pa.string()), column)
+
+
+_AT_A_TIME = 10_000  # rows converted to Python objects at once
+# Characters that start a formula in Excel, LibreOffice or Google Sheets, or that these strip before checking; see
+# https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # the last four are the full-width forms of the first four
+
+_ESCAPED = "texts that a spreadsheet would take for a formula, with an apostrophe before them (escape_formulas)"
+_ONLY_COLUMN = "nulls of an only column, written as empty text because readers skip an empty line"
+_NOT_FINITE = "numbers that are not finite, written as null"
+
+
+def csv(table: pa.Table, losses: Losses, *, header: bool = True, escape_formulas: bool = False) -> bytes:
+    r"""Return a table as CSV (RFC 4180, UTF-8, lines end with a line feed).
+
+    A null is an empty field; an empty text is `""`. All texts are quoted. Lists are written as JSON.
+
+    Args:
+        table: The table.
+        losses: Counter for values that CSV cannot hold.
+        header: Begin with the column names.
+        escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula.
+
+    Example:
+        >>> csv(pa.table({"text": ["a", "", None], "n": [0.1, None, 3]}), Losses())
+        b'text,n\n"a",0.1\n"",\n,3\n'
+    """
+    names = [_escaped_name(name) if escape_formulas else name for name in table.column_names]
+    columns = [_plain(column) for column in table.columns]
+    for n, column in enumerate(columns):
+        if escape_formulas and pa.types.is_string(column.type):
+            columns[n] = _escaped(column, losses)
+        if len(columns) == 1 and column.null_count:
+            losses[_ONLY_COLUMN] += column.null_count
+            columns[n] = columns[n].cast(pa.string()).fill_null("")
+    out = io.BytesIO()
+    if header:
+        out.write((",".join(map(_quoted, names)) + "\n").encode())
+    options = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+    pa.csv.write_csv(pa.table(columns, [str(n) for n in range(len(columns))]), out, options)
+    return out.getvalue()
+
+
+def json_lines(table: pa.Table, losses: Losses) -> bytes:
+    r"""Return a table as JSON lines: one object per row, numbers with all their digits, times as ISO 8601.
+
+    Args:
+        table: The table.
+        losses: Counter for values that JSON cannot hold.
+
+    Example:
+        >>> json_lines(pa.table({"text": ["a", None], "n": [0.1, 1e-12]}), Losses())
+        b'{"text":"a","n":0.1}\n{"text":null,"n":1e-12}\n'
+    """
+    if lost := sum(map(_not_finite, table.columns)):
+        losses[_NOT_FINITE] += lost
+    batches = table.to_batches(max_chunksize=_AT_A_TIME)
+    return b"".join(_json(row) + b"\n" for batch in batches for row in batch.to_pylist())
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without dictionary encoding, and with lists and structs as JSON text."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_nested(kind):
+        texts = [None if value is None else _json(value).decode() for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(texts, pa.string())])
+    text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind)
+    return column.cast(pa.string()) if text else column
+
+
+def _escaped(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
+    risky = pc.fill_null(pc.match_substring_regex(column, _FORMULA), False)
+    if not (found := pc.sum(risky).as_py()):
+        return column
+    losses[_ESCAPED] += found
+    return pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
+
+
+def _escaped_name(name: str) -> str:
+    return f"'{name}" if pc.match_substring_regex(pa.scalar(name), _FORMULA).as_py() else name
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name
+
+
+def _not_finite(column: pa.ChunkedArray | pa.Array) -> int:
+    if pa.types.is_floating(column.type):
+        return int(pc.sum(pc.invert(pc.is_finite(column))).as_py() or 0)
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        return sum(_not_finite(chunk.flatten()) for chunk in getattr(column, "chunks", [column]))
+    return 0
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, default=_encodable, option=orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS)
+
+
+def _encodable(value: Any) -> str:
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

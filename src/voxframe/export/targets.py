@@ -1,0 +1,171 @@
+"""Targets of an export: files and directories that are written completely or not at all, and remote stores (fsspec)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from voxframe._files import hidden_path, put_in_place
+from voxframe.errors import ExportError, MissingExtraError, OptionError, VoxframeError
+
+
+class Folder:
+    """A directory that an export writes to.
+
+    Args:
+        root: Path in the file system.
+        filesystem: An fsspec file system. None (default): the local file system.
+    """
+
+    def __init__(self, root: str, filesystem: Any = None) -> None:
+        self.root = root
+        self.filesystem = filesystem
+        self.files: list[str] = []
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file in the directory for writing.
+
+        Args:
+            name: File name, with `/` between folders.
+        """
+        self.files.append(name)
+        path = f"{self.root}/{name}"
+        if self.filesystem is not None:
+            self.filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+            file: IO[bytes] = self.filesystem.open(path, "wb")
+            return file
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return Path(path).open("xb")
+
+    def write(self, name: str, text: str) -> None:
+        """Write a text file in the directory, as UTF-8."""
+        with self.open(name) as file:
+            file.write(text.encode("utf-8", "replace"))
+
+
+def is_remote(target: str | os.PathLike[str]) -> bool:
+    """Return True if the target is a URL such as s3://bucket/folder."""
+    return "://" in os.fspath(target)
+
+
+@contextmanager
+def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Folder]:
+    """Write a directory. It appears when all files are written; if that fails, existing files stay unchanged.
+
+    A remote store cannot rename a directory atomically: each file appears when it is complete, one after the other.
+
+    Args:
+        target: Path or URL.
+        overwrite: Replace an existing directory.
+
+    Raises:
+        ExportError: The target already exists or cannot be written.
+        MissingExtraError: The target is a URL and fsspec is not installed.
+        OptionError: The protocol of the URL is unknown, or its library is not installed.
+    """
+    if is_remote(target):
+        with _clear_errors(target):
+            filesystem, root = _store(os.fspath(target))
+            if filesystem.exists(root):
+                _check_free(target, overwrite=overwrite)
+                filesystem.rm(root, recursive=True)
+            yield Folder(root.rstrip("/"), filesystem)
+        return
+    path = Path(target).expanduser().absolute()
+    hidden = hidden_path(path)
+    with _clear_errors(target):
+        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+            _check_free(target, overwrite=overwrite)
+        try:
+            hidden.mkdir(parents=True)
+            yield Folder(str(hidden))
+            _replace(hidden, path)
+        finally:
+            shutil.rmtree(hidden, ignore_errors=True)
+
+
+@contextmanager
+def file(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[IO[bytes]]:
+    """Write one file. It appears when it is complete; if that fails, an existing file stays unchanged.
+
+    Args:
+        target: Path or URL.
+        overwrite: Replace an existing file.
+
+    Raises:
+        ExportError: The target already exists or cannot be written.
+        MissingExtraError: The target is a URL and fsspec is not installed.
+        OptionError: The protocol of the URL is unknown, or its library is not installed.
+    """
+    with _clear_errors(target):
+        if is_remote(target):
+            filesystem, path = _store(os.fspath(target))
+            if filesystem.exists(path):
+                _check_free(target, overwrite=overwrite)
+            with filesystem.open(path, "wb") as out:
+                yield out
+            return
+        local = Path(target).expanduser().absolute()
+        if local.exists():
+            _check_free(target, overwrite=overwrite)
+        hidden = hidden_path(local)
+        local.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with hidden.open("xb") as out:
+                yield out
+                out.flush()
+                os.fsync(out.fileno())
+            put_in_place(hidden, local)
+        finally:
+            hidden.unlink(missing_ok=True)
+
+
+def _replace(hidden: Path, path: Path) -> None:
+    """Move a directory to `path`, replacing an existing one. If that fails, the existing one is restored."""
+    if not path.exists():
+        hidden.rename(path)
+        return
+    old = path.with_name(f"{hidden.name}.old")
+    path.rename(old)
+    try:
+        hidden.rename(path)
+    except OSError:
+        old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink()
+
+
+def _check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
+    if not overwrite:
+        raise ExportError(
+            f"{os.fspath(target)!r} already exists; choose another target, or pass overwrite=True (--overwrite)"
+        )
+
+
+def _store(address: str) -> tuple[Any, str]:
+    if find_spec("fsspec") is None:
+        raise MissingExtraError("remote", "Writing to a store such as s3://")
+    import fsspec
+
+    try:
+        filesystem, path = fsspec.core.url_to_fs(address)
+    except (ValueError, ImportError) as e:  # unknown protocol, or its library is not installed
+        raise OptionError(f"{address!r} is not a store that can be written: {e}") from None
+    return filesystem, path
+
+
+@contextmanager
+def _clear_errors(target: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except VoxframeError:
+        raise
+    except Exception as e:
+        if not isinstance(e, OSError) and not is_remote(target):  # libraries of remote stores raise their own errors
+            raise
+        raise ExportError(f"cannot write {os.fspath(target)!r}: {getattr(e, 'strerror', None) or e}") from e

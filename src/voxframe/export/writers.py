@@ -1,0 +1,205 @@
+"""Write tables and transcripts to files in any export format."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import IO, NamedTuple, Protocol
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from voxframe._files import file_name
+from voxframe.errors import OptionError
+from voxframe.export import annotation_tiers, caption_formats, line_formats
+from voxframe.export.result import ExportResult, Losses, warn
+from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of
+from voxframe.export.targets import Folder, file, folder
+
+
+class _Speech(Protocol):
+    def __call__(self, df: pd.DataFrame, *, losses: Losses | None) -> str:
+        """Return the text of a file in one speech format."""
+
+
+class SpeechFormat(NamedTuple):
+    """A format of words or turns, with one file per transcript.
+
+    Attributes:
+        text: Returns the text of a file.
+        suffix: File extension.
+        columns: Columns that the format can hold. For captions and tiers, the file name is the transcript id.
+    """
+
+    text: _Speech
+    suffix: str
+    columns: frozenset[str]
+
+
+_TIMES = frozenset({"transcript_id", "start_ms", "end_ms"})
+_SPEAKER = frozenset({"speaker", "speaker_name"})
+_TEXT = _TIMES | _SPEAKER | {"text"}
+
+SPEECH_FORMATS = {
+    "srt": SpeechFormat(caption_formats.srt, ".srt", _TEXT),
+    "vtt": SpeechFormat(caption_formats.vtt, ".vtt", _TEXT),
+    "textgrid": SpeechFormat(annotation_tiers.textgrid, ".TextGrid", _TEXT),
+    "eaf": SpeechFormat(annotation_tiers.eaf, ".eaf", _TEXT),
+    "audacity": SpeechFormat(line_formats.audacity, ".txt", _TEXT),
+    "rttm": SpeechFormat(line_formats.rttm, ".rttm", _TIMES | _SPEAKER | {"channel"}),
+    "ctm": SpeechFormat(line_formats.ctm, ".ctm", _TIMES | {"text", "channel", "confidence"}),
+    "stm": SpeechFormat(line_formats.stm, ".stm", _TEXT | {"channel"}),
+}
+
+#: All formats, and their file extensions.
+FORMATS = TABLE_FORMATS | {name: form.suffix for name, form in SPEECH_FORMATS.items()}
+
+
+def write(
+    data: pd.DataFrame | Mapping[str, pd.DataFrame],
+    target: str | os.PathLike[str],
+    format: str,  # noqa: A002  the usual name in pandas
+    *,
+    partition_by: str | Sequence[str] = (),
+    escape_formulas: bool = False,
+    overwrite: bool = False,
+) -> ExportResult:
+    """Write a DataFrame or named tables to files.
+
+    If the target has the extension of the format, one file is written. Otherwise the target is a directory, with one
+    file per transcript for speech formats and one file or folder per table for the others. It appears when all is
+    written.
+
+    Values are written exactly. Values that the format cannot hold are counted in the result and in a warning. In CSV, a
+    null is an empty field and an empty text is `""`; all texts are quoted.
+
+    Args:
+        data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity). Any DataFrame or
+            dict of tables for parquet, csv, jsonl and huggingface.
+        target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
+        format: One of `FORMATS`.
+        partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder.
+        escape_formulas: Put an apostrophe before texts that begin with `=`, `+`, `-`, `@`, a tab or a line end; CSV
+            only. A spreadsheet would run these as formulas. Use it for files that people open in a spreadsheet, and
+            leave it off for files that programs read.
+        overwrite: Replace an existing target.
+
+    Returns:
+        The files written, and the number of values that the format could not hold.
+
+    Raises:
+        OptionError: An argument is invalid, or a column is missing.
+        ExportError: The target already exists or cannot be written.
+
+    Warns:
+        ExportWarning: The format cannot hold a value.
+
+    Example:
+        >>> import tempfile
+        >>> words = pd.DataFrame({"transcript_id": ["a", "b"], "text": ["Hi.", "Yes?"], "start_ms": 0, "end_ms": 400})
+        >>> sorted(write(words, f"{tempfile.mkdtemp()}/captions", "srt"))
+        ['a.srt', 'b.srt']
+    """
+    check_format(format, partition_by, escape_formulas=escape_formulas)
+    losses: Losses = Counter()
+    omitted: Losses = Counter()
+    suffix = FORMATS[format]
+    single = suffix != "" and os.fspath(target).lower().endswith(suffix.lower()) and not partition_by
+    if format in SPEECH_FORMATS:
+        if not isinstance(data, pd.DataFrame):
+            raise OptionError(
+                f"{format} needs one DataFrame of words or turns; for tables, choose {', '.join(TABLE_FORMATS)}"
+            )
+        if single:
+            text = _speech(data, format, losses, omitted)
+            with file(target, overwrite=overwrite) as out:
+                out.write(text)
+        else:
+            with folder(target, overwrite=overwrite) as into:
+                write_transcripts(data, into, format, losses, omitted)
+    elif single:
+        if not isinstance(data, pd.DataFrame) and len(data) != 1:
+            raise OptionError(f"one file holds one table, not {', '.join(data)}; give a directory as the target")
+        df = data if isinstance(data, pd.DataFrame) else next(iter(data.values()))
+        with file(target, overwrite=overwrite) as out:
+            _write_single(df, out, format, losses, escape_formulas=escape_formulas)
+    else:
+        tables: Mapping[str | None, pd.DataFrame] = (
+            {None: data} if isinstance(data, pd.DataFrame) else dict(data.items())
+        )
+        with folder(target, overwrite=overwrite) as into:
+            for name, df in tables.items():
+                with TableWriter(
+                    into, name, format, losses, names(partition_by), escape_formulas=escape_formulas
+                ) as writer:
+                    writer.add(df)
+    return finished([os.fspath(target)] if single else into.files, target, losses, omitted)
+
+
+def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, omitted: Losses) -> ExportResult:
+    """Warn about losses, and return the result of a completed export."""
+    losses, omitted = +losses, +omitted  # unary plus drops zero counts
+    warn(losses, os.fspath(target), above=2)
+    return ExportResult(files, dict(losses), dict(omitted))
+
+
+def check_format(
+    format: str,  # noqa: A002  the usual name in pandas
+    partition_by: str | Sequence[str] = (),
+    *,
+    escape_formulas: bool = False,
+) -> None:
+    """Check the name of a format and its options.
+
+    Raises:
+        OptionError: The format is unknown, or it does not support partitioning or formula escaping.
+    """
+    if format not in FORMATS:
+        raise OptionError(f"there is no format {format!r}; available: {', '.join(FORMATS)}")
+    if partition_by and format != "parquet":
+        raise OptionError(f"only parquet can be partitioned, not {format}; leave partition_by out")
+    if escape_formulas and format != "csv":
+        raise OptionError(f"escape_formulas works with csv, which spreadsheets open, not with {format}; leave it out")
+
+
+def names(given: str | Sequence[str]) -> list[str]:
+    """Return one name or a sequence of names as a list."""
+    return [given] if isinstance(given, str) else list(given)
+
+
+def write_transcripts(df: pd.DataFrame, into: Folder, format: str, losses: Losses, omitted: Losses) -> None:  # noqa: A002
+    """Write one file per transcript into a directory.
+
+    Args:
+        df: Words or turns.
+        into: The directory.
+        format: A speech format.
+        losses: Counter for values that the format cannot hold.
+        omitted: Counter for values of columns that the format has no field for.
+
+    Raises:
+        OptionError: A column is missing.
+    """
+    if "transcript_id" not in df:
+        SPEECH_FORMATS[format].text(df, losses=losses)  # raises OptionError with the missing columns
+    for transcript_id, part in df.groupby("transcript_id", sort=False, dropna=False):
+        stem = file_name("" if pd.isna(transcript_id) else str(transcript_id))
+        with into.open(f"{stem}{FORMATS[format]}") as out:
+            out.write(_speech(part, format, losses, omitted))
+
+
+def _speech(df: pd.DataFrame, format: str, losses: Losses, omitted: Losses) -> bytes:  # noqa: A002
+    text = SPEECH_FORMATS[format].text(df, losses=losses)
+    for column in df.columns:
+        if column not in SPEECH_FORMATS[format].columns:
+            omitted[str(column)] += int(df[column].count())
+    return text.encode()
+
+
+def _write_single(df: pd.DataFrame, out: IO[bytes], format: str, losses: Losses, *, escape_formulas: bool) -> None:  # noqa: A002
+    table = arrow(df, losses)
+    if format == "parquet":
+        pq.write_table(table, out, compression="zstd", compression_level=1)
+    else:
+        out.write(text_of(table, format, losses, escape_formulas=escape_formulas))

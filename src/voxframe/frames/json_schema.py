@@ -1,0 +1,178 @@
+"""The shape of a payload, derived from the column paths of the data dictionary.
+
+A shape is a tree of dicts. `{"[]": item}` is an array, `{"*": value}` an object with arbitrary keys, any other dict an
+object with known keys, and a leaf is the `Column` that holds the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from voxframe.errors import OptionError
+from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, WORDS, Column
+
+Shape: TypeAlias = "dict[str, Any] | Column"
+
+_STEP = re.compile(r"\[\d*\]|[^.\[\]]+")
+_INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_PYTHON: dict[pa.DataType, Any] = {STRING: str, INT: _INT64, FLOAT: float, BOOL: bool}
+
+#: Shape of every list of words in a payload.
+WORD_LIST = {
+    "[]": {(c.path or "").rpartition(".")[2]: c for c in WORDS.columns if (c.path or "").startswith("words[].")}
+}
+
+
+def chosen(names: Collection[str] | None, allowed: tuple[str, ...]) -> frozenset[str]:
+    """Return the requested tables; all allowed ones if `names` is None.
+
+    Raises:
+        OptionError: A name is not among the allowed.
+    """
+    if names is None:
+        return frozenset(allowed)
+    wanted = frozenset([names] if isinstance(names, str) else names)
+    if unknown := sorted(wanted - set(allowed)):
+        raise OptionError(f"no table {', '.join(unknown)} is made from a transcript; there are {', '.join(allowed)}")
+    return wanted
+
+
+@lru_cache(maxsize=64)
+def shape(names: frozenset[str]) -> dict[str, Any]:
+    """Return the shape of the part of a payload that the named tables are built from.
+
+    Args:
+        names: Tables, all built from the same response of the service.
+
+    Returns:
+        The tree. Paths of other tables are absent, so that a reader can skip them.
+
+    Example:
+        >>> shape(frozenset({"entities"}))["entities"]["[]"]["text"].description
+        'The words that name it.'
+    """
+    root: dict[str, Any] = {}
+    columns = [column for name in sorted(names) for column in TABLES[name].columns if column.path]
+    for column in sorted(columns, key=lambda c: -len(c.path or "")):  # a container before a leaf of the same path
+        *parents, last = steps(column.path or "")
+        node = root
+        for step in parents:
+            node = node.setdefault(step, {})
+        node.setdefault(last, WORD_LIST if last == "words" else column)
+    return root
+
+
+@lru_cache(maxsize=64)
+def known_fields(names: frozenset[str]) -> dict[str, Any] | None:
+    """Return the shape of everything that the dictionary defines in a response of the service.
+
+    None if no row for the response itself is requested, because its unknown fields would have no row.
+
+    Args:
+        names: Tables, all built from that response.
+    """
+    every = same_response(names)
+    return None if "transcripts" in every - names else shape(every)
+
+
+@lru_cache(maxsize=64)
+def same_response(names: frozenset[str]) -> frozenset[str]:
+    """Return all tables that are built from the same response of the service as these."""
+    (source,) = {TABLES[name].source for name in names}
+    return frozenset(name for name, table in TABLES.items() if table.source == source)
+
+
+def steps(path: str) -> list[str]:
+    """Split `a.b[].c` into a, b, [], c."""
+    return ["[]" if step.startswith("[") else step for step in _STEP.findall(path)]
+
+
+@lru_cache(maxsize=64)
+def raw_lists(names: frozenset[str]) -> dict[tuple[str, ...], Shape]:
+    """Return the lists of objects that `decoder` leaves raw: the steps to each, and the shape of its items."""
+    return dict(_raw_lists(shape(names), ()))
+
+
+def _raw_lists(node: Shape, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], Shape]]:
+    if isinstance(node, Column):
+        return []
+    if _is_raw(node):
+        return [(path, node["[]"])]
+    return [found for key, child in node.items() if key not in {"[]", "*"} for found in _raw_lists(child, (*path, key))]
+
+
+def _is_raw(node: dict[str, Any]) -> bool:
+    """Return True for a list of objects, except utterances and sentences, because these hold raw lists of words."""
+    return isinstance(node.get("[]"), dict) and "words" not in node["[]"]
+
+
+@lru_cache(maxsize=64)
+def skipped(names: frozenset[str]) -> list[tuple[tuple[str, ...], tuple[bytes, bytes]]]:
+    """Return the steps to each list or object that only tables not in `names` have, and the first byte it may have.
+
+    A value of another type belongs to the row of the response, so whoever builds that row has to notice it. The second
+    byte is that of null.
+    """
+    return _skipped(shape(names), known_fields(names) or {}, ())
+
+
+def _skipped(
+    node: Any, known: dict[str, Any], path: tuple[str, ...]
+) -> list[tuple[tuple[str, ...], tuple[bytes, bytes]]]:
+    found = []
+    for key, child in known.items():
+        if isinstance(child, Column) or not {"[]", "*"}.isdisjoint(known):
+            continue
+        if key not in node:
+            found.append(((*path, key), (b"[" if "[]" in child else b"{", b"n")))
+        else:
+            found += _skipped(node[key], child, (*path, key))
+    return found
+
+
+@lru_cache(maxsize=64)
+def decoder(names: frozenset[str], *, strict: bool = False) -> msgspec.json.Decoder[Any]:
+    """Return a decoder of the part of a payload that the named tables are built from; it skips everything else.
+
+    Objects become structs with one attribute per field, None if the field is absent. Lists of objects, which are most
+    of a payload, stay raw JSON: `voxframe.frames.json_lists` reads them to columns without creating an object per
+    item.
+
+    Args:
+        names: Tables, all built from the same response of the service.
+        strict: Refuse unknown fields outside the raw lists if a requested table has a row for them. This takes no
+            extra time.
+    """
+    return msgspec.json.Decoder(_type(shape(names), "payload", known_fields(names), strict=strict))
+
+
+def _type(node: Shape, name: str, known: Any, *, strict: bool) -> Any:
+    """Return the type of a node of a shape.
+
+    `known` is the same node with the fields of all tables; None if unknown fields are ignored.
+    """
+    if isinstance(node, Column):
+        return msgspec.Raw if node.json else _PYTHON[node.type]
+    if _is_raw(node):
+        return msgspec.Raw
+    if "[]" in node:
+        return list[_value(node["[]"], name, strict=strict)]  # type: ignore[misc]
+    if "*" in node:
+        return dict[str, _value(node["*"], name, strict=strict)]  # type: ignore[misc]
+    inner = known or {}
+    types = {key: _type(child, key, inner.get(key), strict=strict) for key, child in node.items()}
+    types |= {key: msgspec.Raw for key in inner if key not in node}
+    fields = [(key, kind if kind is msgspec.Raw else kind | None, None) for key, kind in types.items()]
+    return msgspec.defstruct(name, fields, gc=False, forbid_unknown_fields=strict and known is not None)
+
+
+def _value(node: Shape, name: str, *, strict: bool) -> Any:
+    """Return the type of an element: a value may be null, an object may not, so that no reader has to check for it."""
+    kind = _type(node, name, node, strict=strict)
+    return kind | None if isinstance(node, Column) else kind

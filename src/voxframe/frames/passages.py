@@ -1,0 +1,144 @@
+"""Tables of sentences, paragraphs and word search matches, which the service returns in separate responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from voxframe.frames.columns import as_table, from_rows
+from voxframe.frames.extra import Misfit, Rest, decoded, elements, extra_text, field, unknown, unknown_of_item
+from voxframe.frames.json_schema import shape
+from voxframe.frames.repair import repair_payload
+from voxframe.frames.tables import read
+from voxframe.frames.words import FIELDS, copies, count_or_null, runs
+
+# An export may round or omit confidence and speaker; text and times identify the word. Words that differ in other
+# fields are kept in `extra`.
+_SAME_WORD = ("text", "start_ms", "end_ms")
+_OCCURRENCES = ("indexes", "timestamps")
+
+
+def sentence_table(raw: bytes, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
+    """Return the `sentences` table of a sentences export.
+
+    Args:
+        raw: The export, as received from the service.
+        words: The `words` table of the same transcript. None (default): `first_word_idx`
+            is null.
+        transcript_id: Transcript id for the table. None (default): the id in the export.
+
+    Returns:
+        A table with exactly the Arrow schema of the data dictionary.
+
+    Raises:
+        PayloadError: The export is not a JSON object.
+
+    Example:
+        >>> export = b'{"id": "a1", "sentences": [{"text": "Hi.", "start": 0, "end": 90, "words": []}]}'
+        >>> sentence_table(export).column("text").to_pylist()
+        ['Hi.']
+    """
+    return _passages(raw, "sentences", words, transcript_id)
+
+
+def paragraph_table(raw: bytes, words: pa.Table | None = None, transcript_id: str | None = None) -> pa.Table:
+    """Return the `paragraphs` table of a paragraphs export; see `sentence_table`."""
+    return _passages(raw, "paragraphs", words, transcript_id)
+
+
+def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str | None) -> pa.Table:
+    def make(doc: Any, rest: Rest) -> pa.Table:
+        items = getattr(doc, name) or ()
+        lists = [item.words for item in items]
+        others = elements(field(rest.values, name)) or [None] * len(items)
+        wholes = [[field(other, "words")] for other in others] if rest.whole else None
+        words_of, counts = copies(lists, wholes)
+        starts = equal = np.full(len(items), -1)
+        if words is not None:
+            starts = runs(words, words_of, counts, _SAME_WORD)
+            equal = runs(words, words_of, counts, FIELDS)
+        extra = _extra(
+            name,
+            rest,
+            others,
+            {
+                i: wholes[i][0] if wholes else decoded(lists[i])
+                for i in np.flatnonzero((counts > 0) & ((starts < 0) | (starts != equal))).tolist()
+            },
+        )
+        rows = [
+            (
+                *(i, item.text, item.start, item.end, item.confidence, item.speaker, item.channel),
+                None if start < 0 else start,
+                count_or_null(item.words, count),
+                extra[i],
+            )
+            for i, (item, start, count) in enumerate(zip(items, starts.tolist(), counts.tolist(), strict=True))
+        ]
+        return as_table(name, from_rows(name, doc.id if transcript_id is None else transcript_id, rows))
+
+    return read(raw, frozenset({name}), make)
+
+
+def _extra(name: str, rest: Rest, others: Sequence[Any], words: Mapping[int, Any]) -> list[str | None]:
+    """Return the unknown fields of each passage, with its words if no other table has them.
+
+    The first passage also gets the unknown fields of the response.
+    """
+    known = shape(frozenset({name}))
+    found = [unknown_of_item(name, other, known[name]["[]"]) for other in others]
+    for i, own in words.items():
+        found[i] = {"words": own, **found[i]}
+    if found:
+        found[0] = unknown(rest.values, known) | found[0]
+    return [extra_text(one, exact=rest.whole) for one in found]
+
+
+def word_match_table(raw: bytes, transcript_id: str | None = None) -> pa.Table:
+    """Return the `word_matches` table of a word search.
+
+    Args:
+        raw: The response, as received from the service.
+        transcript_id: Transcript id for the table. None (default): the id in the response.
+
+    Returns:
+        One row per occurrence, with exactly the Arrow schema of the data dictionary. A word without matches has no row,
+        unless the service returned fields that no column has.
+
+    Raises:
+        PayloadError: The response is not a JSON object.
+
+    Example:
+        >>> answer = b'{"id": "a1", "matches": [{"text": "hi", "timestamps": [[0, 90]], "indexes": [0]}]}'
+        >>> word_match_table(answer).select(["term", "word_idx", "start_ms", "end_ms"]).to_pylist()
+        [{'term': 'hi', 'word_idx': 0, 'start_ms': 0, 'end_ms': 90}]
+    """
+    # The response is small, so the tolerant path is fast enough.
+    known = shape(frozenset({"word_matches"}))
+    clean, whole = repair_payload(raw, known)
+    doc = orjson.loads(clean)
+    of_answer = unknown(whole, known)
+    rows: list[tuple[Any, ...]] = []
+    for match, other in zip(doc.get("matches") or (), elements(whole.get("matches")), strict=True):
+        extra = unknown_of_item("matches", other, known["matches"]["[]"])
+        found = [*zip_longest(match.get("indexes") or (), match.get("timestamps") or ())]
+        for i, (index, time) in enumerate(found or [(None, None)] * bool(extra)):
+            own = {key: values[i] for key in _OCCURRENCES if _is_odd(values := elements(field(other, key)), i)}
+            times = [*(time or ()), None, None][:2]
+            other_fields = extra_text(({} if rows else of_answer) | extra | own)
+            rows.append((match.get("text"), i, index, *times, match.get("count"), doc.get("total_count"), other_fields))
+    key = doc.get("id") if transcript_id is None else transcript_id
+    return as_table("word_matches", from_rows("word_matches", key, rows))
+
+
+def _is_odd(values: Sequence[Any], i: int) -> bool:
+    """Return True if an index or a pair of times has a part that no column has."""
+    if i >= len(values):
+        return False
+    parts = values[i] if isinstance(values[i], list) else [values[i]]
+    return len(parts) > 2 or any(isinstance(part, Misfit) for part in parts)

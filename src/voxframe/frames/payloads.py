@@ -1,0 +1,209 @@
+"""Split bytes and objects into payloads, and detect the kind of each.
+
+Bytes hold one response, a list of responses, or JSON lines. Each response may be in an envelope such as `{"id",
+"type", "transcript": {...}}`. Both the loaders and `Corpus.add` read them here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+import orjson
+
+from voxframe.errors import PayloadError
+from voxframe.frames.json_schema import shape
+from voxframe.frames.repair import parse
+from voxframe.schema import TRANSCRIPT_TABLES
+
+Kind: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
+
+#: Responses that are neither a transcript nor an export, by a field that identifies them, and how to read them.
+_OTHERS = {
+    "matches": "an answer of the word search, which load_word_matches reads",
+    "transcripts": "a page of the list of transcripts; pass their ids, with client=...",
+    "response": "an answer of a language model, which load_responses reads",
+    "message_type": "a message of a streaming session, which load_stream reads",
+    "transcript_id": "a notification about a transcript; pass its transcript_id, with client=...",
+}
+_EXPORTS: tuple[Kind, ...] = ("sentences", "paragraphs")
+#: A finished transcript has at least one of these fields.
+_CONTENT = frozenset({"words", "text", "utterances", "audio_url"})
+_KNOWN = frozenset(shape(frozenset(TRANSCRIPT_TABLES))) - {"id"}
+_ENVELOPES = 3  # maximum nesting of envelopes
+
+
+@dataclass(frozen=True)
+class Head:
+    """The fields of a payload that identify it.
+
+    Attributes:
+        kind: Kind of response.
+        id: Id of the transcript; None if absent.
+        status: Status of the transcript; None if absent.
+        fields: Names of all fields.
+    """
+
+    kind: Kind
+    id: str | None
+    status: str | None
+    fields: frozenset[str]
+
+
+def payloads(raw: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield each payload in some bytes, without its envelope, and its location.
+
+    Args:
+        raw: One payload, a list of payloads, or JSON lines, in UTF-8 or UTF-16.
+
+    Yields:
+        The location ("" for a single payload, "[2]" in a list, ":3" for the third line) and the payload's bytes,
+        unchanged. Unreadable payloads are yielded too.
+
+    Raises:
+        PayloadError: The bytes begin like a list but are not a valid one, or the list is empty.
+
+    Example:
+        >>> list(payloads(b'[{"data": {"id": "a", "words": []}}]'))
+        [('[0]', b'{"id": "a", "words": []}')]
+    """
+    text = raw
+    if json.detect_encoding(raw) != "utf-8":
+        text = raw.decode(json.detect_encoding(raw), "replace").encode("utf-8", "replace")
+    if text.lstrip()[:1] == b"[":
+        items = _items(text)
+        if not items:
+            raise PayloadError("the list of payloads is empty; pass at least one transcript")
+        for n, item in enumerate(items):
+            yield f"[{n}]", _opened(item)
+    elif lines := _lines(text):
+        for n, line in lines:
+            yield f":{n}", _opened(line)
+    else:
+        inner = _opened(text)
+        yield "", raw if inner is text else inner
+
+
+def head(raw: bytes) -> Head:
+    """Return the kind, id, status and field names of a payload.
+
+    Raises:
+        PayloadError: The payload is not a JSON object, or is neither a transcript nor an export.
+    """
+    fields = _members(raw)
+    if fields is None:
+        raise PayloadError("a payload is the JSON object that the service answers; this is none. Pass one transcript")
+    names = frozenset(fields)
+    return Head(_kind(names), _scalar(fields.get("id")), _scalar(fields.get("status")), names)
+
+
+def encode(document: Mapping[str, Any]) -> bytes:
+    """Encode an object as JSON; NumPy values and decimals become numbers, missing values of pandas become null.
+
+    Raises:
+        PayloadError: JSON cannot represent a value.
+
+    Example:
+        >>> encode({"confidence": Decimal("0.5")})
+        b'{"confidence":0.5}'
+    """
+    try:
+        return orjson.dumps(document, _plain, orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:  # integers beyond 64 bits, lone surrogates, keys that are not str
+        try:
+            return json.dumps(dict(document), default=_plain).encode()
+        except (TypeError, ValueError, RecursionError) as e:
+            raise PayloadError(
+                f"the dict given is no JSON payload ({e}); pass the service's answer as it came"
+            ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Convert a value to one that JSON can represent."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            return None
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, tuple):
+        return list(value)
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars, pandas Series
+        return value.tolist()
+    if hasattr(value, "isoformat"):
+        return None if value != value else value.isoformat()  # NaT is not equal to itself
+    if type(value).__name__ == "NAType":
+        return None
+    raise TypeError(f"a value of type {type(value).__name__} has no place in JSON")
+
+
+def _kind(fields: frozenset[str]) -> Kind:
+    if not fields & _CONTENT:
+        for export in _EXPORTS:
+            if export in fields and "status" not in fields:
+                return export
+        if other := next((name for name in _OTHERS if name in fields), None):
+            raise PayloadError(f"this payload is no transcript but {_OTHERS[other]}")
+        if not fields & _KNOWN:
+            shown = ", ".join(map(repr, sorted(fields)[:5])) or "none"
+            raise PayloadError(
+                f"this payload is no transcript: it has no field of one, such as words, text or status (its fields: "
+                f"{shown:.200}); pass the service's answer as it came"
+            )
+    return "transcript"
+
+
+def _items(text: bytes) -> list[bytes]:
+    try:
+        return [bytes(item) for item in msgspec.json.decode(text, type=list[msgspec.Raw])]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [json.dumps(item).encode() for item in parse(text)]
+
+
+def _lines(text: bytes) -> list[tuple[int, bytes]]:
+    """Return the number and bytes of each line of JSON lines; an empty list if the text is not JSON lines.
+
+    JSON lines have at least two lines, and the first is an object.
+    """
+    lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return lines if len(lines) > 1 and _members(lines[0][1]) is not None else []
+
+
+def _opened(raw: bytes, depth: int = _ENVELOPES) -> bytes:
+    """Return the only transcript or export inside an object that is neither; otherwise return `raw`."""
+    fields = _members(raw)
+    if fields is None or fields.keys() & (_CONTENT | {*_EXPORTS}) or not depth:
+        return raw
+    objects = [value for name, value in fields.items() if name not in _KNOWN and value[:1] == b"{"]
+    opened = [_opened(value, depth - 1) for value in objects]
+    found = [value for value in opened if (_members(value) or {}).keys() & (_CONTENT | {*_EXPORTS})]
+    return found[0] if len(found) == 1 else raw
+
+
+def _members(raw: bytes) -> dict[str, bytes] | None:
+    """Return the JSON of each field of an object; None if it is not an object."""
+    try:
+        found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _tolerant_members(raw)
+    return {name: bytes(value) for name, value in found.items()}
+
+
+def _tolerant_members(raw: bytes) -> dict[str, bytes] | None:
+    try:
+        found = parse(raw)
+        return {name: json.dumps(value).encode() for name, value in found.items()} if isinstance(found, dict) else None
+    except (PayloadError, RecursionError):
+        return None
+
+
+def _scalar(raw: bytes | None) -> str | None:
+    """Return a JSON string or integer as text; None for any other value."""
+    value = None if raw is None or raw[:1] in (b"{", b"[") else parse(raw)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value)

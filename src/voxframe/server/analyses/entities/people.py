@@ -1,0 +1,240 @@
+"""Personal names, organizations and postal addresses.
+
+Persons are found by name lists, capital letters and the words before them; organizations and addresses by words that
+their names contain, like "University" or "Street".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from voxframe.server.analyses.entities.listed_terms import EVERYDAY_FAMILY, EVERYDAY_FIRST, names
+from voxframe.server.analyses.entities.text import BELOW_100, EntityMatch, WordRun, find_matches, rules
+
+#: Words that are no name and in no name.
+STOP = frozenset(
+    """
+    the a an and or but so if of in on at to for from with by as is are was were be been being am do does did have
+    has had can could will would shall should may might must not no yes it its this that these those there here then
+    than he she they we you i me him her them us my your his our their who what which when where why how all any
+    some every each very just now also only about into over after before again said says told asks asked came went
+    goes going get gets got one two three four five six seven eight nine ten calling speaking talking thanks thank
+    please hello hi hey well okay ok good great sure right sorry sick today tomorrow yesterday tonight more most
+    much many other another new old first last next out up down off back because while during until since like
+    office room appointment visit voted left gave takes wants needs thinks knows makes made sent took let lets add
+    called works lives
+    """.split()
+)
+_FORMAL = r"(?:mr\.?|mrs\.?|ms\.?|dr\.?|prof\.?|mister|missus|misses|doctor|professor|senator|president)"
+_TITLE = (
+    rf"(?:{_FORMAL}|miss|governor|captain|sergeant|judge|sir|madam|king|queen|prince|princess|pope|uncle|aunt|father|sister"
+    r"|brother|reverend|colonel|general|lieutenant|officer|secretary|chancellor|congressman|congresswoman|mayor)"
+)
+_NAME = r"[a-z][a-z'-]*[a-z]"
+_TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
+_ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
+_NAMED = re.compile(
+    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|named|call me|ask for|put me through to) (?P<first>{_NAME})"
+    rf"(?: (?P<second>{_NAME}))?"
+)
+_ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\??$")
+_ANSWER = 25  # characters: a name that was asked for comes at once
+_TOKEN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+
+
+def people(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield person_name: words after a title or "my name is", and listed first names with their family names."""
+    for match in _TITLED.finditer(run.low):
+        formal = re.fullmatch(_FORMAL, match["title"]) is not None and not _ONE_OF_THEM.search(run.low[: match.start()])
+        if formal or run.text[match.start("first")].isupper() or _is_sure(match["first"]):
+            written = formal and run.text[match.start()].isupper()
+            yield from _from(run, match, match.start("title" if written else "first"), 72)
+    for match in _NAMED.finditer(run.low):
+        named = not match[0].startswith(("call", "ask", "put"))
+        if named or _is_sure(match["first"]) or run.text[match.start("first")].isupper():
+            yield from _from(run, match, match.start("first"), 70)
+    yield from _listed(run)
+
+
+def _from(run: WordRun, match: re.Match[str], start: int, weight: int) -> Iterator[EntityMatch]:
+    """Yield the name in a match, with its second word if that can be a family name."""
+    if match["first"] in STOP:
+        return
+    second = match["second"] and _is_family(run, match["second"], match.start("second"), sure=False)
+    yield EntityMatch("person_name", start, match.end("second" if second else "first"), weight)
+
+
+def _is_sure(word: str) -> bool:
+    """Return True if a lower-case word is almost always a name."""
+    return word in names().common and word not in EVERYDAY_FIRST
+
+
+class _NameToken(NamedTuple):
+    """A word with its position, without "'s"."""
+
+    start: int
+    text: str
+    low: str
+    joined: bool  # only a space separates it from the next
+
+
+def _tokens(run: WordRun) -> list[_NameToken]:
+    matches = list(_TOKEN.finditer(run.low))
+    made = []
+    for match, after in zip(matches, [*matches[1:], None], strict=False):
+        low, start = match[0].removesuffix("'s"), match.start()
+        joined = after is not None and low == match[0] and run.low[match.end() : after.start()] == " "
+        made.append(_NameToken(start, run.text[start : start + len(low)], low, joined))
+    return made
+
+
+def _listed(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield listed first names, each with the family name after it."""
+    tokens = _tokens(run)
+    asked = _ASKED_NAME.search(run.asked) is not None
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        after = tokens[at] if token.joined and at < len(tokens) else None
+        family = after is not None and _is_family(run, after.low, after.start, sure=True)
+        if not (_is_first(run, token, after, family) or (asked and token.start < _ANSWER and _may_be_name(token.low))):
+            continue
+        end = token.start + len(token.text)
+        if family and after is not None:
+            end = after.start + len(after.text)
+            at += 1
+        yield EntityMatch("person_name", token.start, end, 52 + 6 * family)
+
+
+def _may_be_name(word: str) -> bool:
+    return word not in STOP and (word in names().first or word in names().family)
+
+
+def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family: bool) -> bool:
+    """Return True if a token is used as a first name.
+
+    If the text has capitals, a capital within a sentence makes any listed word a name. Without one, only words that are
+    almost always names count, unless an uncommon family name follows.
+    """
+    if token.low in STOP or token.low not in names().first:
+        return False
+    if _is_sure(token.low):
+        return True
+    capital = token.text[0].isupper()
+    if family and after is not None and (capital or after.low not in EVERYDAY_FAMILY) and token.low in names().common:
+        return True
+    if not capital:
+        return False
+    if not run.opens_sentence(token.start):
+        return True
+    beside = after is not None and re.match(r"and [A-Z]", run.text[after.start :]) is not None
+    return family or (token.low in names().common and (token.low not in EVERYDAY_FIRST or beside))
+
+
+def _is_family(run: WordRun, word: str, at: int, *, sure: bool) -> bool:
+    """Return True if a word after a first name can be a family name; `sure` excludes everyday words."""
+    if word in STOP:
+        return False
+    if run.text[at].isupper() and not run.opens_sentence(at):
+        return True
+    return word in names().family and not (sure and word in EVERYDAY_FAMILY)
+
+
+_ENDS = (
+    "university college bank foundation company corporation corp incorporated inc ltd limited llc hospital "
+    "institute association agency ministry museum airlines airways insurance clinic society commission authority "
+    "bureau union trust group holdings committee federation laboratory laboratories press records studios "
+    "orchestra academy partners services systems technologies industries council office department center centre "
+    "school church library books club police"
+).split()
+_SURE_END = (
+    r"(?:university|college|bank|foundation|company|corporation|hospital|institute|association|society|clinic|airlines"
+    r"|orchestra|museum|trust)"
+)
+_BODY = (
+    r"(?:office|agency|council|committee|commission|institute|service|authority|association|bank|library|museum"
+    r"|organi[sz]ation)"
+)
+_OF = r"(?:University|Department|Ministry|Bank|Institute|College|Bureau|Museum|School|Office|Church|Board)"
+# "The whole company", "the nearest hospital": no names.
+_GENERIC = frozenset(
+    """
+    whole new local old same big small large largest great good best private public main other our my your his her
+    their this that every each which city nearest teaching general community state entire savings investment central
+    only first second last next young rich poor insurance phone oil power gas car software parent record service
+    shell holding river left right south north west east food data blood art law medical business elementary primary
+    high middle secondary boarding summer catholic village town children's secret
+    """.split()
+)
+# A full stop ends a sentence, but for initials and the short forms that names have.
+_CAP = r"(?:(?:[A-Z]\.)+|(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Co|Corp|Inc|Bros)\.|[A-Z][\w&'\u2019-]*(?:\.[\w&'\u2019-]+)*)"
+_WRITTEN = re.compile(
+    rf"\b(?:{_CAP} (?:(?:of|for|and|&) (?=[A-Z]))?){{1,6}}(?i:{'|'.join(_ENDS)})\b\.?"
+    rf"(?: of {_CAP}(?: (?:and )?{_CAP})*)?"
+    rf"|\b{_OF} (?:of|for) (?:the )?{_CAP}(?: (?:and |of |& )?{_CAP})*"
+)
+_TWO = re.compile(rf"(?<=\b)(?:{'|'.join(_ENDS)})(?P<gap> (?:and|&) )", re.IGNORECASE)
+_QUALITY = r"(?:national|federal|international|royal|american|british|european|world)"
+_NO_OWNER = r"(?!(?:the|my|our|his|her|their|an?|this|that)\b)"
+_SPOKEN = rules(
+    "organization",
+    64,
+    rf"\b(?:the|for|at|with|of|from|by|joined|and|or) (?P<it>(?:{_NAME} ){{1,3}}?{_SURE_END})\b",
+    rf"\b(?P<it>{_QUALITY} (?:{_NAME} ){{1,3}}?{_BODY})\b",
+    rf"\b(?P<it>{_NAME} university)\b",
+    rf"\b(?:calling|at|with) (?P<it>(?:{_NAME} ){{1,2}}(?:books|records|insurance|airlines|services|systems))\b",
+)
+_SPOKEN_OF = rules(
+    "organization",
+    64,
+    rf"\b(?:university|department|ministry|bank|bureau) of {_NO_OWNER}{_NAME}(?: and {_NAME})?\b",
+)
+_STREET = r"(?:street|avenue|road|lane|drive|boulevard|court|terrace|square|parkway|highway)"
+_NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|{BELOW_100})){{0,4}})"
+_ADDRESS = re.compile(rf"\b{_NUMBER} (?P<name>(?:{_NAME} ){{1,3}}?){_STREET}\b")
+# A preposition without an article stands before names: "on market street", but "on the busy street".
+_ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
+_STREET_NAME = re.compile(r"\b(?:[A-Z][a-z']+ ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square|Parkway)\b")
+
+
+def organisations(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield organization, and location for streets and whole addresses."""
+    for match in _WRITTEN.finditer(run.text):
+        start = match.start()
+        for gap in [*_TWO.finditer(match[0]), None]:
+            end = match.start() + gap.start("gap") if gap else match.end() - match[0].endswith(".")
+            yield from _without_opening(run, start, end)
+            start = match.start() + gap.end() if gap else end
+    for found in find_matches(run, _SPOKEN):
+        yield from _spoken(run, found)
+    yield from find_matches(run, _SPOKEN_OF)
+    for match in _ADDRESS.finditer(run.low):
+        name = match["name"].split()
+        if STOP.isdisjoint(name) and name[-1] != "wheel":
+            yield EntityMatch("location", *match.span(), 74)
+    for match in _ON_STREET.finditer(run.low):
+        if STOP.isdisjoint(match["name"].split()) and match["name"] not in _GENERIC:
+            yield EntityMatch("location", match.start("name"), match.end(), 60)
+    for match in _STREET_NAME.finditer(run.text):
+        yield EntityMatch("location", *match.span(), 60)
+
+
+def _without_opening(run: WordRun, start: int, end: int) -> Iterator[EntityMatch]:
+    """Yield a written name without a leading "The" or "My", unless nothing specific is left: "The Bank"."""
+    first = run.text[start:end].split()[0]
+    if first.lower() in STOP or (run.opens_sentence(start) and first.lower() in _GENERIC):
+        start += len(first) + 1
+    if " " in run.text[start:end]:
+        yield EntityMatch("organization", start, end, 66)
+
+
+def _spoken(run: WordRun, found: EntityMatch) -> Iterator[EntityMatch]:
+    """Yield a spoken name from after its last function word, unless only "big" or "whole" is left."""
+    kept = run.low[found.start : found.end].split()
+    last_small = max((at for at, word in enumerate(kept[:-1]) if word in STOP), default=-1)
+    name = kept[last_small + 1 :]
+    if len(name) > 1 and not (len(name) == 2 and name[0] in _GENERIC):
+        yield found._replace(start=found.end - len(" ".join(name)))

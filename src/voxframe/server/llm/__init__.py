@@ -1,0 +1,24 @@
+"""Language-model operations: summaries, questions, tasks and action items over transcripts or a text.
+
+Without a configured model, an extractive answerer selects the sentences that answer and quotes them; its responses say
+`"model": "voxframe-extractive"`. With `--llm-url` and `--llm-model` (environment: VOXFRAME_LLM_URL, VOXFRAME_LLM_MODEL,
+VOXFRAME_LLM_KEY, VOXFRAME_LLM_WINDOW), the configured model answers, and responses have its name.
+
+| operation | extractive method |
+|---|---|
+| question-answer | sentences closest in meaning; those after a question and of the expected kind rank higher |
+| ... with answer_options | the option best supported by the sentences found; yes if they confirm, no if they deny |
+| task | handled as a summary, as action items, or else as a question; texts to be written are refused |
+| summary | the most representative sentences (`analyses.extract`), proportionally from each transcript |
+| action-items | sentences with a commitment or a request |
+
+Of `answer_format`, it follows bullets, a number of sentences, and "brief". `temperature` has no effect.
+
+Measured on a talk with paraphrased questions that were written before the method (`python -m tests.benchmarks
+analyses`): 11 of 20 answered by the right sentences, 6 of 10 unanswerable ones refused; by words, 8 and 5. On two
+conversations (`test_llm_quality.py`), 11 of 12 options are right, 9 of 9 action items found and 1 wrong one.
+English only.
+
+Responses are stored in `llm.sqlite` until they are purged. Context, prompt and input text are never written to disk.
+Deleting a transcript does not delete the responses made from it: purge these too.
+"""

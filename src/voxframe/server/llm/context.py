@@ -1,0 +1,132 @@
+"""The input of a request: sentences of transcripts or of a text with their speakers, and its size in tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from voxframe._text import join_words
+from voxframe.server.text import sentences as boundaries
+
+_SPEAKER = re.compile(r"\s*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?((?:Speaker )?[^\W\d_][\w .'-]{0,39}):\s+(?=\S)")
+#: The boundary between two turns of a dialogue on one line.
+_TURN = re.compile(r"(?<=[.?!])\s+(?=(?:Speaker )?[^\W\d_a-z]\w{0,19}(?: [^\W\d_a-z]\w{0,19})?:\s)")
+_PIECE = 20  # maximum number of sentences per piece
+_LONGEST = 60  # sentences without punctuation are cut after this number of words
+
+
+class Line(NamedTuple):
+    """A sentence.
+
+    Attributes:
+        text: The text.
+        speaker: The speaker, if known.
+    """
+
+    text: str
+    speaker: str | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """One transcript or text.
+
+    Attributes:
+        lines: Its sentences, in order.
+        seconds: Its duration in seconds; 0 if unknown.
+    """
+
+    lines: Sequence[Line] = field(repr=False)
+    seconds: float = 0.0
+
+
+def from_transcript(transcript: dict[str, Any]) -> Source:
+    """Return the sentences of a transcript."""
+    lines = [
+        Line(join_words(word["text"] for word in words), words[0].get("speaker"))
+        for words in boundaries.sentences(transcript["words"] or [])
+    ]
+    return Source(lines, transcript["audio_duration"] or 0.0)
+
+
+def from_text(text: str) -> Source:
+    r"""Return the sentences of a text. A name and a colon at the start of a line name the speaker.
+
+    Example:
+        >>> [tuple(line) for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
+        [('Hello.', 'Ann'), ('Who is there?', 'Ann'), ('It is me.', 'Bob')]
+    """
+    lines, speaker = [], None
+    rows = (part for row in text.splitlines() for part in (_TURN.split(row) if _SPEAKER.match(row) else [row]))
+    for row in rows:
+        if match := _SPEAKER.match(row):
+            speaker, row = match[1], row[match.end() :]
+        elif not row.strip():
+            speaker = None
+        lines += [Line(sentence, speaker) for sentence in _sentences(row)]
+    return Source(lines)
+
+
+def _sentences(row: str) -> Iterator[str]:
+    # All times are 0, so that only punctuation ends a sentence.
+    words = [{"text": word, "start": 0, "end": 0} for word in row.split()]
+    for sentence in boundaries.sentences(words):
+        for at in range(0, len(sentence), _LONGEST):
+            yield join_words(word["text"] for word in sentence[at : at + _LONGEST])
+
+
+def written(lines: Sequence[Line]) -> Iterator[str]:
+    """Yield the lines as dialogue: the speaker, then consecutive sentences, in pieces of limited length."""
+    turn: list[Line] = []
+    for line in lines:
+        if turn and (line.speaker != turn[-1].speaker or len(turn) == _PIECE):
+            yield _turn(turn)
+            turn = []
+        turn.append(line)
+    if turn:
+        yield _turn(turn)
+
+
+def _turn(lines: Sequence[Line]) -> str:
+    text = " ".join(line.text for line in lines)
+    return f"Speaker {lines[0].speaker}: {text}" if _is_label(lines[0].speaker) else _named(lines[0].speaker, text)
+
+
+def _is_label(speaker: str | None) -> bool:
+    return speaker is not None and len(speaker) <= 2
+
+
+def _named(speaker: str | None, text: str) -> str:
+    return text if speaker is None else f"{speaker}: {text}"
+
+
+#: One token of the extractive answerer: a punctuation mark, or up to eight letters of a word.
+_TOKEN = re.compile(r"\w{1,8}|[^\w\s]")
+
+
+def count(text: str) -> int:
+    """Return the number of tokens in a text.
+
+    Example:
+        >>> count("Smoke, everywhere.")
+        5
+    """
+    return sum(1 for _ in _TOKEN.finditer(text))
+
+
+def cut(text: str, most: int) -> str:
+    """Return the beginning of a text with at most `most` tokens, ending at the end of a word.
+
+    Example:
+        >>> cut("Smoke, everywhere.", 2), cut("Smoke, everywhere.", 3), cut("Smoke.", 9)
+        ('Smoke,', 'Smoke,', 'Smoke.')
+    """
+    ends = [match.end() for match, _ in zip(_TOKEN.finditer(text), range(most + 1), strict=False)]
+    if len(ends) <= most:
+        return text
+    end = ends[most - 1] if most else 0
+    inside = end and text[end - 1].isalnum() and text[end : end + 1].isalnum()
+    kept = text[:end]
+    return (re.sub(r"\w+$", "", kept) or kept).rstrip() if inside else kept.rstrip()

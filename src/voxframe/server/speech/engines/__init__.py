@@ -1,0 +1,231 @@
+"""Speech engines behind one protocol: 16 kHz samples in, words with times and confidences out.
+
+An engine is one class. `whisper` and `sphinx` are built in. Another package adds an engine by naming its class in the
+entry point group `voxframe.engines`:
+
+    [project.entry-points."voxframe.engines"]
+    parrot = "my_package:Parrot"
+
+    voxframe serve --engine parrot
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Engine of a server that was started without `--engine`.
+DEFAULT = "whisper"
+#: Engine that is used instead if the models of the default are not on this machine: it includes its models.
+FALLBACK = "sphinx"
+_BUILT_IN = {
+    "sphinx": "voxframe.server.speech.engines.sphinx:Sphinx",
+    "whisper": "voxframe.server.speech.engines.whisper:Whisper",
+}
+_GROUP = "voxframe.engines"
+
+
+class RecognizedWord(NamedTuple):
+    """A word recognized by an engine.
+
+    Attributes:
+        text: The word as spoken: lower case except for abbreviations, no punctuation. From an engine with `punctuates`,
+        the
+            word as written, with its punctuation.
+        start_ms: Start time, in ms of the samples.
+        end_ms: End time.
+        confidence: 0 to 1.
+    """
+
+    text: str
+    start_ms: int
+    end_ms: int
+    confidence: float
+
+
+class EngineOptions(NamedTuple):
+    """Options of a job for its engine.
+
+    Attributes:
+        model: Directory or name of the model. None (default): the engine's own.
+        language: Language code of the speech. None (default): unknown, to be detected (see `Engine`).
+        boost: Words and phrases to expect.
+        boost_param: Strength of the boost: "low", "default" or "high".
+    """
+
+    model: str | None = None
+    language: str | None = None
+    boost: tuple[str, ...] = ()
+    boost_param: str = "default"
+
+
+class StretchLimits(NamedTuple):
+    """Lengths of the stretches of speech that an engine wants, in seconds.
+
+    Attributes:
+        enough_s: After this length, a pause of 0.25 s ends a stretch.
+        longest_s: Maximum length. A stretch without such a pause is cut at its quietest point.
+        pause_s: Pause that ends a shorter stretch.
+    """
+
+    enough_s: float = 6.0
+    longest_s: float = 20.0
+    pause_s: float = 1.2
+
+
+#: Options of a job that requests nothing in particular.
+DEFAULT_OPTIONS = EngineOptions()
+
+
+class Engine(Protocol):
+    """Interface of an engine class. One instance serves one job in one process.
+
+    An engine may also have:
+
+    - a method `transcribe_partial(samples) -> words`, for speech that is still spoken: faster than `transcribe`, which
+      streaming uses without it;
+    - a method `detect(samples) -> (language code, confidence)`, for up to 30 s of speech: without it,
+      `language_detection` is refused;
+    - `punctuates = True`: its words have capitals and punctuation, which are kept;
+    - `stretches = StretchLimits(...)`: lengths of the stretches of speech that it wants;
+    - a class method `uses_all_cores(model) -> bool`: if True, one instance uses all cores and one job runs at a time.
+      Otherwise there is one instance per core, and each must use one thread;
+    - a class method `default_model(speech_model, language) -> str`: model for a job if the server was started without
+      one. `language` is None if it is to be detected;
+    - a class method `ignored(options) -> list[str]`: names of the options in a request that it cannot honour, such as
+      boost_param. The response names them in the header `X-Ignored-Options`;
+    - a class method `check(model, download)`, called when the server starts. It raises a `SettingsError` if the model
+      (a directory, a name, or None) cannot be used. An engine without this method has a fixed model.
+
+    Attributes:
+        name: Name of the engine, as in `engines.find`.
+        model: Name of its acoustic model, shown in the transcript if no other model was given.
+        languages: Language codes of the interface that it transcribes.
+    """
+
+    name: ClassVar[str]
+    model: ClassVar[str]
+    languages: ClassVar[frozenset[str]]
+
+    def __init__(self, options: EngineOptions = ..., /) -> None: ...
+
+    def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
+        """Return the words of one stretch of speech (mono, 16 kHz, at most 30 s). No state may remain after it."""
+        ...
+
+
+def names() -> list[str]:
+    """Return the names of the installed engines, sorted."""
+    return sorted({*_BUILT_IN, *(entry.name for entry in entry_points(group=_GROUP))})
+
+
+def find(name: str = DEFAULT) -> type[Engine]:
+    """Return the engine class with this name.
+
+    Raises:
+        LookupError: No engine with this name is installed.
+
+    Example:
+        >>> find("sphinx").name
+        'sphinx'
+    """
+    from importlib.metadata import EntryPoint
+
+    for entry in entry_points(group=_GROUP, name=name):
+        return cast("type[Engine]", entry.load())
+    if name not in _BUILT_IN:
+        raise LookupError(f"there is no speech engine {name!r}; installed are {', '.join(names())}")
+    return cast("type[Engine]", EntryPoint(name, _BUILT_IN[name], _GROUP).load())
+
+
+def model_name(engine: str, model: str | None) -> str:
+    """Return the name of a model for the transcript, without its directory.
+
+    Example:
+        >>> model_name("sphinx", None), model_name("whisper", "/models/faster-whisper-small")
+        ('sphinx_en_us', 'whisper:faster-whisper-small')
+    """
+    return find(engine).model if model is None else f"{engine}:{Path(model).name}"
+
+
+def supports(language_code: str | None, engine: str = DEFAULT) -> bool:
+    """Return True if the engine transcribes the language. None is the default of the interface, `en_us`."""
+    return (language_code or "en_us") in find(engine).languages
+
+
+def refusal(language_code: str, engine: str = DEFAULT) -> str:
+    """Return the error message for a language that the engine does not transcribe."""
+    able = [name for name in names() if supports(language_code, name)]
+    instead = (
+        f"restart the server with --engine and one of: {', '.join(able)}"
+        if able
+        else "no installed engine supports it; install one that does, or set base_url to a service with that language"
+    )
+    return (
+        f"language_code {language_code!r} is not available: the {engine} engine transcribes "
+        f"{', '.join(sorted(find(engine).languages))} only; {instead}"
+    )
+
+
+def punctuates(engine: str) -> bool:
+    """Return True if the engine's words have capitals and punctuation."""
+    return bool(getattr(find(engine), "punctuates", False))
+
+
+def uses_all_cores(engine: str, model: str | None) -> bool:
+    """Return True if one instance of the engine uses all cores with this model."""
+    found: Any = find(engine)
+    return hasattr(found, "uses_all_cores") and bool(found.uses_all_cores(model))
+
+
+def stretch_limits(engine: str) -> StretchLimits:
+    """Return the lengths of the stretches of speech that the engine wants."""
+    limits: StretchLimits = getattr(find(engine), "stretches", StretchLimits())
+    return limits
+
+
+def default_model(engine: str, speech_model: str | None, language: str | None) -> str | None:
+    """Return the model for a job if none was configured. None: the engine has only one.
+
+    Example:
+        >>> default_model("whisper", "nano", "en_us"), default_model("whisper", "nano", "fr")
+        ('tiny.en', 'base')
+    """
+    found: Any = find(engine)
+    return str(found.default_model(speech_model, language)) if hasattr(found, "default_model") else None
+
+
+def ignored_options(engine: str, options: Mapping[str, Any]) -> list[str]:
+    """Return the options of a request that the engine cannot honour.
+
+    Example:
+        >>> ignored_options("whisper", {"disfluencies": True})
+        ['disfluencies']
+    """
+    found: Any = find(engine)
+    return list(found.ignored(options)) if hasattr(found, "ignored") else []
+
+
+def detects_language(engine: str = DEFAULT) -> bool:
+    """Return True if the engine can detect the language."""
+    return hasattr(find(engine), "detect")
+
+
+def no_detection(engine: str = DEFAULT) -> str:
+    """Return the error message for a request of language detection that the engine cannot do."""
+    able = [name for name in names() if detects_language(name)]
+    instead = (
+        f"restart the server with --engine and one of: {', '.join(able)}"
+        if able
+        else "install an engine that can, or set base_url to a service that can"
+    )
+    return (
+        f"language_detection is not available: the {engine} engine cannot detect languages. Send language_code instead "
+        f"({', '.join(sorted(find(engine).languages))}); or {instead}"
+    )

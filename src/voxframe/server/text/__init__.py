@@ -1,0 +1,117 @@
+"""Recognized words to written text: words between recognition and the finished transcript, and their turns."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+
+from voxframe._text import join_words
+
+
+@dataclass
+class Word:
+    """A word while its text is being formatted.
+
+    Attributes:
+        text: The word; at the end with its punctuation.
+        start: Start time in the file, in ms.
+        end: End time in the file, in ms.
+        confidence: 0 to 1.
+        speaker: Speaker label, or None.
+        channel: Channel number as a string, starting at "1"; None if channels were mixed.
+        ends_sentence: True if a sentence ends after it.
+        spelling_fixed: True if its spelling was set by `custom_spelling`; no capital is added.
+        mark: Punctuation that the engine wrote after it, kept apart until the text is finished.
+    """
+
+    text: str
+    start: int
+    end: int
+    confidence: float
+    speaker: str | None = None
+    channel: str | None = None
+    ends_sentence: bool = False
+    spelling_fixed: bool = False
+    mark: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the word as it appears in a transcript."""
+        word = {
+            "text": self.text,
+            "start": self.start,
+            "end": self.end,
+            "confidence": round(self.confidence, 5),
+            "speaker": self.speaker,
+        }
+        return word if self.channel is None else {**word, "channel": self.channel}
+
+
+def runs(words: Iterable[Word]) -> Iterator[list[Word]]:
+    """Yield groups of consecutive words of one speaker on one channel."""
+    for _, run in groupby(words, key=lambda word: (word.speaker, word.channel)):
+        yield list(run)
+
+
+def merged(words: Sequence[Word], texts: Sequence[str]) -> list[Word]:
+    """Replace words by other texts in the same time span, which is divided in proportion to their lengths."""
+    first, last = words[0], words[-1]
+    confidence = sum(word.confidence for word in words) / len(words)
+    letters = sum(map(len, texts))
+    made, done = [], 0
+    for text in texts:
+        start = first.start + (last.end - first.start) * done // letters
+        done += len(text)
+        end = first.start + (last.end - first.start) * done // letters
+        made.append(Word(text, start, end, confidence, first.speaker, first.channel))
+    made[-1].ends_sentence, made[-1].mark = last.ends_sentence, last.mark
+    return made
+
+
+_PAUSE_MS = 1500  # ends a turn if there are several channels
+_ROOM_MS = 250  # shortest pause in which a word on another channel ends a turn
+
+
+def turns(channels: Sequence[Sequence[Word]]) -> list[list[Word]]:
+    """Group words into turns, ordered by start time.
+
+    Args:
+        channels: Words of each channel, in order, with their speakers.
+
+    Returns:
+        Lists of consecutive words of one speaker. With several channels, a turn also ends at a pause of 1.5 s, and at a
+        shorter pause in which a word is said on another channel.
+    """
+    groups: list[list[Word]] = []
+    for own in channels:
+        others = sorted((word.start + word.end) // 2 for other in channels if other is not own for word in other)
+        for run in runs(own):
+            groups.append([run[0]])
+            for before, after in pairwise(run):
+                if len(channels) > 1 and _ends_between(before, after, others):
+                    groups.append([])
+                groups[-1].append(after)
+    return sorted(groups, key=lambda group: group[0].start)
+
+
+def _ends_between(before: Word, after: Word, others: Sequence[int]) -> bool:
+    pause = after.start - before.end
+    spoken = bisect_left(others, after.start) > bisect_right(others, before.end)
+    return pause >= _PAUSE_MS or (pause >= _ROOM_MS and spoken)
+
+
+def utterance(turn: Sequence[Word]) -> dict[str, Any]:
+    """Return a turn as it appears in a transcript."""
+    words = [word.to_dict() for word in turn]
+    channel = {} if turn[0].channel is None else {"channel": turn[0].channel}
+    return {
+        "confidence": sum(word["confidence"] for word in words) / len(words),
+        "start": turn[0].start,
+        "end": max(word.end for word in turn),
+        "speaker": turn[0].speaker,
+        **channel,
+        "text": join_words(word.text for word in turn),
+        "words": words,
+    }

@@ -1,0 +1,270 @@
+"""Types of option values: each checks and converts a Python value, and describes itself as a JSON Schema."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+#: Largest integer that every JSON reader keeps exactly.
+LARGEST_INTEGER = 2**53
+
+JsonSchema = dict[str, Any]
+
+
+class InvalidValueError(Exception):
+    """A value is not allowed. The message completes a sentence that starts with the name of the option."""
+
+
+class ValueType(Protocol):
+    """A kind of value that an option can have."""
+
+    def convert(self, value: object) -> Any:
+        """Return the value as it is sent.
+
+        Raises:
+            InvalidValueError: The value is not allowed.
+        """
+        ...
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of the values that are allowed."""
+        ...
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """True or False."""
+
+    def convert(self, value: object) -> bool:
+        """Return the value as a bool."""
+        value = _scalar(value)
+        if not isinstance(value, bool):
+            raise InvalidValueError("must be True or False")
+        return value
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of a boolean."""
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number between two bounds, both included."""
+
+    low: float
+    high: float
+
+    def convert(self, value: object) -> float:
+        """Return the value as an int or float."""
+        value = _scalar(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
+            raise InvalidValueError(f"must be a number from {self.low:g} to {self.high:g}")
+        return value
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of a number with its bounds."""
+        return {"type": "number", "minimum": self.low, "maximum": self.high}
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number between two bounds, both included."""
+
+    low: int
+    high: int | None = None
+    unit: str = ""
+
+    def convert(self, value: object) -> int:
+        """Return the value as an int; floats with no fraction are accepted."""
+        unit = f" {self.unit}" if self.unit else ""
+        value = _scalar(value)
+        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+            value = int(value)  # an integer column with a missing value is float in pandas
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or value < self.low
+            or (self.high is not None and value > self.high)
+        ):
+            allowed = f"from {self.low} to {self.high}" if self.high is not None else f"of at least {self.low}"
+            raise InvalidValueError(f"must be a whole number {allowed}{unit}")
+        if value > LARGEST_INTEGER:
+            raise InvalidValueError(f"must be at most {LARGEST_INTEGER}{unit}")
+        return value
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of an integer with its bounds."""
+        bounds = {"type": "integer", "minimum": self.low, "maximum": self.high or LARGEST_INTEGER}
+        return bounds | ({"description": self.unit} if self.unit else {})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a closed list of strings; `aliases` maps other accepted spellings to one of them."""
+
+    allowed: tuple[str, ...]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def convert(self, value: object) -> str:
+        """Return the value in its listed spelling."""
+        text = self.aliases.get(value, value) if isinstance(value, str) else value
+        if not isinstance(text, str) or text not in self.allowed:
+            many = len(self.allowed) > 12
+            listed = (
+                f"one of {len(self.allowed)} values, such as {self.allowed[0]}"
+                if many
+                else f"one of {', '.join(self.allowed)}"
+            )
+            raise InvalidValueError(f"must be {listed}{nearest(value, self.allowed)}")
+        return text
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of an enumeration, aliases included."""
+        return {"type": "string", "enum": [*self.allowed, *self.aliases]}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A non-empty string."""
+
+    def convert(self, value: object) -> str:
+        """Return the string."""
+        if not isinstance(value, str) or not value:
+            raise InvalidValueError("must be a non-empty text")
+        return value
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of a non-empty string."""
+        return {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True)
+class HeaderName:
+    """The name of an HTTP header (a token of RFC 9110, section 5.6.2)."""
+
+    pattern = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+    def convert(self, value: object) -> str:
+        """Return the name."""
+        if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
+            raise InvalidValueError("must be the name of an HTTP header: letters, digits and hyphens")
+        return value
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of a header name."""
+        return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+
+@dataclass(frozen=True)
+class HeaderValue:
+    """The value of an HTTP header. Messages never show it."""
+
+    pattern = "[ -~]+"
+
+    def convert(self, value: object) -> str:
+        """Return the value."""
+        if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
+            raise InvalidValueError("must be printable ASCII on one line (the value itself is not shown)")
+        return value
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of a header value that is never returned."""
+        return {"type": "string", "pattern": f"^{self.pattern}$", "writeOnly": True}
+
+
+@dataclass(frozen=True)
+class WebAddress:
+    """An absolute http or https URL."""
+
+    def convert(self, value: object) -> str:
+        """Return the URL."""
+        try:
+            parts = urlsplit(value) if isinstance(value, str) else None
+            usable = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
+        except ValueError:  # urlsplit raises it for an unbalanced bracket or a port that is not a number
+            usable = False
+        if not usable or re.search(r"[\s\x00-\x1f]", str(value)):
+            raise InvalidValueError("must be an http or https URL")
+        return str(value)
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema that accepts at least every URL that `convert` accepts."""
+        return {"type": "string", "format": "uri", "pattern": r"^[hH][tT][tT][pP][sS]?://[^\s/?#]+\S*$"}
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of values of one type; `noun` names them in messages."""
+
+    item: ValueType
+    noun: str
+
+    def convert(self, value: object) -> list[Any]:
+        """Return a list of converted values."""
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise InvalidValueError(f"must be a list of {self.noun}")
+        converted = []
+        for n, entry in enumerate(value):
+            try:
+                converted.append(self.item.convert(entry))
+            except InvalidValueError as e:
+                raise InvalidValueError(f"must be a list of {self.noun}; entry {n}, {shown(entry)}, {e}") from None
+        return converted
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of an array."""
+        return {"type": "array", "items": self.item.schema}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """An entry of `custom_spelling`: `{"from": ["dicarlo"], "to": "Decarlo"}`. `from` may be a single string."""
+
+    def convert(self, value: object) -> dict[str, Any]:
+        """Return the entry with `from` as a list."""
+        if not isinstance(value, Mapping) or not {"from", "to"} <= set(value):
+            raise InvalidValueError('must be {"from": ["heard"], "to": "written"}')
+        heard = [value["from"]] if isinstance(value["from"], str) else value["from"]
+        heard = ListOf(Text(), "spellings").convert(heard)
+        if not heard:
+            raise InvalidValueError('needs at least one spelling in "from"')
+        return {"from": heard, "to": Text().convert(value["to"])}
+
+    @property
+    def schema(self) -> JsonSchema:
+        """JSON Schema of an entry."""
+        text = Text().schema
+        heard = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
+        return {"type": "object", "required": ["from", "to"], "properties": {"from": heard, "to": text}}
+
+
+def nearest(value: object, allowed: Sequence[str]) -> str:
+    """Return a suggestion for the end of an error message, or an empty string if nothing is similar."""
+    close = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def shown(value: object) -> str:
+    """Return the repr of a value, shortened to 80 characters, for an error message."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _scalar(value: object) -> object:
+    """Convert a NumPy or pandas scalar to the Python value."""
+    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value

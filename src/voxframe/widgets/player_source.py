@@ -1,0 +1,179 @@
+"""Input of a player: the tables of one transcript, their origin, and annotations that a corpus stores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from voxframe.analysis.speaker_columns import label_names, speaker_labels
+from voxframe.corpus import Corpus
+from voxframe.loaders.reading import load_some
+from voxframe.loaders.sources import Fetcher, Handle, Source, resolve
+from voxframe.widgets.base import absolute_path
+
+#: One transcript: what `voxframe.tables` takes, the tables it gives, or a DataFrame of words.
+Given: TypeAlias = "Source | pd.DataFrame | Mapping[str, pd.DataFrame]"
+
+#: Tables that a player needs. Loading only these works without a service for transcripts in a corpus.
+_NEEDED = ("words", "utterances", "utterance_words", "chapters", "entities", "content_safety")
+
+
+#: Names by label; speakers of single turns and corrected texts of turns, both by `utterance_idx` as text.
+Annotations: TypeAlias = tuple[dict[str, str], dict[str, str], dict[str, str]]
+
+
+def load_tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> Mapping[str, pd.DataFrame]:
+    """Return the tables of one transcript. If only turns are known, they serve as words.
+
+    Raises:
+        ValueError: There is no table `words`.
+    """
+    if isinstance(source, pd.DataFrame):
+        return {"words": source}
+    found = source if _is_tables(source) else load_some(_NEEDED, source, client, corpus)
+    if "words" not in found:
+        raise ValueError(f"TranscriptPlayer needs the table 'words', got {', '.join(found)}")
+    if found["words"].empty and (turns := found.get("utterances")) is not None and len(turns):
+        return {**found, "words": turns}  # a turn without words is shown and played as one word
+    return {**found, "words": _in_turns(found["words"], found.get("utterance_words"))}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Origin of a transcript.
+
+    Attributes:
+        code: Python literal of a path or transcript id. None for data in memory.
+        remote: True if it comes from a service, so that a corpus keeps it.
+        kind: Description for a comment in code.
+    """
+
+    code: str | None
+    remote: bool
+    kind: str
+
+
+def origin(source: Any, client: Fetcher | None) -> Origin:
+    """Return the origin of a source.
+
+    Example:
+        >>> origin({"id": "a", "words": []}, None)
+        Origin(code=None, remote=False, kind='the payload')
+    """
+    if isinstance(source, pd.DataFrame):
+        return Origin(None, False, "the DataFrame of words")
+    if _is_tables(source):
+        return Origin(None, False, "the dict of tables")
+    if isinstance(source, Handle):
+        return Origin(repr(source.id), True, "the transcript id")
+    if isinstance(source, str) and not isinstance(resolve(source, client), bytes):
+        return Origin(repr(source), True, "the transcript id")
+    if isinstance(source, str | os.PathLike):
+        return Origin(repr(absolute_path(source)), False, "the path")
+    return Origin(None, False, "the payload")
+
+
+def find_corpus(found: Origin, corpus: Corpus | None) -> Corpus | None:
+    """Return the corpus that has or will get a transcript; None if there is none."""
+    return Corpus() if corpus is None and found.remote else corpus
+
+
+def only_transcript(df: pd.DataFrame) -> str | None:
+    """Return the id of the only transcript in a DataFrame; None if there are several or none."""
+    ids = df["transcript_id"].dropna().unique().tolist() if "transcript_id" in df.columns else []
+    return str(ids[0]) if len(ids) == 1 else None
+
+
+def speaker_names(words: pd.DataFrame) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names in the column `speaker_name`: by label, and by `utterance_idx` (as text) for turns that differ.
+
+    Example:
+        >>> speaker_names(pd.DataFrame({"speaker": ["A", "A", "A"], "speaker_name": ["Ada", "Bo", "Ada"],
+        ...                             "utterance_idx": [0, 1, 2]}))
+        ({'A': 'Ada'}, {'1': 'Bo'})
+    """
+    names = label_names(words)
+    if names is None:
+        return {}, {}
+    known = pd.DataFrame({"label": speaker_labels(words), "name": words["speaker_name"]}).dropna()
+    turns: dict[str, str] = {}
+    if "utterance_idx" in words.columns:
+        other = known[known["name"] != known["label"].map(names)]
+        turns = {str(turn): name for turn, name in zip(words["utterance_idx"][other.index], other["name"], strict=True)}
+    return {label: name for label, name in names.items() if label is not None and name != label}, turns
+
+
+def _is_tables(source: Any) -> bool:
+    return isinstance(source, Mapping) and len(source) > 0 and all(isinstance(t, pd.DataFrame) for t in source.values())
+
+
+def _in_turns(words: pd.DataFrame, spoken: pd.DataFrame | None) -> pd.DataFrame:
+    """Add the turn of each word. For overlapping turns (two channels) it is looked up in `utterance_words`."""
+    if spoken is None or spoken.empty or "utterance_idx" not in words.columns:
+        return words
+    same = ["text", "start_ms", "end_ms", "speaker", "channel"]
+    looked_up = words[same].merge(spoken.drop_duplicates(same)[[*same, "utterance_idx"]], how="left", on=same)
+    return words.assign(utterance_idx=words["utterance_idx"].fillna(looked_up["utterance_idx"].set_axis(words.index)))
+
+
+@dataclass(frozen=True)
+class AnnotationStore:
+    """The annotations of one transcript of a corpus.
+
+    Attributes:
+        corpus: The corpus.
+        transcript_id: The transcript.
+    """
+
+    corpus: Corpus
+    transcript_id: str
+
+    def load(self) -> Annotations:
+        """Return the stored annotations."""
+        rows = self.corpus.speakers.get(self.transcript_id)
+        by_label = rows[rows["utterance_idx"].isna()]
+        by_turn = rows[rows["utterance_idx"].notna()]
+        names = dict(zip(by_label["speaker"], by_label["speaker_name"], strict=True))
+        labels = {name: label for label, name in names.items()}  # a turn stores a label if the name is that label's
+        turns = zip(by_turn["utterance_idx"], by_turn["speaker_name"], strict=True)
+        return names, {str(turn): labels.get(name, name) for turn, name in turns}, self._corrections()
+
+    def save(self, before: Annotations, now: Annotations) -> Annotations:
+        """Store the differences between two states, and return the stored annotations.
+
+        Raises:
+            VoxframeError: The corpus cannot store them.
+        """
+        names, turns, texts = (_changed(a, b) for a, b in zip(before, now, strict=True))
+        if names or turns:
+            self.corpus.speakers.set(self.transcript_id, names, turns=_by_index(turns))
+        if texts:
+            self.corpus.corrections.set(self.transcript_id, _by_index(texts))
+        return self.load()
+
+    def _corrections(self) -> dict[str, str]:
+        rows = self.corpus.corrections.get(self.transcript_id)
+        return {str(turn): text for turn, text in zip(rows["utterance_idx"], rows["text"], strict=True)}
+
+
+def find_store(corpus: Corpus | None, words: pd.DataFrame) -> AnnotationStore | None:
+    """Return the store for the transcript of some words; None if no corpus has that transcript."""
+    if corpus is None or "transcript_id" not in words.columns:
+        return None
+    ids = words["transcript_id"].unique()
+    if len(ids) != 1 or ids[0] not in corpus:
+        return None
+    return AnnotationStore(corpus, str(ids[0]))
+
+
+def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the entries that differ; None marks a removed one."""
+    return {key: now.get(key) for key in before.keys() | now.keys() if before.get(key) != now.get(key)}
+
+
+def _by_index(changed: Mapping[str, str | None]) -> dict[int, str | None]:
+    return {int(turn): to for turn, to in changed.items()}

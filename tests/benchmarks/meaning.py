@@ -1,0 +1,138 @@
+"""How well the analyses that go by meaning do on the texts labelled for them, beside the lists of words.
+
+The texts are those of tests/server/analyses/labelled/*_meaning.txt, written before the methods. Figures are of the held
+halves. `python -m tests.benchmarks analyses` prints them with all others.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from tests.benchmarks import labelled
+from tests.benchmarks.analyses import Coder, score_sentiment, unsafe
+from voxframe.server.analyses import chapters, topics
+from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.llm.context import Line, Source
+from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer
+from voxframe.server.llm.llm_request import LLMQuestion, LLMRequest
+from voxframe.server.text.sentences import Sentence, sentences_of
+
+
+def score_levels(half: str, coder: Coder) -> tuple[float, float]:
+    """Share of passages whose first level is right; share of passages without a topic left without one."""
+    rows = [(labels.split(","), text) for labels, text in labelled.halved("topics_meaning.txt", half)]
+    right, empty = [], []
+    for (gold, _), found in zip(rows, topics.taxonomy_relevances([text for _, text in rows], coder), strict=True):
+        kept = {label: value for label, value in found.items() if value >= topics.FLOOR}
+        best = max(kept, key=kept.__getitem__, default="none").split(">")[0]
+        (empty if gold == ["none"] else right).append(best in gold)
+    return statistics.mean(right), statistics.mean(empty)
+
+
+def score_custom(half: str, coder: Coder) -> labelled.Score:
+    """Custom topics found in passages about them, and not in passages that share a word with them."""
+    score = labelled.Score()
+    for line in labelled.lines("custom_topics_meaning.txt"):
+        name, about, text = line.split(" | ")
+        if name.startswith(f"{half} "):
+            name = name.removeprefix(f"{half} ")
+            (found,) = topics.custom_relevances([text], [name], coder)
+            is_found = found.get(name, 0.0) >= topics.FLOOR
+            counter = {(True, "yes"): score.right, (True, "no"): score.extra, (False, "yes"): score.missed}
+            counter.get((is_found, about), labelled.Counter())[name] += 1
+    return score
+
+
+def score_unsafe(half: str, coder: Coder) -> tuple[float, float, float]:
+    """Shares of ordinary texts with a label, of unsafe texts with any label, and of unsafe texts with the right one."""
+    rows = [(set(labels.split(",")), text) for labels, text in labelled.halved("safety_meaning.txt", half)]
+    found = unsafe([text for _, text in rows], coder)
+    pairs = [(gold, labels) for (gold, _), labels in zip(rows, found, strict=True)]
+    return (
+        statistics.mean(bool(labels) for gold, labels in pairs if gold == {"none"}),
+        statistics.mean(bool(labels) for gold, labels in pairs if gold != {"none"}),
+        statistics.mean(bool(labels & gold) for gold, labels in pairs if gold != {"none"}),
+    )
+
+
+def talks(half: str) -> Iterator[tuple[list[Sentence], list[int], list[list[str]]]]:
+    """Sentences of each talk with their times, the sentences that begin its sections, and words for their headlines."""
+    made: list[tuple[int, list[str], list[int], list[list[str]]]] = []
+    for line in labelled.lines("talks_meaning.txt"):
+        if line.startswith("= "):
+            made += [(int(line.split()[-1]), [], [], [])] if f"[{half}]" in line else []
+            wanted = f"[{half}]" in line
+        elif wanted and line.startswith("- "):
+            made[-1][2].append(len(made[-1][1]))
+            made[-1][3].append(line[2:].split(", "))
+        elif wanted:
+            made[-1][1].append(line)
+    for pace, texts, begins, words in made:
+        spoken = [
+            word | {"start": n * pace, "end": n * pace + pace - 20}
+            for n, word in enumerate(labelled.words(" ".join(texts)))
+        ]
+        yield sentences_of(spoken), begins, words
+
+
+def score_talks(half: str, coder: Coder) -> tuple[int, int, int, int]:
+    """Numbers of sections, of chapters, of boundaries within one sentence, and of headlines that name a subject."""
+    sections = found = right = named = 0
+    for sentences, begins, words in talks(half):
+        starts = [sentence["start"] for sentence in sentences]
+        made = chapters.chapters(sentences, coder)
+        places = [starts.index(chapter["start"]) for chapter in made]
+        sections, found = sections + len(begins), found + len(made)
+        right += sum(any(abs(place - begin) <= 1 for place in places) for begin in begins[1:])
+        for place, chapter in zip(places, made, strict=True):
+            about = words[max(n for n, begin in enumerate(begins) if begin <= place + 1)]
+            named += any(word in chapter["headline"].lower().replace(",", "").split() for word in about)
+    return sections, found, right, named
+
+
+def score_questions(half: str) -> tuple[int, int, int, int]:
+    """Numbers of questions answered by the right sentence, of such questions, of questions refused, and of such."""
+    ((sentences, _, _),) = talks(half)
+    source = Source([Line(sentence["text"]) for sentence in sentences])
+    right, refused = [], []
+    for line in labelled.lines("questions_meaning.txt"):
+        which, question, gold = line.split(" | ")
+        if which == half:
+            asked = LLMRequest("question-answer", questions=(LLMQuestion(question),))
+            said = ExtractiveAnswerer().answer(asked, [source]).response[0]["answer"]
+            if gold == "-":
+                refused.append(said == NOTHING_FITS)
+            else:
+                right.append(gold.lower() in said.lower())
+    return sum(right), len(right), sum(refused), len(refused)
+
+
+def score_tasks() -> float:
+    """Share of prompts that are answered if quoting can answer them, and refused otherwise."""
+    right = []
+    for line in labelled.lines("tasks_meaning.txt"):
+        can, _, prompt = line.partition(" ")
+        try:
+            ExtractiveAnswerer().answer(LLMRequest("task", prompt=prompt), [Source([Line("The budget is small.")])])
+            right.append(can == "yes")
+        except RequestRefused:
+            right.append(can == "no")
+    return statistics.mean(right)
+
+
+def report(coder: Coder) -> Iterator[str]:
+    """Figures, one line per analysis."""
+    right, empty = score_levels("held", coder)
+    yield f"topics: first level {right:.2f}, empty left empty {empty:.2f}"
+    yield f"custom topics: {score_custom('held', coder)}"
+    right, kinds = score_sentiment("sentiment_meaning.txt", coder)
+    yield f"sentiment: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
+    if coder is not None:
+        answered, whole, refused, others = score_questions("held")
+        yield f"answerer: {answered} of {whole} questions right, {refused} of {others} unanswerable ones refused"
+        yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
+    sections, made, begun, named = score_talks("held", coder)
+    yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"
+    false, found, exact = score_unsafe("held", coder)
+    yield f"content safety: {false:.3f} of ordinary texts labelled, {found:.2f} of unsafe ones, {exact:.2f} right"

@@ -1,0 +1,241 @@
+"""A corpus of 100 to 10,000 one-hour transcripts: throughput and peak memory, beside DuckDB and Polars with schemas.
+
+Payloads are generated on the fly: a few random ones, each repeated under new ids. Every figure is the processor time of
+a process of its own. Ratios are to `orjson.loads` of the same bytes, or to one Parquet file with the same rows.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import orjson
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import voxframe
+from tests.benchmarks.payloads import payload
+
+_BASES = 16
+_CHUNK = 64  # payloads in memory
+
+
+def payloads(folder: Path, count: int) -> Iterator[bytes]:
+    """Yield payloads of an hour each; each id is new, and the same in every process."""
+    bases = [path.read_bytes() for path in sorted(folder.glob("base*.json"))]
+    for number in range(count):
+        raw = bases[number % len(bases)]
+        yield raw.replace(orjson.loads(raw[:64].split(b",")[0] + b"}")["id"].encode(), f"{number:032x}".encode(), 1)
+
+
+def chunks(folder: Path, count: int) -> Iterator[list[bytes]]:
+    """Yield lists of payloads."""
+    found = []
+    for raw in payloads(folder, count):
+        found.append(raw)
+        if len(found) == _CHUNK:
+            yield found
+            found = []
+    if found:
+        yield found
+
+
+_WORD = 'STRUCT(text VARCHAR, start BIGINT, "end" BIGINT, confidence DOUBLE, speaker VARCHAR)'
+_PASSAGE = 'STRUCT(text VARCHAR, start BIGINT, "end" BIGINT, confidence DOUBLE, speaker VARCHAR)[]'
+_SCHEMA = {
+    "id": "VARCHAR", "status": "VARCHAR", "text": "VARCHAR", "audio_duration": "DOUBLE", "confidence": "DOUBLE",
+    "words": f"{_WORD}[]", "utterances": _PASSAGE,
+    "entities": 'STRUCT(entity_type VARCHAR, text VARCHAR, start BIGINT, "end" BIGINT)[]',
+    "chapters": 'STRUCT(headline VARCHAR, gist VARCHAR, summary VARCHAR, start BIGINT, "end" BIGINT)[]',
+    "sentiment_analysis_results":
+        'STRUCT(text VARCHAR, start BIGINT, "end" BIGINT, sentiment VARCHAR, confidence DOUBLE, speaker VARCHAR)[]',
+}  # fmt: skip
+_LISTS = ("words", "utterances", "entities", "chapters", "sentiment_analysis_results")
+
+
+def add(folder: Path, count: int) -> None:
+    """Raw copies and all tables, as a user adds them."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    corpus.add(payloads(folder, count), progress=False)
+    corpus._archive.wait()
+
+
+def loads(folder: Path, count: int) -> None:
+    """`orjson.loads` of every payload."""
+    for raw in payloads(folder, count):
+        orjson.loads(raw)
+
+
+def with_duckdb(folder: Path, count: int) -> None:
+    """Six tables to Parquet with a typed schema, one thread, no raw copy."""
+    columns = "{" + ", ".join(f"{name}: '{kind}'" for name, kind in _SCHEMA.items()) + "}"
+    out = folder / "duckdb"
+    out.mkdir()
+    connection = duckdb.connect(config={"threads": 1})
+    for number, some in enumerate(chunks(folder, count)):
+        lines = folder / "chunk.json"
+        lines.write_bytes(b"\n".join(some))
+        connection.execute(
+            f"create or replace temp table p as from read_json('{lines}', format='newline_delimited', "
+            f"columns={columns}, maximum_object_size=10000000)"
+        )
+        for name in _LISTS:
+            connection.execute(
+                f"copy (select id, unnest({name}, max_depth := 2) from p) to '{out}/{name}-{number}.parquet' "
+                "(compression zstd)"
+            )
+        connection.execute(
+            f"copy (select id, status, text, audio_duration, confidence from p) to '{out}/t-{number}.parquet'"
+        )
+
+
+def with_polars(folder: Path, count: int) -> None:
+    """The same six tables with Polars and a schema, no raw copy."""
+    passage = pl.Struct(
+        {"text": pl.String, "start": pl.Int64, "end": pl.Int64, "confidence": pl.Float64, "speaker": pl.String}
+    )
+    place = {"start": pl.Int64, "end": pl.Int64}
+    schema = {
+        "id": pl.String, "status": pl.String, "text": pl.String, "audio_duration": pl.Float64, "confidence": pl.Float64,
+        "words": pl.List(passage), "utterances": pl.List(passage),
+        "entities": pl.List(pl.Struct({"entity_type": pl.String, "text": pl.String, **place})),
+        "chapters": pl.List(pl.Struct({"headline": pl.String, "gist": pl.String, "summary": pl.String, **place})),
+        "sentiment_analysis_results": pl.List(
+            pl.Struct(
+                {"text": pl.String, "sentiment": pl.String, "confidence": pl.Float64, "speaker": pl.String, **place}
+            )
+        ),
+    }  # fmt: skip
+    out = folder / "polars"
+    out.mkdir()
+    for number, some in enumerate(chunks(folder, count)):
+        frame = pl.read_ndjson(b"\n".join(some), schema=schema)
+        for name in _LISTS:
+            rows = frame.select("id", name).explode(name).unnest(name)
+            rows.write_parquet(out / f"{name}-{number}.parquet", compression="zstd", compression_level=1)
+        frame.drop(_LISTS).write_parquet(out / f"t-{number}.parquet")
+
+
+def read_words(folder: Path, _count: int) -> None:
+    """All words to pandas."""
+    print(len(voxframe.Corpus(folder / "corpus").table("words")))
+
+
+def one_file(folder: Path, _count: int) -> None:
+    """The same words from one Parquet file with `pandas.read_parquet`."""
+    import pandas as pd
+
+    print(len(pd.read_parquet(folder / "words.parquet")))
+
+
+def read_transcripts(folder: Path, _count: int) -> None:
+    """`table("transcripts")`."""
+    print(len(voxframe.Corpus(folder / "corpus").table("transcripts")))
+
+
+def some_words(folder: Path, count: int) -> None:
+    """Words of 1% of the transcripts."""
+    ids = [f"{number:032x}" for number in range(0, count, 100)]
+    print(len(voxframe.Corpus(folder / "corpus").table("words", where=[("transcript_id", "in", ids)])))
+
+
+def by_confidence(folder: Path, _count: int) -> None:
+    """Words with a low confidence."""
+    print(len(voxframe.Corpus(folder / "corpus").table("words", where=[("confidence", "<", 0.5)])))
+
+
+def one_transcript(folder: Path, count: int) -> None:
+    """Words of one transcript, in an open corpus: the median of 21."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    took = []
+    for number in range(21):
+        start = time.process_time()
+        corpus.table("words", f"{number * 7919 % count:032x}")
+        took.append(time.process_time() - start)
+    print(f"median {sorted(took)[10] * 1000:.1f} ms")
+
+
+def put_one(folder: Path, count: int) -> None:
+    """Put one more transcript: the median of 11."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    took = []
+    files = sum(1 for path in (folder / "corpus").rglob("*") if path.is_file())
+    for number, raw in enumerate(payloads(folder, 11)):
+        start = time.perf_counter()
+        corpus.raw.put(f"{count + number:032x}", raw)
+        took.append(time.perf_counter() - start)
+    more = sum(1 for path in (folder / "corpus").rglob("*") if path.is_file()) - files
+    print(f"median {sorted(took)[5] * 1000:.0f} ms, {more / 11:.1f} new files each")
+
+
+def forget_one(folder: Path, _count: int) -> None:
+    """Forget one transcript."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    start = time.perf_counter()
+    corpus.forget(f"{5:032x}")
+    print(f"{time.perf_counter() - start:.2f} s")
+
+
+_STEPS = (
+    loads, add, with_duckdb, with_polars, one_file, read_words, read_transcripts, some_words, by_confidence,
+    one_transcript, put_one, forget_one,
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks scale", description=__doc__.partition("\n")[0])
+    parser.add_argument("counts", nargs="*", type=int, default=[100, 1000], help="numbers of transcripts")
+    parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.step:
+        voxframe.load_words(payload(10))  # imports what is imported on first use
+        voxframe.Corpus(Path(given.step[1], "nothing")).table("words")
+        start = time.process_time()
+        next(step for step in _STEPS if step.__name__ == given.step[0])(Path(given.step[1]), given.counts[0])
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        print(f"{time.process_time() - start} {used.ru_maxrss // 1024}")
+        return 0
+    for count in given.counts:
+        with tempfile.TemporaryDirectory() as folder:
+            _measure(Path(folder), count)
+    return 0
+
+
+def _measure(folder: Path, count: int) -> None:
+    for number in range(min(_BASES, count)):
+        (folder / f"base{number:02}.json").write_bytes(payload(9000, seed=number))
+    print(f"{count} transcripts of an hour")
+    took: dict[str, float] = {}
+    for step in _STEPS:
+        if step is one_file:
+            _write_one_file(folder)
+        command = [sys.executable, "-m", "tests.benchmarks", "scale", str(count), "--step", step.__name__, str(folder)]
+        environment = os.environ | {"POLARS_MAX_THREADS": "1", "ARROW_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
+        seconds, megabytes = out[-1].split()
+        took[step.__name__] = float(seconds)
+        peer = "one_file" if step in (read_words, some_words, by_confidence) else "loads"
+        peer = "read_words" if step in (some_words, by_confidence) else peer
+        ratio = f"{took[step.__name__] / took[peer]:6.2f} of {peer}"
+        said = ", ".join(out[:-1])
+        print(f"  {step.__name__:16} {float(seconds):8.2f} s {ratio:22} {megabytes:>6} MB  {said}", flush=True)
+    files = list((folder / "corpus" / "tables").rglob("*.parquet"))
+    words = [path for path in files if path.parent.name == "words"]
+    rows = sum(pq.read_metadata(path).num_rows for path in words)
+    print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
+
+
+def _write_one_file(folder: Path) -> None:
+    files = sorted((folder / "corpus" / "tables" / "words").glob("[!_]*.parquet"))
+    with pq.ParquetWriter(folder / "words.parquet", pq.read_schema(files[0]), compression="zstd") as writer:
+        for file in files:
+            for batch in pq.ParquetFile(file).iter_batches(1 << 20):
+                writer.write_table(pa.Table.from_batches([batch]))

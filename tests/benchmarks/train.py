@@ -1,0 +1,90 @@
+"""Fit the classifiers of the analyses and write their weights: `python -m tests.benchmarks train [--to FILE]`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks import labelled
+from voxframe import encoder
+from voxframe.server.analyses.lexicon_scoring import BIAS
+
+WEIGHTS = Path(str(files("voxframe.server.analyses"))) / "weights.npz"
+_STEP, _MOMENTUM = 8.0, 0.9
+#: Topics whose sentences are no examples of ordinary talk for content safety.
+_SENSITIVE = {"NewsAndPolitics", "MedicalHealth", "HealthyLiving", "BusinessAndFinance", "FamilyAndRelationships"}
+
+
+def fit(
+    texts: Sequence[str], names: Sequence[str], *, decay: float, rounds: int, balance: float
+) -> dict[str, np.ndarray]:
+    """Multinomial logistic regression by gradient descent. With `balance` 1, all labels have the same weight."""
+    labels = sorted(set(names))
+    gold = np.eye(len(labels))[[labels.index(name) for name in names]]
+    share = (gold @ (1 / gold.sum(axis=0))) ** balance
+    share /= share.sum()
+    rows = np.c_[encoder.load().encode(texts), np.full(len(texts), BIAS)].astype(np.float64)
+    weights = np.zeros((rows.shape[1], len(labels)))
+    speed = np.zeros_like(weights)
+    for _ in range(rounds):
+        scores = rows @ weights
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        wrong = odds / odds.sum(axis=1, keepdims=True) - gold
+        speed = _MOMENTUM * speed - _STEP * (rows.T @ (wrong * share[:, None]) + decay * weights)
+        weights += speed
+    return {"labels": np.array(labels), "weights": weights.astype(np.float16)}
+
+
+def taxonomy() -> dict[str, str]:
+    """Labels of the taxonomy, and a description of each for the encoder."""
+    described = {}
+    for line in files("voxframe.server.analyses").joinpath("topics.txt").read_text("utf-8").splitlines():
+        label, colon, listed = line.partition(": ")
+        if colon and not line.startswith("#"):
+            parts = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", part).replace("&", " and ") for part in label.split(">")]
+            words = [word.strip(" !?") for word in listed.split(",")]
+            described[label] = f"{', '.join(parts).lower()}: {', '.join(words[:14])}"
+    return described
+
+
+def examples(name: str) -> Iterator[tuple[str, str]]:
+    """Labels and sentences of a training set."""
+    for line in labelled.lines(f"{name}_training.txt"):
+        if name == "sentiment":
+            yield line[0], line[2:]
+        else:
+            label, texts = line.split(" | ")
+            yield from ((label.split()[0], text) for text in texts.split(" / "))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the weights."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks train", description=__doc__)
+    parser.add_argument("--to", type=Path, default=WEIGHTS, help="file to write")
+    described = taxonomy()
+    topics = [*examples("topics"), *((label.split(">")[0], text) for label, text in described.items())]
+    ordinary = [text for label, text in examples("topics") if label not in _SENSITIVE]
+    ordinary += [text for _, text in examples("sentiment")]
+    safety = [*examples("safety"), *(("none", text) for text in ordinary)]
+    safety += [(labels.split(",")[0], text) for labels, text in labelled.halved("safety_meaning.txt", "tune")]
+    signs = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
+    sentiment = [(signs[sign], text) for sign, text in examples("sentiment")]
+    sets = {
+        "topics": fit(*_columns(topics), decay=1e-4, rounds=400, balance=1),
+        "sentiment": fit(*_columns(sentiment), decay=3e-3, rounds=400, balance=1),
+        "safety": fit(*_columns(safety), decay=5e-5, rounds=600, balance=0.3),
+    }
+    stored = {name: made["weights"] for name, made in sets.items()}
+    stored |= {f"{name}_labels": made["labels"] for name, made in sets.items()}
+    stored["taxonomy_labels"] = np.array(list(described))
+    stored["taxonomy"] = encoder.load().encode(list(described.values())).astype(np.float16)
+    np.savez_compressed(parser.parse_args(arguments).to, **stored)
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    return [text for _, text in rows], [label for label, _ in rows]

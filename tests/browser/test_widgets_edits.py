@@ -1,0 +1,257 @@
+"""Edits, sounds and panels as a person meets them in JupyterLab, up to the death of the kernel."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.open_notebook import WAIT_MS, Notebook, pixel, rgb, write_notebook
+from voxframe.plots.style import COLORS
+
+DATA = Path(__file__).parents[2] / "data"
+
+CELLS = [
+    f"""
+import os, signal, voxframe
+from pathlib import Path
+from IPython.display import Audio, display
+corpus = voxframe.Corpus("corpus")
+for name in ("interview", "panel"):
+    _ = corpus.raw.put(name, (Path({str(DATA / "payloads")!r}) / f"{{name}}.json").read_bytes())
+player = voxframe.TranscriptPlayer("interview", "interview.flac", corpus=corpus, title="Interview")
+timeline = voxframe.Timeline(voxframe.load_utterances(corpus.raw.get("interview")))
+player.link(timeline)
+display(player, timeline)""",
+    'other = voxframe.TranscriptPlayer("panel", "panel.flac", corpus=corpus, title="Panel")\nother',
+    "Audio(url=player._sources[-1], embed=False)",
+    """
+recordings = {name: f"{name}.flac" for name in ("interview", "panel")}
+search = voxframe.WordSearch(corpus, audio=recordings, query="trees")
+panel = voxframe.AskPanel(corpus, voxframe.connect("http://127.0.0.1:9", api_key="key"))
+display(search, panel)""",
+    """
+from voxframe.widgets.job_table import JobTable
+jobs = JobTable(lambda *_: None)
+jobs._rows = [dict(key=key, name=f"{key}.mp3", source=key, state=state, state_text=said, progress=0.0, length="0:10",
+                   error=error, since=None, cancel=state == "submitted", retry=state == "error")
+              for key, state, said, error in (
+                  ("a", "error", "failed", "The service could not read the recording: it holds no sound. " * 4),
+                  ("b", "submitted", "is being transcribed", ""))]
+jobs._counts = dict(all=2, finished=1, error=1)
+jobs""",
+]
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def notebook(lab, browser) -> Iterator[Notebook]:
+    """The notebook of this module in JupyterLab."""
+    folder = lab.folder / "edits"
+    folder.mkdir()
+    for name in ("interview", "panel"):
+        shutil.copy(DATA / f"{name}.flac", folder)
+    notebook = Notebook(browser, folder / "edits.ipynb")
+    write_notebook(notebook.path, CELLS)
+    notebook.open_in_lab(lab.base, lab.token, lab.folder)
+    expect(notebook.page.locator(".vf-player[data-ready]")).to_have_count(2, timeout=WAIT_MS)
+    yield notebook
+    notebook.context.close()
+
+
+@pytest.fixture(autouse=True)
+def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """A test fails where the page threw an error or left loopback."""
+    notebook.faults.clear()
+    yield
+    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
+    assert not notebook.faults
+
+
+def player_of(page: Page, title: str = "Interview"):
+    return page.locator(f".vf-player[aria-label='{title}']").first
+
+
+def rename(page: Page, player, before: str, after: str) -> None:
+    player.get_by_role("button", name=f"Rename {before}").first.click()
+    page.keyboard.type(after)
+    page.keyboard.press("Enter")
+
+
+def test_a_rename_keeps_the_colour_in_player_and_timeline(notebook):
+    """Named after B, so that they would change places by alphabet, A keeps its colour; the timeline has the name."""
+    page, player = notebook.page, player_of(notebook.page)
+    turn = sum(notebook.kernel("player.result.loc[0, ['start_ms', 'end_ms']].to_list()")) / 2
+    until = page.evaluate("soundOf('interview').duration * 1000")
+    assert pixel(player.locator(".vf-strip"), turn / until, 20 + 9) == rgb(COLORS[0])
+    rename(page, player, "A", "Zoe")
+    expect(player.locator(".vf-name[aria-label='Rename Zoe']").first).to_be_visible()
+    color = f"rgb({', '.join(map(str, rgb(COLORS[0])))})"
+    expect(player.locator(".vf-name .vf-dot").first).to_have_css("background-color", color)
+    page.wait_for_timeout(100)  # the lanes are drawn with the next frame
+    assert pixel(player.locator(".vf-strip"), turn / until, 20 + 9) == rgb(COLORS[0])
+    timeline = page.locator(".vf-timeline").first
+    expect(timeline.locator(".vf-label").first).to_have_text("Zoe")
+    lane = pixel(timeline.locator(".vf-lanes"), turn / notebook.kernel("timeline._until"), 6)
+    assert lane == rgb(COLORS[0])
+
+
+def test_the_focus_stays_in_place_after_an_edit(notebook):
+    """After Enter or Escape it is on the button that began the edit; a click elsewhere takes it there."""
+    page, player = notebook.page, player_of(notebook.page)
+    row = player.locator(".vf-row").nth(1)
+    for key, name in (("Escape", "B"), ("Enter", "Bo")):
+        row.locator(".vf-name").click()
+        page.keyboard.type("Bo")
+        page.keyboard.press(key)
+        expect(row.locator(".vf-name")).to_be_focused()
+        expect(row.locator(".vf-name")).to_have_text(name)
+    for key in ("Escape", "Enter"):
+        row.hover()
+        row.locator(".vf-edit").click()
+        row.get_by_role("textbox").fill("Good morning to all.")
+        page.keyboard.press(key)
+        expect(row.locator(".vf-edit")).to_be_focused()
+    notebook.until("player.corrections")
+    page.wait_for_timeout(300)  # the kernel's echo draws the rows again
+    expect(row.locator(".vf-edit")).to_be_focused()
+    row.locator(".vf-edit").click()
+    row.get_by_role("textbox").fill("Good morning to everyone.")
+    player.get_by_role("searchbox").click()
+    expect(row.locator(".vf-text")).to_contain_text("everyone")
+    expect(player.get_by_role("searchbox")).to_be_focused()
+    player.locator(".vf-row").nth(2).focus()
+    page.keyboard.press("e")
+    page.keyboard.press("Escape")
+    expect(player.locator(".vf-row:focus")).to_have_count(1)
+
+
+def test_one_sound_plays_at_a_time(notebook):
+    """A player that begins silences the other, and a sound of the page's own; that one silences the player."""
+    page = notebook.page
+    playing = "() => [...window.sounds, ...document.querySelectorAll('audio')].filter((s) => !s.paused).length"
+    for title in ("Interview", "Panel"):
+        player_of(page, title).get_by_role("button", name="Play").click()
+        page.wait_for_function(f"soundOf('{title.lower()}').currentTime > 0.2 && !soundOf('{title.lower()}').paused")
+        assert page.evaluate(playing) == 1
+    notebook.run("player.play(); other.play()")
+    page.wait_for_function("!soundOf('panel').paused")
+    page.wait_for_timeout(300)
+    assert page.evaluate(playing) == 1
+    page.evaluate("document.querySelector('audio').play()")
+    page.wait_for_function("soundOf('panel').paused && soundOf('interview').paused")
+    assert page.evaluate(playing) == 1
+    player_of(page).get_by_role("button", name="Play").click()
+    page.wait_for_function("document.querySelector('audio').paused")
+    player_of(page).get_by_role("button", name="Pause").click()
+    assert page.evaluate(playing) == 0
+
+
+def test_a_hit_plays_its_passage_and_stops(notebook):
+    """The sound starts at the hit and stops where the turn ends; played by hand it then goes on."""
+    page, search = notebook.page, notebook.page.locator(".vf-word-search").first
+    lines = search.locator(".vf-line")
+    hits = notebook.kernel("search.result[['transcript_id', 'start_ms', 'end_ms']].values.tolist()")
+    turns = notebook.kernel("corpus.table('utterances')[['transcript_id', 'start_ms', 'end_ms']].values.tolist()")
+    left = [next(e - a for i, s, e in turns if i == t and s <= a < e) for t, a, _ in hits]
+    n = left.index(min(length for length in left if length > 700))
+    (_, start, _), length = hits[n], left[n]
+    lines.nth(n).click()
+    page.wait_for_function("window.sounds.length > 2 && !window.sounds.at(-1).paused")
+    page.wait_for_function("window.sounds.at(-1).paused", timeout=length + 20_000)
+    now = page.evaluate("window.sounds.at(-1).currentTime * 1000")
+    assert start + length - 50 <= now <= start + length + 700
+    embedded = search.locator(".vf-player").first
+    embedded.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"window.sounds.at(-1).currentTime * 1000 > {now} + 500")
+    embedded.get_by_role("button", name="Pause").click()
+
+
+def test_each_task_of_the_ask_panel_has_its_own_text(notebook):
+    """A question is not there for a summary, and is there again for questions."""
+    panel = notebook.page.locator(".vf-ask").first
+    text = panel.locator(".vf-prompt")
+    text.fill("How many trees?")
+    panel.get_by_role("button", name="Summary").click()
+    expect(text).to_have_value("")
+    text.fill("in haiku")
+    panel.get_by_role("button", name="Questions").click()
+    expect(text).to_have_value("How many trees?")
+    assert notebook.until("panel.prompts", lambda texts: len(texts) == 2)["summary"] == "in haiku"
+
+
+def test_failed_stands_beside_its_reason(notebook):
+    """The state and the reason of a failed job are two boxes side by side, as text of the same line."""
+    jobs = notebook.page.locator(".vf-jobs").first
+    row = jobs.locator("tr[data-state=error]")
+    state, why = (row.locator(part).bounding_box() for part in (".vf-state", ".vf-why"))
+    assert state["x"] + state["width"] <= why["x"]
+    assert abs(state["y"] - why["y"]) < 6
+    cell = row.locator("td").nth(1).bounding_box()
+    assert why["x"] + why["width"] <= cell["x"] + cell["width"] + 1
+    retry = row.get_by_role("button", name="Retry a.mp3")
+    retry.click()
+    notebook.run("jobs._rows = [dict(row, name='new') for row in jobs._rows]")
+    expect(row.get_by_role("button", name="Retry new")).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [1280, 700])
+def test_the_list_of_keys_fits(notebook, width):
+    """No key or its meaning is cut off, covered, or outside the list, in any widget with a list of keys."""
+    page = notebook.page
+    page.set_viewport_size({"width": width, "height": 1000})
+    for kind in ("vf-player", "vf-timeline", "vf-word-search", "vf-ask"):
+        widget = page.locator(f".{kind}").first
+        button = widget.get_by_role("button", name="Keyboard shortcuts", exact=True).first
+        button.click()
+        keys = widget.locator(".vf-keys").first
+        keys.scroll_into_view_if_needed()
+        page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", "/tmp")) / f"keys_{kind}_{width}.png")
+        wrong = keys.evaluate("""(list) => {
+            const outer = list.getBoundingClientRect();
+            const root = list.closest('.voxframe').getBoundingClientRect();
+            const boxes = [...list.children].map((part) => [part, part.getBoundingClientRect()]);
+            const out = boxes.filter(([part, box]) => box.left < outer.left - 1 || box.right > outer.right + 1 ||
+                box.top < outer.top - 1 || box.bottom > outer.bottom + 1 || part.scrollWidth > part.clientWidth + 1);
+            const meet = boxes.filter(([, a], n) => boxes.slice(n + 1).some(([, b]) =>
+                a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1));
+            const rows = boxes.filter(([part]) => part.tagName === 'DT')
+                .filter(([part, box]) => Math.abs(part.nextSibling.getBoundingClientRect().top - box.top) > 4);
+            return [...out, ...meet, ...rows].map(([part]) => part.textContent)
+                .concat(outer.right > root.right + 1 ? ['the list'] : []);
+        }""")
+        assert wrong == [], kind
+        button.click()
+        expect(keys).to_be_hidden()
+    page.set_viewport_size({"width": 1280, "height": 1000})
+
+
+def test_edits_are_refused_visibly_without_a_kernel(notebook):
+    """With the kernel killed or shut down, a name is not taken: the pane says so and the field keeps what was typed."""
+    page, player = notebook.page, player_of(notebook.page)
+    notebook.page.evaluate("void window.askKernel('os.kill(os.getpid(), signal.SIGKILL)', '0')")
+    page.get_by_role("dialog").get_by_role("button", name="Ok").click(timeout=WAIT_MS)
+    rename(page, player, "Zoe", "Nobody")
+    alert = player.get_by_role("alert")
+    expect(alert).to_contain_text("kernel")
+    field = player.locator(".vf-field")
+    expect(field).to_have_value("Nobody")
+    page.keyboard.press("Escape")
+    expect(player.locator(".vf-name").first).to_have_text("Zoe")
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    page.wait_for_function("!window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel")
+    row = player.locator(".vf-row").first
+    row.hover()
+    row.locator(".vf-edit").click()
+    row.get_by_role("textbox").fill("Not this.")
+    page.keyboard.press("Enter")
+    expect(alert).to_contain_text("the kernel is not running")
+    expect(row.get_by_role("textbox")).to_have_value("Not this.")
+    panel = page.locator(".vf-ask").first
+    panel.get_by_role("button", name="Ask", exact=True).click()
+    expect(panel.get_by_role("alert")).to_contain_text("the kernel is not running")
+    # JupyterLab itself throws for what it had asked of the kernel that died.
+    notebook.faults[:] = [fault for fault in notebook.faults if "Canceled future" not in fault]

@@ -1,0 +1,64 @@
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+import voxframe
+from voxframe.errors import CorpusError
+
+_FOLDER = Path(voxframe.__file__).parent / "corpus"
+
+_FLAT = set(
+    "plan submit sync retry jobs add adopt forget transcribe ids tables table words sql scan to_polars search counts "
+    "export ask summarize task action_items unanswered".split()
+)
+_NAMESPACES = {
+    "speakers": {"set", "get", "undo"},
+    "corrections": {"set", "get", "stale"},
+    "metadata": {"set", "get", "to_arrow"},
+    "snapshots": {"create", "open", "versions"},
+    "raw": set(
+        "get put captions word_search redacted_audio responses note_response stale rebuild_tables "
+        "rebuild_ledger".split()
+    ),
+}
+
+
+def _public(value: object) -> set[str]:
+    return {name for name in dir(value) if not name.startswith("_")}
+
+
+def test_the_public_names_are_those_users_call(tmp_path: Path) -> None:
+    """A corpus has the flat methods, its path and five namespaces, and each namespace has its methods."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    assert _public(corpus) == _FLAT | _NAMESPACES.keys() | {"path"}
+    assert {name: _public(getattr(corpus, name)) for name in _NAMESPACES} == _NAMESPACES
+
+
+def test_no_part_imports_the_corpus() -> None:
+    """No module of the package imports the facade, not even lazily or for types only."""
+    for path in _FOLDER.rglob("*.py"):
+        if path in (_FOLDER / "corpus.py", _FOLDER / "__init__.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            origin = node.module if isinstance(node, ast.ImportFrom) else None
+            assert origin != "voxframe.corpus.corpus", path
+            assert "voxframe.corpus.corpus" not in names, path
+            assert "Corpus" not in names, path
+
+
+def test_a_corpus_is_a_container_of_transcripts(tmp_path: Path) -> None:
+    """len() counts transcripts, iteration yields their sorted ids, and an id gives the tables of that transcript."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    assert (len(corpus), list(corpus)) == (0, [])
+    for name in ("b", "a"):
+        words = [{"text": name, "start": 0, "end": 90}]
+        corpus.raw.put(name, json.dumps({"id": name, "status": "completed", "words": words}).encode())
+    assert (len(corpus), list(corpus)) == (2, ["a", "b"])
+    assert "a" in corpus
+    assert "c" not in corpus
+    assert corpus["b"]["words"]["text"].to_list() == ["b"]
+    with pytest.raises(CorpusError, match="no transcript 'c'"):
+        corpus["c"]

@@ -1,0 +1,298 @@
+"""A corpus asks the embedded service's language model, which answers by quoting."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.server.conftest import KEY, Service, Web
+
+import voxframe
+from voxframe import options
+from voxframe.corpus.llm_batches import MAX_CHARS, split_by_limits
+from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError
+from voxframe.server.data_dir import DataDir
+from voxframe.server.jobs.job_store import JobStore
+
+MANY = 4
+
+
+def talk(n: int) -> list[dict]:
+    """Words of a short talk."""
+    said = [
+        ("A", f"Good morning, this is caller number {n}."),
+        ("B", "The new bridge opens on the third of May."),
+        ("A", "I will send you the drawings on Friday."),
+    ]
+    words: list[dict] = []
+    for speaker, text in said:
+        for word in text.split():
+            at = 250 * len(words)
+            words.append({"text": word, "start": at, "end": at + 200, "confidence": 0.9, "speaker": speaker})
+    return words
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """The embedded service."""
+    running = Service(tmp_path_factory.mktemp("service") / "data", "--llm-requests", "0")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def client(service: Service) -> Iterator[voxframe.Client]:
+    """A client of it."""
+    with voxframe.connect(service.url, api_key=KEY) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request takes one transcript less than there are, instead of a hundred."""
+    monkeypatch.setattr("voxframe.corpus.llm_batches.LLM_TRANSCRIPTS", MANY - 1)
+
+
+@pytest.fixture(scope="module")
+def corpus(service: Service, tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
+    """A corpus of transcripts that the service has, too."""
+    corpus = voxframe.Corpus(tmp_path_factory.mktemp("asking") / "corpus")
+    data_dir = DataDir(service.data_dir)
+    jobs = JobStore(data_dir.database)
+    for n in range(MANY):
+        job = jobs.add({"audio_url": "http://192.0.2.1/a"}, None, "nobody", data_dir.job).id
+        result = {"words": talk(n), "text": "", "audio_duration": 30, "confidence": 0.9}
+        data_dir.result(job).write_bytes(orjson.dumps(result))
+        jobs.database.connection.execute("UPDATE jobs SET status = 'completed', holder = NULL WHERE id = ?", (job,))
+        corpus.raw.put(job, orjson.dumps({"id": job, "status": "completed", **result}))
+    jobs.close()
+    return corpus
+
+
+def asked(answers) -> list[str]:
+    """Identifiers of the requests that were made for an answer."""
+    return [response.request_id for response in answers.responses]
+
+
+def test_more_than_a_request_takes_is_split_and_put_together(corpus: voxframe.Corpus, client) -> None:
+    """A selection over the limit is summarized in parts and these in one more; the second time nothing is asked."""
+    found = corpus.summarize(client=client, answer_format="one sentence")
+    assert [len(response.transcript_ids) for response in found.responses] == [MANY - 1, 1, MANY]
+    assert found.transcript_ids == tuple(corpus.ids())
+    assert found.text == found.responses[-1].text
+    assert found.text
+    assert found.usage.output_tokens == sum(r.usage.output_tokens for r in found.responses)
+    again = voxframe.Corpus(corpus.path).summarize(client=client, answer_format="one sentence")
+    assert asked(again) == asked(found)
+    assert again.text == found.text
+    some = corpus.table("transcripts").tail(2)
+    assert not set(asked(corpus.summarize(some, client=client))) & set(asked(found))
+    assert len(corpus.raw.responses()) == 4
+
+
+def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
+    """Each question has its reply, over the parts; what is to be done in each part stands side by side."""
+    found = corpus.ask(["When does the bridge open?", "Who calls?"], client=client)
+    assert [reply.question for reply in found.replies] == ["When does the bridge open?", "Who calls?"]
+    assert "third of May" in found.replies[0].answer
+    assert len(found.responses) == 3
+    items = corpus.action_items(client=client)
+    assert len(items.responses) == 2
+    assert items.text == "\n".join(response.text for response in items.responses)
+    done = corpus.task("List what was promised.", corpus.ids()[0], client=client)
+    assert done.responses[0].prompt == "List what was promised."
+    fresh = corpus.task("List what was promised.", corpus.ids()[0], client=client, refresh=True)
+    assert asked(fresh) != asked(done)
+
+
+def test_names_of_speakers_are_in_what_is_sent(corpus: voxframe.Corpus, client) -> None:
+    """A transcript whose speakers have names is sent as text with them; other names are another question."""
+    first, second = corpus.ids()[:2]
+    by_id = corpus.summarize(first, client=client)
+    corpus.speakers.set(first, {"A": "Maria"})
+    (batch,) = corpus._llm._texts.batches([first])
+    assert batch.text.splitlines()[1] == "B: The new bridge opens on the third of May."
+    assert batch.text.startswith("Maria: Good morning")
+    assert [p.text is None for p in corpus._llm._texts.batches([first, second])] == [True, False]
+    named = corpus.summarize(first, client=client)
+    assert asked(named) != asked(by_id)
+    assert named.transcript_ids == (first,)
+    corpus.speakers.undo(first)
+    assert asked(corpus.summarize(first, client=client)) == asked(by_id)
+
+
+def test_corrected_turns_are_in_what_is_sent(tmp_path: Path) -> None:
+    """A transcript with a corrected turn is sent as text with it."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    turns = [
+        {"speaker": "A", "text": text, "start": n, "end": n + 1, "words": []} for n, text in enumerate(("Hay.", "No."))
+    ]
+    corpus.raw.put("t", orjson.dumps({"id": "t", "status": "completed", "utterances": turns}))
+    corpus.corrections.set("t", {0: "Hey."})
+    assert [batch.text for batch in corpus._llm._texts.batches("t")] == ["A: Hey.\nA: No."]
+
+
+def test_forgetting_a_transcript_purges_what_was_said_about_it(corpus: voxframe.Corpus, client) -> None:
+    """Every answer about it, alone or among others, is deleted here and at the service; others stay."""
+    gone, stays = corpus.ids()[-1], corpus.ids()[0]
+    about_it = corpus.ask("Who calls?", [stays, gone], client=client)
+    other = corpus.ask("Who calls?", stays, client=client)
+    before = corpus.raw.captions(gone, client=client)
+    assert before
+    corpus.forget(gone, remote=True, client=client)
+    left = set(corpus.raw.responses()["request_id"])
+    assert not left & set(asked(about_it))
+    assert set(asked(other)) <= left
+    with pytest.raises(NotFoundError):
+        client.llm_response(asked(about_it)[0])
+    assert client.llm_response(asked(other)[0]).text == other.text
+    with pytest.raises(CorpusError, match="no finished transcript"):
+        corpus.raw.captions(gone, client=client)
+
+
+def test_captions_and_word_search_are_asked_for_once(corpus: voxframe.Corpus, client) -> None:
+    """The second time no service is needed; other arguments are another request."""
+    wanted = corpus.ids()[0]
+    captions = corpus.raw.captions(wanted, "vtt", chars_per_caption=30, client=client)
+    assert captions == client.subtitles(wanted, "vtt", chars_per_caption=30)
+    matches = corpus.raw.word_search(wanted, ["bridge", "the"], client=client)
+    assert {match.text: match.count for match in matches.matches} == {"bridge": 1, "the": 3}
+    with voxframe.connect("http://127.0.0.1:9", api_key="none") as nobody:
+        other = voxframe.Corpus(corpus.path)
+        assert other.raw.captions(wanted, "vtt", chars_per_caption=30, client=nobody) == captions
+        assert other.raw.word_search(wanted, "bridge, the", client=nobody) == matches
+
+
+@pytest.fixture
+def redacting(web: Web) -> Iterator[voxframe.Client]:
+    """A client of a service that has a redacted copy of t1, at `/copy.mp3`."""
+    ready = {"redacted_audio_url": f"{web.origin}/copy.mp3", "status": "redacted_audio_ready"}
+    web.page("/v2/transcript/t1/redacted-audio", orjson.dumps(ready))
+    with voxframe.connect(web.origin, api_key="key") as client:
+        yield client
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with the transcript t1, which has no words."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("t1", b'{"id": "t1", "status": "completed", "words": []}')
+    return corpus
+
+
+def test_redacted_audio_is_downloaded_once(web: Web, redacting, empty: voxframe.Corpus) -> None:
+    """The file is below the corpus, found there again, and gone with its transcript."""
+    web.page("/copy.mp3", b"beep")
+    path = empty.raw.redacted_audio("t1", client=redacting)
+    assert path.read_bytes() == b"beep"
+    asked_for = len(web.asked)
+    assert voxframe.Corpus(empty.path).raw.redacted_audio("t1", client=redacting) == path
+    assert len(web.asked) == asked_for
+    empty.forget("t1")
+    assert not path.exists()
+
+
+def test_what_came_of_a_redacted_recording_goes_with_its_transcript(web: Web, redacting, empty) -> None:
+    """A download that broke off leaves a beginning, to go on from; forgetting the transcript deletes it."""
+
+    def break_off(handler: BaseHTTPRequestHandler) -> None:
+        web.page("/copy.mp3", status=404)
+        handler.send_response(200)
+        handler.send_header("ETag", '"one"')
+        handler.send_header("Content-Length", "400000")
+        handler.end_headers()
+        handler.wfile.write(b"half" * 50_000)
+
+    web.pages["/copy.mp3"] = break_off
+    with pytest.raises(NotFoundError):
+        empty.raw.redacted_audio("t1", client=redacting)
+
+    def begun() -> list[bytes]:
+        return [path.read_bytes()[:4] for path in (empty.path / "redacted").rglob("*.part")]
+
+    assert begun() == [b"half"]
+    empty.forget("t1")
+    assert begun() == []
+
+
+def test_one_that_is_silent_does_not_keep_the_others_from_an_answer(corpus: voxframe.Corpus, client) -> None:
+    """What has no text would make a service refuse all; it is left out, and said where there is no other."""
+    corpus.raw.put("silent", b'{"id": "silent", "status": "completed", "text": "", "words": []}')
+    try:
+        some = [corpus.ids()[0], "silent"]
+        assert corpus.summarize(some, client=client).transcript_ids == (some[0],)
+        with pytest.raises(OptionError, match="nothing is said"):
+            corpus.summarize("silent", client=client)
+    finally:
+        corpus._archive.remove("silent")
+
+
+def test_portions_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch has more than 100 transcripts or hours or a text's limit; nothing is left out, a longer one alone."""
+    monkeypatch.setattr("voxframe.corpus.llm_batches.LLM_TRANSCRIPTS", options.LLM_TRANSCRIPTS)
+    assert [len(group) for group in split_by_limits({f"{n}": 0.1 for n in range(205)})] == [100, 100, 5]
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    words = [{"text": "word" * 500, "start": n, "end": n + 1, "speaker": "AB"[n % 2]} for n in range(60)]
+    for name, hours in {"a": 60, "b": 30, "c": 20, "d": 120, "e": 1}.items():
+        body = {"id": name, "status": "completed", "audio_duration": hours * 3600, "words": words}
+        corpus.raw.put(name, orjson.dumps(body))
+    assert [batch.ids for batch in corpus._llm._texts.batches(None)] == [("a", "b"), ("c",), ("d",), ("e",)]
+    for name in "ab":
+        corpus.speakers.set(name, {"A": "Ada"})
+    texts = [batch.text for batch in corpus._llm._texts.batches(["a", "b"])]
+    assert len(texts) == 2
+    assert max(map(len, texts)) <= MAX_CHARS
+    assert sum(text.count("word") for text in texts) == 2 * 60 * 500
+
+
+def test_what_cannot_be_asked_is_said(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A transcript that is not here or not completed, none at all, and wrong options are errors before any request."""
+    with pytest.raises(CorpusError, match="no transcript 'gone'"):
+        corpus.summarize("gone")
+    with pytest.raises(OptionError, match="input_text"):
+        corpus.summarize(input_text="text")
+    with pytest.raises(OptionError, match="temperature is 2"):
+        corpus.summarize(temperature=2)
+    empty = voxframe.Corpus(tmp_path / "corpus")
+    with pytest.raises(OptionError, match="no completed transcript"):
+        empty.ask("Who?")
+    empty.raw.put("bad", b'{"id": "bad", "status": "error", "error": "no audio"}')
+    with pytest.raises(OptionError, match="'bad' is not completed"):
+        empty.summarize("bad")
+
+
+def test_a_transcript_that_the_service_does_not_have_is_sent_as_text(corpus, client, tmp_path: Path) -> None:
+    """One added from a file is answered about like others, beside one that the service has; and once only."""
+    mixed = voxframe.Corpus(tmp_path / "corpus")
+    mixed.adopt(client)
+    others = mixed.ids()
+    mixed.raw.put("elsewhere", json.dumps({"id": "elsewhere", "status": "completed", "words": talk(77)}).encode())
+    alone = mixed.ask("Which caller is it?", "elsewhere", client=client)
+    assert "77" in alone.text
+    assert asked(mixed.ask("Which caller is it?", "elsewhere", client=client)) == asked(alone)
+    both = mixed.ask("Which caller is it?", ["elsewhere", others[0]], client=client)
+    assert [response.transcript_ids for response in both.responses[:2]] == [(others[0],), ("elsewhere",)]
+    with voxframe.connect(client.base_url, api_key="refused") as locked:
+        for about, answered in (("elsewhere", alone), (["elsewhere", others[0]], both)):
+            assert asked(mixed.ask("Which caller is it?", about, client=locked)) == asked(answered)
+
+
+def test_what_the_service_has_no_more_is_an_error(client, tmp_path: Path) -> None:
+    """A transcript that it made and has lost is not sent instead: what was deleted there stays so."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.adopt(client)
+    gone = corpus.ids()[0]
+    client.delete(gone)
+    with pytest.raises(BadRequestError, match=r"not known here|deleted"):
+        corpus.ask("When does the bridge open?", gone, client=client)
+
+
+def test_words_without_text_are_nothing_to_ask_about(client, tmp_path: Path) -> None:
+    """A transcript whose words are blank or null has nothing to send as text either; that is said."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    words = [{"text": text, "start": n, "end": n + 1} for n, text in enumerate((None, "  "))]
+    corpus.raw.put("blank", orjson.dumps({"id": "blank", "status": "completed", "words": words}))
+    with pytest.raises(OptionError, match="nothing is said"):
+        corpus.ask("Who speaks?", "blank", client=client)

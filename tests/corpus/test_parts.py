@@ -1,0 +1,275 @@
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.conftest import raw_file, table_files
+
+import voxframe
+from voxframe.corpus.part_files import OpenTable, TableFile
+from voxframe.errors import CorpusError, CorpusWarning
+from voxframe.schema import TABLES
+
+
+def _raw(name: str, count: int = 3, text: str = "word", **more: object) -> bytes:
+    words = [{"text": f"{text}{n}", "start": n, "end": n + 1, "confidence": 0.5, "speaker": "A"} for n in range(count)]
+    return json.dumps({"id": name, "status": "completed", "words": words} | more).encode()
+
+
+def _rows(name: str, count: int) -> pa.Table:
+    columns = {
+        "transcript_id": [name] * count,
+        "word_idx": range(count),
+        "text": [f"{name}-{n % 7}" for n in range(count)],
+        "start_ms": [n * 300 for n in range(count)],
+        "confidence": [n % 100 / 100 for n in range(count)],
+    }
+    schema = TABLES["words"].arrow
+    arrays = [pa.array(columns.get(field.name, [None] * count), field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _globbed(path: Path) -> list[str]:
+    """Ids of the transcripts in the files of words, as a program without voxframe sees them: once for each file."""
+    seen = []
+    for file in path.glob("tables/words/*.parquet"):
+        seen += dict.fromkeys(pq.ParquetFile(file).read(["transcript_id"])["transcript_id"].to_pylist())
+    return seen
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[voxframe.Corpus]:
+    """An empty corpus."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    yield corpus
+    corpus._archive.wait()
+
+
+def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) -> None:
+    """A file that grows starts with the same bytes, and any Parquet reader sees all rows in order."""
+    path, layout, before = tmp_path / "words.parquet", None, b""
+    for first, last in ((0, 1), (1, 3), (3, 30)):
+        file = TableFile(path, "words", path if layout else None, layout)
+        for number in range(first, last):
+            file.add(number, _rows(f"t{number}", 1000))
+        layout = file.close(durable=False)
+        file.path.replace(path)
+        assert path.read_bytes().startswith(before)
+        metadata = pq.read_metadata(path)
+        before = path.read_bytes()[: path.stat().st_size - 8 - metadata.serialized_size]
+        expected = pa.concat_tables([_rows(f"t{number}", 1000) for number in range(last)])
+        assert pq.read_table(path).cast(expected.schema).equals(expected)
+    assert [group.members for group in layout.groups] == [
+        (0,),
+        (1, 2),
+        tuple(range(3, 12)),
+        tuple(range(12, 21)),
+        tuple(range(21, 30)),
+    ]
+
+
+def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:
+    """A removed row group is overwritten with zeros, and the rows of the others can be read."""
+    path = tmp_path / "words.parquet"
+    file = TableFile(path, "words")
+    for number in range(30):
+        file.add(number, _rows(f"t{number:02}", 1000))
+    layout = file.close(durable=False)
+    file.path.replace(path)
+    assert b"t10" in path.read_bytes()
+    file = TableFile(path, "words", path, layout, [1])
+    layout = file.close(durable=False)
+    file.path.replace(path)
+    expected = [f"t{number:02}" for number in range(30) if number not in range(9, 18)]
+    assert [*dict.fromkeys(pq.read_table(path)["transcript_id"].to_pylist())] == expected
+    assert b"t10" not in path.read_bytes()
+    with OpenTable(path, layout) as opened:
+        assert [member for member, _ in opened.transcripts(1)] == list(range(18, 27))
+
+
+def test_encodings_are_small_ones(corpus: voxframe.Corpus) -> None:
+    """Texts and confidences are dictionaries, times and ordinals are deltas, all is zstd, and ids have statistics."""
+    corpus.raw.put("t1", _raw("t1", 1000))
+    group = pq.read_metadata(table_files(corpus, "words")[0]).row_group(0)
+    columns = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+    assert all("DELTA_BINARY_PACKED" in columns[name].encodings for name in ("word_idx", "start_ms", "end_ms"))
+    assert all("RLE_DICTIONARY" in columns[name].encodings for name in ("transcript_id", "text", "confidence"))
+    assert columns["transcript_id"].statistics.min == "t1"
+
+
+def test_transcripts_are_collected_in_few_parts(corpus: voxframe.Corpus) -> None:
+    """After 70 puts there are few files, a glob sees each transcript once after every put, and all rows are read."""
+    for number in range(70):
+        corpus.raw.put(f"t{number:02}", _raw(f"t{number:02}"))
+        seen = _globbed(corpus.path)
+        assert sorted(seen) == sorted(set(seen))
+    corpus._archive.wait()
+    ids = [f"t{number:02}" for number in range(70)]
+    assert sorted(_globbed(corpus.path)) == ids
+    assert len(table_files(corpus, "words")) <= 8
+    words = corpus.table("words")
+    assert list(dict.fromkeys(words["transcript_id"])) == ids
+    assert len(words) == 210
+    assert voxframe.Corpus(corpus.path).raw.stale() == []
+
+
+def test_many_payloads_at_once_are_one_part(corpus: voxframe.Corpus) -> None:
+    """`add` writes one file per table, with row groups of several transcripts."""
+    corpus.add([_raw(f"t{number:03}", 2000) for number in range(40)])
+    (path,) = table_files(corpus, "words")
+    assert pq.read_metadata(path).num_row_groups == 5
+    assert corpus.table("words", ["t020"])["word_idx"].to_list() == list(range(2000))
+
+
+def test_a_replaced_transcript_is_in_no_file_twice(corpus: voxframe.Corpus) -> None:
+    """The old rows go, the new ones are in a file of another name, and the other transcripts stay."""
+    for name in "abc":
+        corpus.raw.put(name, _raw(name, text="before"))
+    (old,) = table_files(corpus, "words")
+    corpus.raw.put("b", _raw("b", 5, text="after"))
+    assert sorted(_globbed(corpus.path)) == ["a", "b", "c"]
+    assert sorted(set(pq.ParquetFile(old).read()["transcript_id"].to_pylist())) == ["a", "c"]
+    assert corpus.table("words", "b")["text"].to_list() == [f"after{n}" for n in range(5)]
+    corpus.raw.put("d", _raw("d"))
+    assert set(pq.ParquetFile(old).read()["transcript_id"].to_pylist()) == {"a", "c"}
+
+
+def test_forget_leaves_no_byte_of_a_transcript(corpus: voxframe.Corpus) -> None:
+    """The id of a forgotten transcript, which files hold uncompressed in their statistics, is in no file any more."""
+    for name in ("first", "secret", "third"):
+        corpus.raw.put(name, _raw(name, 2))
+    corpus.forget("secret")
+    kept = [path for path in corpus.path.rglob("*") if path.is_file()]
+    assert [path for path in kept if b"secret" in path.read_bytes()] == []
+    assert sorted(_globbed(corpus.path)) == ["first", "third"]
+    assert corpus.table("words")["transcript_id"].to_list() == ["first"] * 2 + ["third"] * 2
+
+
+def test_an_interrupted_change_is_completed(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a writer stops after its change was committed, a reader completes the change."""
+    corpus.raw.put("a", _raw("a"))
+    parts = corpus._archive.parts
+
+    def stop(part: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts, "_complete", stop)
+    with pytest.raises(KeyboardInterrupt):
+        corpus.raw.put("b", _raw("b"))
+    assert len([*corpus.path.glob("parts/*.next")]) == 1
+    other = voxframe.Corpus(corpus.path)
+    assert other.table("words")["transcript_id"].to_list() == ["a"] * 3 + ["b"] * 3
+    other.raw.put("c", _raw("c"))
+    assert [*corpus.path.glob("parts/*.next")] == []
+    assert sorted(_globbed(corpus.path)) == ["a", "b", "c"]
+
+
+def test_files_of_no_part_are_removed(corpus: voxframe.Corpus) -> None:
+    """Tables of an older layout, and leftovers of writers that died, are deleted by the next process that writes."""
+    corpus.raw.put("a", _raw("a"))
+    folder = corpus.path / "tables" / "words"
+    left = folder / ".x.parquet.0123456789ab.tmp"
+    for path in (folder / "a.parquet", left):
+        path.write_bytes(table_files(corpus, "words")[0].read_bytes())
+    os.utime(left, (time.time() - 7200,) * 2)
+    voxframe.Corpus(corpus.path).raw.put("b", _raw("b"))
+    assert sorted(_globbed(corpus.path)) == ["a", "b"]
+    assert not left.exists()
+
+
+def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> None:
+    """It can be read; whatever would change it names the format and says to update voxframe."""
+    corpus.raw.put("a", _raw("a"))
+    (corpus.path / "format.json").write_text('{"format": 99}')
+    newer = voxframe.Corpus(corpus.path)
+    assert newer.table("words")["text"].to_list() == ["word0", "word1", "word2"]
+    for change in (
+        lambda: newer.raw.put("b", _raw("b")),
+        lambda: newer.forget("a"),
+        lambda: newer.add(_raw("b")),
+        lambda: newer.speakers.set("a", {"A": "Ada"}),
+    ):
+        with pytest.raises(CorpusError, match=r"format 99, which a newer voxframe wrote.*update voxframe"):
+            change()
+    assert newer.ids() == ["a"]
+
+
+def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -> None:
+    """Tables of another schema version are made again from raw; the rebuild can be interrupted."""
+    names = [f"t{number:02}" for number in range(20)]
+    corpus.add([_raw(name) for name in names])
+    corpus.speakers.set("t03", {"A": "Ada"})
+    before = corpus.table("words")
+    for path in corpus.path.glob("parts/*.json"):
+        path.write_text(path.read_text().replace(f'"schema":{voxframe.schema.SCHEMA_VERSION}', '"schema":1'))
+    older = voxframe.Corpus(corpus.path)
+    assert older.raw.stale() == names
+    rebuild = older._archive.rebuild_tables(names)
+    for _ in itertools.islice(rebuild, 10):
+        pass
+    rebuild.close()
+    assert 0 < len(older.raw.stale()) < 20
+    assert older.raw.rebuild_tables(progress=False) == 10
+    assert older.table("words").equals(before)
+    assert sorted(_globbed(corpus.path)) == names
+
+
+def test_a_damaged_payload_does_not_hide_the_rows_of_others(corpus: voxframe.Corpus) -> None:
+    """If a part is damaged and one of its payloads, too, the other transcripts of the part are made again."""
+    for name in "abc":
+        corpus.raw.put(name, _raw(name))
+    path = raw_file(corpus, "b.json.zst")
+    path.write_bytes(path.read_bytes()[:20])
+    table_files(corpus, "words")[0].write_bytes(b"PAR1")
+    with pytest.warns(CorpusWarning):
+        assert voxframe.Corpus(corpus.path).table("words")["transcript_id"].to_list() == ["a"] * 3 + ["c"] * 3
+
+
+_WRITER = """
+import itertools, sys
+import voxframe
+from tests.corpus.test_parts import _raw
+corpus = voxframe.Corpus(sys.argv[1])
+print("at work", flush=True)
+for turn in itertools.count(int(sys.argv[2])):
+    corpus.raw.put(f"n{turn}", _raw(f"n{turn}", 2))
+    corpus.raw.put(f"t{turn % 5}", _raw(f"t{turn % 5}", turn % 7 + 1))
+    if turn % 3 == 0:
+        corpus.forget(f"n{turn}")
+"""
+
+
+@pytest.mark.long
+def test_a_glob_sees_each_transcript_once_beside_killed_writers(corpus: voxframe.Corpus) -> None:
+    """A program that lists the files and then reads them never finds a transcript in two of them."""
+    for number in range(5):
+        corpus.raw.put(f"t{number}", _raw(f"t{number}"))
+    reads = 0
+    for life in range(3):
+        command = [sys.executable, "-c", _WRITER, str(corpus.path), str(life * 1000)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            try:
+                assert writer.stdout.readline() == b"at work\n"
+                until = time.monotonic() + 1.0 + 0.137 * life
+                while time.monotonic() < until:
+                    try:
+                        seen = _globbed(corpus.path)
+                    except FileNotFoundError:  # a file that was listed has been merged into another one since
+                        continue
+                    reads += 1
+                    assert len(seen) == len(set(seen)), seen
+            finally:
+                writer.kill()
+        seen = _globbed(corpus.path)
+        assert len(seen) == len(set(seen)), seen
+    assert reads > 5
+    again = voxframe.Corpus(corpus.path)
+    assert set(again.table("words")["transcript_id"]) == set(again.ids())

@@ -1,0 +1,264 @@
+"""A ledger that is missing or damaged is made again before anything is sent, so that nothing is paid for twice."""
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe import cli
+from voxframe.client.llm_results import LlmResponse, Usage
+from voxframe.corpus.batch import reconcile
+from voxframe.errors import CorpusError, CorpusWarning
+
+SHOWN = ["key", "source", "service", "state", "transcript_id", "attempts", "error", "audio_duration_s", "customer"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six recordings."""
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    for n in range(6):
+        folder.joinpath(f"{n}.mp3").write_bytes(f"sound {n}".encode())
+    return folder
+
+
+def submit(corpus: voxframe.Corpus, client, folder: Path) -> voxframe.corpus.batch.batch_result.BatchResult:
+    """Submit the recordings with an option and a column of metadata."""
+    paths = sorted(folder.iterdir())
+    table = pd.DataFrame({"path": paths, "customer": [path.stem for path in paths]})
+    return corpus.submit(table, client=client, speaker_labels=True)
+
+
+def lose(path: Path) -> None:
+    """Delete a ledger."""
+    for part in path.parent.glob("ledger.sqlite*"):
+        part.unlink()
+
+
+def overwrite(path: Path) -> None:
+    """Write over the beginning of a ledger."""
+    with path.open("r+b") as file:
+        file.write(b"no database" * 300)
+
+
+def damage_inside(path: Path) -> None:
+    """Write over everything but the first page of a ledger."""
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(path.stat().st_size - 4096))
+
+
+def cut(path: Path) -> None:
+    """Cut a ledger in half."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def empty(path: Path) -> None:
+    """Take all bytes from a ledger."""
+    path.write_bytes(b"")
+
+
+def put_another(path: Path) -> None:
+    """Put a database of something else in the place of a ledger."""
+    lose(path)
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE other (x)")
+
+
+ACCIDENTS = [lose, overwrite, damage_inside, cut, empty, put_another]
+
+
+@pytest.mark.parametrize("accident", ACCIDENTS)
+@pytest.mark.parametrize("fetched", [0, 3, 6])
+def test_nothing_is_paid_for_again(peer, client, corpus, folder: Path, accident, fetched: int) -> None:
+    """Whether the jobs were fetched or are still at the service, submit knows all of them, as they were."""
+    peer.outcome = "processing"
+    submit(corpus, client, folder)
+    peer.statuses |= dict.fromkeys([f"t{n + 1}" for n in range(fetched)], "completed")
+    corpus.sync(client=client)
+    before = corpus.jobs()[SHOWN].sort_values("key", ignore_index=True)
+    accident(corpus._ledger.path)
+    with pytest.warns(CorpusWarning, match="rebuilt with 6 submissions"):
+        done = submit(corpus, client, folder)
+    assert (done.sent, done.known, done.waiting) == (0, 6, 6 - fetched)
+    assert peer.count("POST /v2/transcript") == 6
+    pd.testing.assert_frame_equal(corpus.jobs()[SHOWN].sort_values("key", ignore_index=True), before)
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    assert corpus.sync(client=client).fetched == 6 - fetched
+
+
+@pytest.mark.parametrize("accident", ACCIDENTS)
+def test_sync_makes_the_ledger_again(peer, client, corpus, folder: Path, accident) -> None:
+    """Jobs at the service are fetched although the ledger was lost."""
+    submit(corpus, client, folder)
+    accident(corpus._ledger.path)
+    with pytest.warns(CorpusWarning, match="rebuilt"):
+        assert corpus.sync(client=client).fetched == 6
+
+
+def test_jobs_whose_answer_was_lost_are_found_without_a_ledger(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """What was recorded before the request is enough to find the job, or to call it uncertain."""
+    peer.cut_submissions, peer.lagging = 6, True
+    submit(corpus, client, folder)
+    lose(corpus._ledger.path)
+    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+    with pytest.warns(CorpusWarning, match="rebuilt"):
+        assert submit(corpus, client, folder).uncertain == 6
+    peer.catch_up()
+    assert corpus.sync(client=client).adopted == 6
+    assert peer.count("POST /v2/transcript") == 6
+
+
+def test_transcribe_and_retry_and_plan_make_it_again(peer, client, corpus, folder: Path) -> None:
+    """Whatever asks a service, or says what would be sent, knows what was paid for."""
+    first = corpus.transcribe(client, folder / "0.mp3")
+    for act in (
+        lambda: corpus.transcribe(client, folder / "0.mp3") == first,
+        lambda: corpus.retry(failed=True, uncertain=True, client=client).sent == 0,
+        lambda: corpus.plan(folder / "0.mp3", client=client).known == 1,
+        lambda: corpus.adopt(client).adopted == 0,
+    ):
+        lose(corpus._ledger.path)
+        with pytest.warns(CorpusWarning, match="rebuilt"):
+            assert act()
+    assert peer.count("POST /v2/transcript") == 1
+
+
+def test_what_writes_first_makes_it_again_too(peer, client, corpus, folder: Path) -> None:
+    """A ledger that was emptied is not taken for a new one by whatever is done next."""
+    submit(corpus, client, folder)
+    corpus.sync(client=client)
+    customer = corpus.metadata.get("t1")["customer"][0]
+    empty(corpus._ledger.path)
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "agent": ["Ada"]}))
+    assert submit(corpus, client, folder).sent == 0
+    assert corpus.metadata.get("t1")[["customer", "agent"]].to_numpy().tolist() == [[customer, "Ada"]]
+
+
+def test_the_payload_alone_tells_what_was_paid_for(peer, client, corpus, folder: Path, tmp_path: Path) -> None:
+    """The raw payloads of a corpus, copied elsewhere, are known to submit there."""
+    submit(corpus, client, folder)
+    corpus.sync(client=client)
+    assert list((corpus.path / ".submissions").iterdir()) == []
+    other = voxframe.Corpus(tmp_path / "other")
+    shutil.copytree(corpus.path / "raw", other.path / "raw")
+    with pytest.warns(CorpusWarning, match="6 submissions"):
+        assert submit(other, client, folder).known == 6
+
+
+def test_a_payload_that_is_replaced_keeps_its_submission(peer, client, corpus, folder: Path) -> None:
+    """Fetching a transcript again does not lose what led to it."""
+    submit(corpus, client, folder)
+    corpus.sync(client=client)
+    for n in range(6):
+        corpus.raw.put(f"t{n + 1}", corpus.raw.get(f"t{n + 1}"))
+    lose(corpus._ledger.path)
+    with pytest.warns(CorpusWarning, match="6 submissions"):
+        assert submit(corpus, client, folder).known == 6
+
+
+def test_what_was_resent_is_the_last_one(peer, client, corpus, folder: Path) -> None:
+    """Of two transcripts of the same audio and options the ledger names the later one, as before."""
+    corpus.transcribe(client, folder / "0.mp3")
+    second = corpus.transcribe(client, folder / "0.mp3", force=True)
+    lose(corpus._ledger.path)
+    assert corpus.raw.rebuild_ledger() == 1
+    assert corpus._batch.find_transcript(folder / "0.mp3", client) == second
+
+
+def test_what_was_forgotten_is_not_restored(peer, client, corpus, folder: Path) -> None:
+    """No record is left of a transcript that was deleted, whether it was fetched or not."""
+    peer.outcome = "processing"
+    submit(corpus, client, folder)
+    peer.statuses["t1"] = "completed"
+    corpus.sync(client=client)
+    corpus.forget("t1")
+    corpus.forget("t2")
+    lose(corpus._ledger.path)
+    assert corpus.raw.rebuild_ledger() == 4
+    assert not set(corpus.jobs()["transcript_id"]) & {"t1", "t2"}
+
+
+def test_an_older_copy_of_the_ledger_is_completed(peer, client, corpus, folder: Path, tmp_path: Path) -> None:
+    """A ledger that was put back gets what was done since; what it knows besides stays."""
+    corpus.submit(folder / "0.mp3", client=client)
+    corpus.sync(client=client)
+    with contextlib.closing(sqlite3.connect(corpus._ledger.path)) as db:
+        db.execute("VACUUM INTO ?", [str(tmp_path / "copy")])
+    submit(corpus, client, folder)
+    lose(corpus._ledger.path)
+    shutil.copy(tmp_path / "copy", corpus._ledger.path)
+    assert corpus.raw.rebuild_ledger() == 6
+    assert submit(corpus, client, folder).known == 6
+    assert corpus.raw.rebuild_ledger() == 0
+    assert len(corpus.jobs()) == 7
+
+
+def test_what_can_be_read_of_a_damaged_ledger_is_kept(peer, client, corpus, folder: Path) -> None:
+    """Metadata, notes about answers, and what was planned survive damage elsewhere in the file."""
+    peer.refuse_submissions = 1
+    submit(corpus, client, folder)
+    corpus.sync(client=client)
+    corpus.raw.note_response(LlmResponse("r1", "task", (), Usage(1, 1), transcript_ids=("t1",)), client=client)
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["changed"]}))
+    with contextlib.closing(sqlite3.connect(corpus._ledger.path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'jobs_by_transcript'").fetchone()
+    with corpus._ledger.path.open("r+b") as file:
+        file.seek(4096 * (page - 1))
+        file.write(bytes(4096))
+    assert corpus.raw.rebuild_ledger() == 6
+    assert corpus.jobs()["state"].value_counts().to_dict() == {"completed": 5, "error": 1}
+    assert corpus.metadata.get("t1")["customer"].to_list() == ["changed"]
+    assert corpus._ledger.requests(corpus.jobs()["service"][0], "t1") == ["r1"]
+    assert corpus._ledger.path.with_name("ledger.sqlite.damaged").exists()
+
+
+def test_a_record_with_more_in_it_is_read(corpus, client, peer, folder: Path) -> None:
+    """A later version may record more about a submission; a damaged record is named and stops nothing."""
+    submit(corpus, client, folder)
+    first, second, *_ = sorted((corpus.path / ".submissions").iterdir())
+    first.write_text(json.dumps({**json.loads(first.read_text()), "recording": "talk"}))
+    second.write_text("{")
+    lose(corpus._ledger.path)
+    with pytest.warns(CorpusWarning, match=f"{second.name} is damaged"):
+        assert corpus.raw.rebuild_ledger() == 5
+
+
+def test_reading_a_damaged_ledger_says_what_to_do(peer, client, corpus, folder: Path, capsys) -> None:
+    """The error names a step that pays for nothing, and the step works."""
+    submit(corpus, client, folder)
+    overwrite(corpus._ledger.path)
+    with pytest.raises(CorpusError, match=r"voxframe doctor --corpus .* --rebuild-ledger"):
+        corpus.jobs()
+    cli.main(["doctor", "--corpus", str(corpus.path)])
+    assert "--rebuild-ledger" in capsys.readouterr().out
+    cli.main(["doctor", "--corpus", str(corpus.path), "--rebuild-ledger"])
+    assert "the ledger was rebuilt with 6 submissions" in capsys.readouterr().out
+    assert submit(corpus, client, folder).sent == 0
+
+
+def test_doctor_sees_that_the_ledger_is_missing(peer, client, corpus, folder: Path, capsys) -> None:
+    """A corpus without a ledger whose submissions are recorded is not as it should be."""
+    submit(corpus, client, folder)
+    lose(corpus._ledger.path)
+    assert cli.main(["doctor", "--corpus", str(corpus.path)]) == 1
+    assert "the ledger is missing; `voxframe doctor --rebuild-ledger` restores 6 submissions" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_the_ledger_is_private(peer, client, corpus, folder: Path) -> None:
+    """Only the owner reads the ledger and enters the corpus; sources may hold passwords."""
+    submit(corpus, client, folder)
+    assert corpus.path.stat().st_mode & 0o777 == 0o700
+    assert (corpus.path / ".submissions").stat().st_mode & 0o777 == 0o700
+    with corpus._ledger.opened():
+        modes = {path.name: path.stat().st_mode & 0o777 for path in corpus.path.glob("ledger.sqlite*")}
+    assert set(modes.values()) == {0o600}, modes

@@ -1,0 +1,214 @@
+"""Lost answers are found in the service's list, or nothing is sent again: whatever its clock, length and addresses."""
+
+import dataclasses
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import voxframe
+from voxframe.corpus.batch import reconcile
+from voxframe.corpus.batch.claim import contradicts
+from voxframe.corpus.job import Job, new_job
+from voxframe.options import check
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch) -> None:
+    """A request needs no time to arrive."""
+    monkeypatch.setattr(reconcile, "SETTLE_S", 0)
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> list[Path]:
+    """Four recordings."""
+    paths = [tmp_path / f"{n}.mp3" for n in range(4)]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+    return paths
+
+
+def lose(peer, client, corpus: voxframe.Corpus, sources: list, **options: object) -> None:
+    """Submit recordings whose jobs are made, whose answers are lost, and which the list does not show yet."""
+    peer.cut_submissions, peer.lagging = len(sources), True
+    corpus.submit(sources, client=client, progress=False, **options)
+
+
+def made_by_others(peer, count: int) -> None:
+    """Let other users of the service make transcripts, and the list catch up."""
+    peer.catch_up()
+    for n in range(count):
+        peer.statuses[f"other{n}"], peer.audio_urls[f"other{n}"] = "completed", f"https://elsewhere.example/{n}.mp3"
+        peer.created[f"other{n}"] = peer.clock.isoformat()
+
+
+@pytest.mark.parametrize("hours", [-30, 0, 30])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_clock_of_the_service_decides_nothing(peer, client, corpus, calls, hours: int, first: bool) -> None:
+    """With a clock hours off and 250 newer jobs, lost jobs are found and nothing is paid twice."""
+    peer.clock += timedelta(hours=hours)
+    if first:
+        corpus.submit("https://audio.example/first.mp3", client=client)
+    lose(peer, client, corpus, calls[:3])
+    made_by_others(peer, 250)
+    corpus.submit(calls, client=client)
+    corpus.submit(calls, client=client)
+    assert peer.count("POST /v2/transcript") == 4 + first
+    assert set(corpus.jobs()["state"]) == {"submitted"}
+
+
+def test_the_walk_ends_behind_a_job_that_is_known_to_be_older(peer, client, corpus, calls) -> None:
+    """A long history is not read to its end: one page behind the job that was answered for before."""
+    made_by_others(peer, 900)
+    corpus.submit(calls[0], client=client)
+    lose(peer, client, corpus, calls[1:2])
+    peer.catch_up()
+    peer.asked.clear()
+    assert corpus.sync(client=client).adopted == 1
+    assert peer.count("GET /v2/transcript?") == 2
+
+
+@pytest.mark.parametrize(("first", "longest"), [(True, 200), (True, 100), (False, 200)])
+def test_a_list_that_was_cut_short_proves_nothing(peer, client, corpus, calls, first: bool, longest: int) -> None:
+    """A job that the list does not reach stays uncertain, although a later one is shown."""
+    if first:
+        corpus.submit("https://audio.example/first.mp3", client=client)
+    lose(peer, client, corpus, calls[:1])
+    made_by_others(peer, 250)
+    peer.longest_list = longest
+    corpus.submit(calls[1], client=client)
+    done = corpus.submit(calls, client=client)
+    assert done.uncertain == 1
+    assert sum(peer.audio_urls[made] == peer.audio_urls[f"t{1 + first}"] for made in peer.audio_urls) == 1
+    assert peer.count("POST /v2/transcript") == 4 + first
+
+
+def test_a_greater_count_than_the_list_shows_proves_nothing(peer, client, corpus, calls, monkeypatch) -> None:
+    """A list that says it has more transcripts than it shows was cut short."""
+    page, count = peer.page, [9]
+
+    def counted(path: str) -> dict:
+        found = page(path)
+        return found | {"page_details": found["page_details"] | {"result_count": count[0]}}
+
+    monkeypatch.setattr(peer, "page", counted)
+    peer.drop_submissions = 1
+    corpus.submit(calls[:2], client=client, concurrency=1)
+    assert corpus.sync(client=client).uncertain == 1
+    count[0] = 1
+    assert corpus.sync(client=client).uncertain == 0
+
+
+def test_a_clock_of_this_machine_that_was_set_forward_gives_no_time(peer, client, corpus, calls, monkeypatch) -> None:
+    """A request that was sent a moment ago by the steady clock may still arrive, whatever the date says."""
+    monkeypatch.setattr(reconcile, "SETTLE_S", 60)
+    peer.drop_submissions = 1
+    corpus.submit(calls[:2], client=client, concurrency=1)
+    lost = next(job for job in corpus._ledger.jobs() if job.state == "uncertain")
+    corpus._ledger.save(lost, sent=lost.sent - timedelta(days=365))
+    assert corpus.sync(client=client).uncertain == 1
+    lost = corpus._ledger.find(lost.key)
+    corpus._ledger.save(lost, sent_clock_s=lost.sent_clock_s - 61)
+    assert corpus.sync(client=client).uncertain == 0
+
+
+def test_equal_addresses_lead_to_no_wrong_transcript(peer, client, corpus, calls) -> None:
+    """Where equal audio gets equal addresses, the options that the service repeats tell the jobs apart."""
+    peer.equal_uploads = True
+    wanted = [{}, {"speaker_labels": True}, {"punctuate": False}, {"language_code": "fr"}, {"audio_end_at": 5000}]
+    for options in wanted:
+        lose(peer, client, corpus, calls[:1], **options)
+    peer.catch_up()
+    assert corpus.sync(client=client).adopted == 5
+    for options, job in zip(wanted, corpus._ledger.jobs(), strict=True):
+        asked = peer.asked_for[job.transcript_id]
+        assert {name: value for name, value in asked.items() if name != "audio_url"} == options
+    assert len(peer.statuses) == 5
+
+
+def test_a_job_of_another_submission_is_not_adopted(peer, client, corpus, calls) -> None:
+    """A request that vanished does not take the transcript of the same audio with other options."""
+    peer.equal_uploads = True
+    corpus.submit(calls[0], client=client)
+    for item in peer.asked_for.values():
+        item.clear()  # the service repeats no options
+    peer.drop_submissions = 1
+    corpus.submit(calls[0], client=client, speaker_labels=True)
+    done = corpus.sync(client=client)
+    assert (done.adopted, done.uncertain) == (0, 1)
+
+
+def test_equal_addresses_without_options_decide_nothing(peer, client, corpus, calls) -> None:
+    """Two lost jobs that nothing tells apart stay uncertain, and are not paid for again."""
+    peer.equal_uploads = True
+    lose(peer, client, corpus, calls[:1])
+    lose(peer, client, corpus, calls[:1], speaker_labels=True)
+    peer.catch_up()
+    for item in peer.asked_for.values():
+        item.clear()
+    assert corpus.sync(client=client).uncertain == 2
+    assert corpus.submit(calls[0], client=client).sent == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "echoed", "is_other"),
+    [
+        ({}, {"language_code": "fr", "speech_model": "best", "summary_type": "bullets"}, False),
+        ({}, {"speaker_labels": None, "word_boost": [], "speech_threshold": None, "audio_start_from": 0}, False),
+        ({}, {"speaker_labels": True}, True),
+        ({}, {"audio_end_at": 4000}, True),
+        ({"speaker_labels": True}, {"speaker_labels": False}, True),
+        ({"speaker_labels": True}, {}, False),
+        ({"language_code": "fr"}, {"language_code": "de"}, True),
+        ({"language_code": "en"}, {"language_code": "en_us"}, False),
+        ({"language_detection": True}, {"language_code": "de", "language_detection": True}, False),
+        ({"redact_pii_policies": ["drug", "event"]}, {"redact_pii_policies": ["event", "drug"]}, False),
+        ({"word_boost": ["a", "b"]}, {"word_boost": ["a"]}, True),
+        ({"speech_model": "nano"}, {"speech_model": "best"}, True),
+    ],
+)
+def test_options_that_contradict(options: dict, echoed: dict, is_other: bool) -> None:
+    """Requested options and defaults count; what a service fills in by itself does not."""
+    job: Job = new_job("a.mp3", "sha256:1", check(**options), "s")
+    assert contradicts(job, {"id": "t", "status": "completed", "words": [], **echoed}) is is_other
+
+
+_LARGE = {"id": "t2", "status": "completed", "text": "a" * 20_000}
+
+
+@pytest.mark.parametrize("answer", [(200, b'{"id": no}'), (200, _LARGE), (500, {"error": "broken"})])
+def test_a_listed_job_that_cannot_be_read_does_not_stop_the_others(
+    peer, client, corpus, calls, monkeypatch, answer
+) -> None:
+    """The other lost jobs are found and fetched; this one is reported, and never sent again."""
+    lose(peer, client, corpus, calls[:3])
+    peer.catch_up()
+    respond = peer.answer
+    monkeypatch.setattr(
+        peer, "answer", lambda method, path, body: answer if path.endswith("/t2") else respond(method, path, body)
+    )
+    small = voxframe.Client(dataclasses.replace(client.settings, max_response_mb=0.01))
+    small.transport.attempts = 1
+    corpus.submit(calls, client=small)
+    done = corpus.sync(client=small)
+    assert done.failed + done.uncertain == 1
+    assert corpus.ids() == ["t1", "t3", "t4"]
+    corpus.submit(calls, client=small)
+    assert peer.count("POST /v2/transcript") == 4
+    monkeypatch.undo()
+    corpus.sync(client=client)
+    assert corpus.ids() == ["t1", "t2", "t3", "t4"]
+
+
+def test_equal_addresses_stay_undecided_when_a_later_job_is_listed(peer, client, corpus, calls) -> None:
+    """A listed job that may be either of two lost ones is no proof that a request never arrived."""
+    peer.equal_uploads = True
+    lose(peer, client, corpus, calls[:1])
+    lose(peer, client, corpus, calls[:1], speaker_labels=True)
+    peer.catch_up()
+    for item in peer.asked_for.values():
+        item.clear()
+    corpus.submit(calls[1], client=client)
+    assert corpus.sync(client=client).uncertain == 2
+    corpus.submit(calls[0], client=client)
+    assert peer.count("POST /v2/transcript") == 3

@@ -1,0 +1,148 @@
+import itertools
+import threading
+import time
+
+import pytest
+
+from voxframe.client import retry
+from voxframe.corpus.batch import worker_pool
+from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, Stopped, run_in_threads
+from voxframe.errors import BadRequestError, RateLimitError, ServiceError, ServiceUnreachableError
+
+
+def limited(retry_after: float | None = None) -> RateLimitError:
+    error = RateLimitError("too many", status=429, method="POST", path="/")
+    error.retry_after = retry_after
+    return error
+
+
+def test_turns_are_bounded() -> None:
+    """Never more at once than allowed, whatever number of threads ask."""
+    stop = threading.Event()
+    turns, inside, most = AdaptiveThrottle(3, stop), [0], [0]
+    lock = threading.Lock()
+
+    def work(_: int) -> None:
+        with turns.turn():
+            with lock:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+            time.sleep(0.005)
+            with lock:
+                inside[0] -= 1
+
+    run_in_threads(range(30), work, threads=8, stop=stop)
+    assert most == [3]
+
+
+def test_too_many_requests_halve_the_turns_and_good_answers_bring_them_back() -> None:
+    """The limit follows what the service bears."""
+    turns = AdaptiveThrottle(8, threading.Event())
+    limits = []
+    for _ in range(4):
+        turns.back_off(limited(0.0))
+        limits.append(turns.limit)
+    assert limits == [4, 2, 1, 1]
+    for _ in range(100):
+        turns.record_success()
+    assert turns.limit == 8
+
+
+def test_a_pause_is_as_long_as_the_service_asks_for_and_holds_for_all() -> None:
+    """Retry-After counts for every turn, not only for the one that was refused."""
+    turns = AdaptiveThrottle(4, threading.Event())
+    begun = time.monotonic()
+    refused = threading.Thread(target=turns.back_off, args=(limited(0.5),))
+    refused.start()
+    time.sleep(0.1)
+    with turns.turn():
+        assert time.monotonic() - begun >= 0.5
+    refused.join()
+
+
+def test_what_does_not_pass_is_not_waited_for() -> None:
+    """A refusal is the caller's own."""
+    with pytest.raises(BadRequestError):
+        AdaptiveThrottle(1, threading.Event()).back_off(BadRequestError("no", status=400, method="POST", path="/"))
+    with pytest.raises(ServiceError, match="closed"):
+        AdaptiveThrottle(1, threading.Event()).back_off(ServiceError("the client is closed"))
+
+
+def test_a_machine_that_sleeps_loses_no_patience(monkeypatch) -> None:
+    """Hours that pass between two failures are no outage; so many seconds of pauses are one."""
+    clock = [0.0]
+    monkeypatch.setattr(worker_pool.time, "monotonic", lambda: clock[0])
+    stop = threading.Event()
+    monkeypatch.setattr(stop, "wait", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    monkeypatch.setattr(retry, "backoff", lambda *_, **__: 10.0)
+    turns = AdaptiveThrottle(1, stop)
+    turns.record_success()
+    away = ServiceUnreachableError("no connection")
+    for _ in range(int(worker_pool.PATIENCE_S / 10)):
+        turns.back_off(away)
+        clock[0] += 36_000  # the lid is closed overnight
+    with pytest.raises(ServiceUnreachableError):
+        turns.back_off(away)
+
+
+def test_before_the_first_good_answer_there_is_less_patience(monkeypatch) -> None:
+    """A wrong address is told soon."""
+    stop = threading.Event()
+    monkeypatch.setattr(stop, "wait", lambda seconds: time.sleep(0))
+    monkeypatch.setattr(retry, "backoff", lambda *_, **__: worker_pool.FIRST_PATIENCE_S + 1)
+    with pytest.raises(ServiceUnreachableError):
+        AdaptiveThrottle(1, stop).back_off(ServiceUnreachableError("no connection"))
+
+
+def test_a_service_that_always_says_now_is_given_up(monkeypatch) -> None:
+    """429 with "Retry-After: 0" for ever: a minimum between tries, ever longer, and an end with the error itself."""
+    clock = [0.0]
+    monkeypatch.setattr(worker_pool.time, "monotonic", lambda: clock[0])
+    stop = threading.Event()
+    monkeypatch.setattr(stop, "wait", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
+    turns = AdaptiveThrottle(1, stop)
+    turns.record_success()
+    tries = []
+
+    def refuse() -> None:
+        tries.append(clock[0])
+        raise limited(0.0)
+
+    with pytest.raises(RateLimitError):
+        turns.retry(refuse)
+    assert len(tries) <= retry.MOST_FAILURES
+    assert sum(moment < 20 for moment in tries) < 15
+    assert min(after - before for before, after in itertools.pairwise(tries)) >= retry.SHORTEST_WAIT_S
+
+
+def test_an_error_ends_the_work_of_all() -> None:
+    """The first error is raised, and nothing new is begun after it."""
+    stop = threading.Event()
+    begun = []
+
+    def work(n: int) -> None:
+        begun.append(n)
+        if n == 3:
+            raise ValueError("three")
+        if stop.wait(0.01):
+            raise Stopped
+
+    with pytest.raises(ValueError, match="three"):
+        run_in_threads(range(1000), work, threads=4, stop=stop)
+    assert len(begun) < 30
+
+
+def test_all_items_are_done_and_counted() -> None:
+    """Every item once; `done` is called after each in the calling thread."""
+    seen, counted = [], []
+    here = threading.current_thread()
+    run_in_threads(
+        range(50),
+        seen.append,
+        threads=4,
+        stop=threading.Event(),
+        done=lambda: counted.append(threading.current_thread() is here),
+    )
+    assert sorted(seen) == list(range(50))
+    assert counted == [True] * 50
+    run_in_threads([], seen.append, threads=4, stop=threading.Event())

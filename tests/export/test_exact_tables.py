@@ -1,0 +1,233 @@
+"""Other tools read back exact tables from every data format; values that a format cannot hold are counted."""
+
+import csv
+import datetime as dt
+import io
+import json
+import random
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pytest
+from tests.hostile import HOSTILE
+
+from voxframe import export
+from voxframe.errors import ExportWarning, OptionError
+
+TEXTS = [
+    *HOSTILE,
+    "",
+    "lone\rreturn",
+    "a\r\nb",
+    "\n",
+    '"',
+    '""',
+    ",",
+    "'",
+    "NA",
+    "null",
+    "nan",
+    " blank ",
+    "\u2028",
+    "=1+1",
+]
+
+
+@pytest.fixture
+def hostile() -> pd.DataFrame:
+    """Every hostile text beside its number, and a null behind each."""
+    texts = [value for text in TEXTS for value in (text, None)]
+    return pd.DataFrame({"n": range(len(texts)), "text": pd.array(texts, "str"), "after": "end"})
+
+
+@pytest.fixture
+def no_losses() -> Iterator[None]:
+    """Every warning about a loss is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ExportWarning)
+        yield
+
+
+def read_back(folder: Path, form: str) -> list[list[str | None]]:
+    """The column `text` as each reader of a format gives it."""
+    if form == "parquet":
+        return [
+            pl.read_parquet(folder / "part-0.parquet")["text"].to_list(),
+            [text for (text,) in duckdb.sql(f"select text from '{folder}/part-0.parquet' order by n").fetchall()],
+        ]
+    if form == "huggingface":
+        import datasets
+
+        return [datasets.load_from_disk(str(folder))["text"][:]]
+    if form == "jsonl":
+        path = folder / "data.jsonl"
+        return [
+            pl.read_ndjson(path)["text"].to_list(),
+            [json.loads(line)["text"] for line in path.read_text("utf-8").split("\n")[:-1]],
+            [text for (text,) in duckdb.sql(f"select text from read_json('{path}') order by n").fetchall()],
+        ]
+    path = folder / "data.csv"
+    options = pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""])
+    arrow = pa.csv.read_csv(path, pa.csv.ReadOptions(), pa.csv.ParseOptions(newlines_in_values=True), options)
+    how = "allow_quoted_nulls=false, new_line='\\n', quote='\"', escape='\"'"
+    sql = f"select text from read_csv('{path}', {how}) order by n"
+    return [
+        pl.read_csv(path)["text"].to_list(),
+        [text for (text,) in duckdb.sql(sql).fetchall()],
+        arrow["text"].to_pylist(),
+    ]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", pytest.param("huggingface", marks=pytest.mark.long)])
+@pytest.mark.usefixtures("no_losses")
+def test_hostile_texts_nulls_and_empty_texts_come_back(hostile: pd.DataFrame, tmp_path: Path, form: str) -> None:
+    """Every reader gets every text, with nulls and empty texts told apart, and no row moves."""
+    result = export.write(hostile, tmp_path / "set", form)
+    assert result.losses == {}
+    expected = [value for text in TEXTS for value in (text, None)]
+    for found in read_back(tmp_path / "set", form):
+        assert found == expected
+
+
+def test_rows_of_csv_stay_in_place_for_the_reader_of_the_standard_library(
+    hostile: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Python's csv module, which knows no nulls, finds every row whole."""
+    export.write(hostile, tmp_path / "hostile.csv", "csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "hostile.csv").read_bytes().decode(), newline="")))
+    assert rows[0] == ["n", "text", "after"]
+    assert [row[1] for row in rows[1:]] == [value for text in TEXTS for value in (text, "")]
+    assert {row[2] for row in rows[1:]} == {"end"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.usefixtures("no_losses")
+def test_numbers_keep_every_digit(tmp_path: Path, form: str) -> None:
+    """No float or integer changes by a bit, whatever its size."""
+    made = random.Random(1)
+    floats = [made.random() * 10.0 ** made.randint(-300, 300) for _ in range(5000)]
+    whole = [made.randint(-(2**63), 2**63 - 1) for _ in range(5000)]
+    export.write(pd.DataFrame({"f": floats, "i": whole}), tmp_path / f"n.{form}", form)
+    text = (tmp_path / f"n.{form}").read_text()
+    if form == "csv":
+        rows = [(float(f), int(i)) for f, i in list(csv.reader(io.StringIO(text)))[1:]]
+    else:
+        rows = [(row["f"], row["i"]) for row in map(json.loads, text.splitlines())]
+    assert rows == list(zip(floats, whole, strict=True))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_long_lists_are_whole(tmp_path: Path, form: str) -> None:
+    """A list of 1,500 items is JSON with all of them."""
+    items = [f"item, {n}\r" for n in range(1500)]
+    column = pd.array([items, None], pd.ArrowDtype(pa.list_(pa.string())))
+    export.write(pd.DataFrame({"n": [0, 1], "list": column}), tmp_path / f"l.{form}", form)
+    if form == "csv":
+        read = pl.read_csv(tmp_path / "l.csv")["list"].to_list()
+        assert [json.loads(read[0]), read[1]] == [items, None]
+    else:
+        lines = (tmp_path / "l.jsonl").read_text().splitlines()
+        assert [json.loads(line)["list"] for line in lines] == [items, None]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_moments_keep_their_microseconds(tmp_path: Path, form: str) -> None:
+    """A moment has all its digits and its offset."""
+    moment = dt.datetime(2024, 7, 1, 12, 30, 0, 123456, dt.UTC)
+    df = pd.DataFrame(
+        {"naive": [moment.replace(tzinfo=None)], "zoned": [pd.Timestamp(moment).tz_convert("Asia/Tokyo")]}
+    )
+    export.write(df, tmp_path / f"t.{form}", form)
+    if form == "csv":
+        row = pl.read_csv(tmp_path / "t.csv").row(0, named=True)
+    else:
+        row = json.loads((tmp_path / "t.jsonl").read_text())
+    assert dt.datetime.fromisoformat(row["naive"]) == moment.replace(tzinfo=None)
+    assert dt.datetime.fromisoformat(row["zoned"]) == moment
+
+
+@pytest.mark.parametrize("dtype", ["str", "category"])
+def test_an_empty_text_to_partition_by_shares_the_folder_of_nulls(tmp_path: Path, dtype: str) -> None:
+    """No folder lacks a value, which Spark refuses; the affected values are counted."""
+    df = pd.DataFrame({"speaker": ["A", "", None, "__HIVE_DEFAULT_PARTITION__", "a/b=c"], "n": range(5)})
+    df["speaker"] = df["speaker"].astype(dtype)
+    with pytest.warns(ExportWarning, match="2 empty texts in a column of folders"):
+        result = export.write(df, tmp_path / "set", "parquet", partition_by="speaker")
+    assert list(result.losses.values()) == [2]
+    # https://github.com/apache/spark: PartitioningUtils.parsePartitionColumn asserts that the value is not empty
+    assert all(name.name.partition("=")[2] for name in (tmp_path / "set").iterdir())
+    read = pyarrow.dataset.dataset(tmp_path / "set", partitioning="hive").to_table().sort_by("n")
+    assert read["speaker"].to_pylist() == ["A", None, None, None, "a/b=c"]
+    sql = f"select speaker from read_parquet('{tmp_path}/set/*/*.parquet', hive_partitioning=true) order by n"
+    assert [value for (value,) in duckdb.sql(sql).fetchall()] == ["A", None, None, None, "a/b=c"]
+    parts = pl.read_parquet(tmp_path / "set" / "**" / "*.parquet", hive_partitioning=True).sort("n")
+    assert parts["speaker"].to_list() == ["A", None, None, None, "a/b=c"]
+
+
+def test_formulas_are_escaped_on_request(tmp_path: Path) -> None:
+    """Texts that begin like a formula get an apostrophe, in CSV only, and are counted; numbers stay numbers."""
+    risky = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1+1"]
+    df = pd.DataFrame({"=head": [*risky, "a=b", "", None], "n": -1})
+    assert export.write(df, tmp_path / "plain.csv", "csv").losses == {}
+    assert pl.read_csv(tmp_path / "plain.csv")["=head"].to_list() == [*risky, "a=b", "", None]
+    with pytest.warns(ExportWarning, match="8 texts that a spreadsheet would take for a formula"):
+        result = export.write(df, tmp_path / "safe.csv", "csv", escape_formulas=True)
+    assert list(result.losses.values()) == [8]
+    read = pl.read_csv(tmp_path / "safe.csv")
+    assert read["'=head"].to_list() == [*(f"'{text}" for text in risky), "a=b", "", None]
+    assert read["n"].to_list() == [-1] * 11
+    with pytest.raises(OptionError, match="escape_formulas works with csv"):
+        export.write(df, tmp_path / "x", "parquet", escape_formulas=True)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", pytest.param("huggingface", marks=pytest.mark.long)])
+def test_what_no_format_holds_is_written_as_text_and_counted(tmp_path: Path, form: str) -> None:
+    """Lone surrogates, columns of several types and named indexes neither stop an export nor change silently."""
+    df = pd.DataFrame({"n": [0, 1, 2], "text": pd.Series(["a\ud800", "b", None], dtype=object)})
+    df = df.assign(mixed=pd.Series([1, "x", 2.5], dtype=object)).set_index(pd.Index([7, 8, 9], name="id"))
+    with pytest.warns(ExportWarning, match="cannot hold every value exactly: 3 values of a named index"):
+        result = export.write(df, tmp_path / "set", form)
+    assert sorted(result.losses.values()) == [1, 2, 3]
+    for found in read_back(tmp_path / "set", form):
+        assert found == ["a\ufffd", "b", None]
+
+
+def test_numbers_that_json_has_no_word_for_are_null_and_counted(tmp_path: Path) -> None:
+    """Infinite numbers are exact in CSV and Parquet; in JSON they are null, which the result tells."""
+    df = pd.DataFrame({"f": [1.5, np.inf, -np.inf, None], "list": [[1.0], [np.inf], None, []]})
+    with pytest.warns(ExportWarning, match="3 numbers that are not finite"):
+        assert list(export.write(df, tmp_path / "f.jsonl", "jsonl").losses.values()) == [3]
+    assert [json.loads(line)["f"] for line in (tmp_path / "f.jsonl").read_text().splitlines()] == [
+        1.5,
+        None,
+        None,
+        None,
+    ]
+    assert export.write(df[["f"]].assign(n=0), tmp_path / "f.csv", "csv").losses == {}
+    assert pl.read_csv(tmp_path / "f.csv")["f"].to_list() == [1.5, np.inf, -np.inf, None]
+
+
+def test_nulls_of_an_only_column_are_no_empty_lines(tmp_path: Path) -> None:
+    """Readers skip empty lines, so that a null of an only column would move all rows; it is counted."""
+    df = pd.DataFrame({"text": ["a", None, "b"]})
+    with pytest.warns(ExportWarning, match="1 nulls of an only column"):
+        export.write(df, tmp_path / "one.csv", "csv")
+    assert len(pd.read_csv(tmp_path / "one.csv", skip_blank_lines=True)) == 3
+
+
+def test_columns_that_no_table_can_have_are_refused(tmp_path: Path) -> None:
+    """Two columns of one name, and a part with other columns than the first, are named in the error."""
+    with pytest.raises(OptionError, match="unique column names, got a, a"):
+        export.write(pd.DataFrame([[1, 2]], columns=["a", "a"]), tmp_path / "x", "csv")
+    bad = pd.DataFrame({"transcript_id": ["t"], "word_idx": ["first"]})
+    with pytest.raises(OptionError, match="column 'word_idx' does not fit: words needs int64"):
+        export.write({"words": bad}, tmp_path / "x", "csv")
+    assert list(tmp_path.iterdir()) == []

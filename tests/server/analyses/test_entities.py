@@ -1,0 +1,129 @@
+"""Detection of entities."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.benchmarks import analyses as scores
+from tests.benchmarks import labelled
+
+from voxframe.options import PII_POLICIES
+from voxframe.server.analyses.entities import entities, find
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    return [(entity.kind, entity.text) for entity in find(labelled.words(text))]
+
+
+@pytest.mark.parametrize(("half", "f1", "covered"), [("dev", 0.97, 0.98), ("held", 0.95, 0.97)])
+def test_entities_of_the_labelled_sets_are_found(half, f1, covered):
+    """Precision, recall and coverage stay above what was measured when the detectors were made, less a little."""
+    score, share = scores.score_entities(half)
+    assert score.f1 >= f1
+    assert share >= covered
+
+
+@pytest.mark.parametrize("style", ["w", "s"])
+def test_spoken_forms_are_read_as_well_as_written_ones(style):
+    """Neither careful writing nor lower case with spelled numbers falls behind."""
+    assert scores.score_entities("held", style)[0].f1 >= 0.93
+
+
+def test_every_policy_has_a_detector_that_works():
+    """The labelled sets hold every policy, and each is found at least once in both of them."""
+    for half in labelled.HALVES:
+        found = scores.score_entities(half)[0].right
+        assert [kind for kind in PII_POLICIES if not found[kind]] == []
+
+
+def test_lines_without_entities_stay_without():
+    """Everyday talk full of "may", "will", "one" and "second" names nothing."""
+    lines = [text for half in labelled.HALVES for _, text, gold in labelled.marked(f"entities_{half}.txt") if not gold]
+    assert len(lines) >= 30
+    assert [kinds(line) for line in lines] == [[] for _ in lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("They came from the US.", [("location", "the US")]),
+        ('"Call Doctor Baker," he said.', [("person_name", "Doctor Baker")]),
+        ("It was Susan's idea.", [("person_name", "Susan")]),
+        ("It is 4111 1111 1111 1112 then.", [("number_sequence", "4111 1111 1111 1112")]),
+        ("Her username is blue_fox and she likes it.", [("username", "blue_fox")]),
+        ("his username is blue underscore fox and so on", [("username", "blue underscore fox")]),
+        ("you may be frank and will mark it", []),
+    ],
+)
+def test_an_entity_is_quoted_without_what_stands_around_it(text, expected):
+    """Punctuation and endings are not part of an entity; a card that fails its check is just a number."""
+    assert kinds(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My leg healed in June. The library lends books.", ["June"]),
+        ("We met Mary Smith. Foundation work began.", ["Mary Smith"]),
+        ("I went to St. Mary's Hospital. Press the bell.", ["St. Mary's Hospital"]),
+        ("J. P. Morgan Bank called.", ["J. P. Morgan Bank"]),
+    ],
+)
+def test_an_entity_does_not_go_on_in_the_next_sentence(text, expected):
+    """A full stop parts names, unless it is of an initial or a short form."""
+    assert [entity["text"] for entity in entities(labelled.words(text))] == expected
+
+
+def test_the_times_of_an_entity_are_those_of_its_words():
+    """Start of the first word, end of the last."""
+    said = labelled.words("she paid forty two dollars today")
+    assert entities(said) == [
+        {"entity_type": "money_amount", "text": "forty two dollars", "start": said[2]["start"], "end": said[4]["end"]}
+    ]
+
+
+def test_a_question_tells_what_the_answer_is():
+    """Digits after another speaker's "account number?" are an account number; a word after "your name?" is a name."""
+    question = labelled.words("and what is your account number?", "A")
+    answer = [
+        dict(w, start=w["start"] + 3000, end=w["end"] + 3000)
+        for w in labelled.words("four eight one one nine two", "B")
+    ]
+    assert [e.kind for e in find(question + answer)] == ["account_number"]
+    question = labelled.words("may i have your last name", "A")
+    answer = [dict(w, start=w["start"] + 3000, end=w["end"] + 3000) for w in labelled.words("baker with one k", "B")]
+    assert [(e.kind, e.text) for e in find(question + answer)] == [("person_name", "baker")]
+
+
+def test_channels_do_not_break_each_others_entities():
+    """Two people talk at once, on two channels, and their words are mixed in time."""
+    left = [dict(w, channel="1") for w in labelled.words("call five five five zero one seven three")]
+    right = [dict(w, channel="2", start=w["start"] + 100) for w in labelled.words("i live in new york")]
+    mixed = sorted(left + right, key=lambda w: w["start"])
+    found = {e.kind: [mixed[place]["text"] for place in e.indexes] for e in find(mixed)}
+    assert found == {
+        "phone_number": "five five five zero one seven three".split(),
+        "location": ["new", "york"],
+    }
+
+
+def test_british_english_has_british_telephone_numbers():
+    """Ten digits with a leading 0 are one, whatever the region; others depend on it."""
+    assert kinds("it is 0151 555 0107 today") == [("phone_number", "0151 555 0107")]
+
+
+@given(st.lists(st.text(max_size=12), max_size=30))
+def test_any_text_is_read(texts):
+    """No text causes a failure; entities are ordered, and their indexes exist."""
+    said = [{"text": text, "start": at, "end": at + 1} for at, text in enumerate(texts)]
+    places = [place for entity in find(said) for place in entity.indexes]
+    assert places == sorted(places)
+    assert set(places) <= set(range(len(said)))
+
+
+@pytest.mark.parametrize(
+    "part", ["one", "a", "dot", "at a", "Green", "twenty", "1234", "University of", "from may to", "a-" * 5000, "John"]
+)
+@pytest.mark.timeout(60)
+def test_monotonous_speech_takes_no_forever(part):
+    """Thousands of the same words, on which careless patterns take hours, are read in seconds."""
+    assert isinstance(kinds(" ".join([part] * (8000 // len(part) + 1))), list)

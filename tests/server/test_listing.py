@@ -1,0 +1,245 @@
+"""Lists of transcripts: order, pages and filters."""
+
+import json
+import sqlite3
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+from voxframe.server.data_dir import DataDir
+from voxframe.server.jobs.job_store import STATUSES, JobStore
+
+
+@pytest.fixture(scope="module")
+def listed(service, silent_wav):
+    """Ids of seven transcripts, oldest first: five failed, two completed."""
+    ids = [service.create(f"http://192.0.2.1/{n}.mp3")["id"] for n in range(5)]
+    url = service.upload(silent_wav)
+    ids += [service.create(url)["id"] for _ in range(2)]
+    for transcript_id in ids:
+        service.wait(transcript_id)
+    return ids
+
+
+def page(service, **query):
+    """Return a page."""
+    answer = service.get("/v2/transcript", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ids(listing):
+    """Return the ids of a page in order."""
+    return [item["id"] for item in listing["transcripts"]]
+
+
+def test_newest_comes_first_with_the_fields_of_the_interface(service, listed, payload_folder):
+    """A page has ten transcripts by default, newest first, with the fields of the example."""
+    found = page(service)
+    assert ids(found) == listed[::-1]
+    example = json.loads((payload_folder / "TranscriptList.json").read_text())
+    assert found["page_details"].keys() == example["page_details"].keys()
+    assert found["page_details"]["limit"] == 10
+    for item in found["transcripts"]:
+        assert item.keys() == example["transcripts"][0].keys()
+        assert item["resource_url"] == f"{service.url}/v2/transcript/{item['id']}"
+        assert len(item["created"]) == len("2023-09-04T17:02:23.506984")
+        assert (item["completed"] is not None) == (item["status"] == "completed")
+        assert (item["error"] is not None) == (item["status"] == "error")
+
+
+def test_prev_url_leads_to_older_ones_until_there_are_none(service, listed):
+    """Following prev_url returns every transcript once, newest first; the last page has no prev_url."""
+    seen, found = [], page(service, limit=3)
+    while True:
+        seen += ids(found)
+        assert found["page_details"]["result_count"] == 7
+        if found["page_details"]["prev_url"] is None:
+            break
+        found = service.session.get(found["page_details"]["prev_url"], timeout=10).json()
+    assert seen == listed[::-1]
+
+
+def test_next_url_leads_back_to_newer_ones(service, listed):
+    """A page after an id is the next newer one, in the same order."""
+    oldest = page(service, limit=3, before_id=listed[2])
+    assert ids(oldest) == [listed[1], listed[0]]
+    newer = service.session.get(oldest["page_details"]["next_url"], timeout=10).json()
+    assert ids(newer) == [listed[4], listed[3], listed[2]]
+    assert newer["page_details"]["current_url"] == oldest["page_details"]["next_url"]
+    newest = service.session.get(newer["page_details"]["next_url"], timeout=10).json()
+    assert ids(newest) == [listed[6], listed[5]]
+    assert newest["page_details"]["next_url"] is None
+
+
+def test_between_two_ids(service, listed):
+    """Both bounds together return the transcripts between them."""
+    assert ids(page(service, after_id=listed[1], before_id=listed[5])) == [listed[4], listed[3], listed[2]]
+
+
+@pytest.mark.parametrize("spelling", ["completed", "TranscriptStatus.completed", "COMPLETED"])
+def test_status_filter_takes_the_spellings_of_clients(service, listed, spelling):
+    """The status filter accepts the spellings of clients and is kept in the links."""
+    found = page(service, status=spelling, limit=1)
+    assert ids(found) == [listed[6]]
+    assert found["page_details"]["result_count"] == 2
+    older = service.session.get(found["page_details"]["prev_url"], timeout=10).json()
+    assert ids(older) == [listed[5]]
+    assert older["page_details"]["prev_url"] is None
+
+
+def test_created_on_filter(service, listed):
+    """The filter returns the transcripts of a day, or none."""
+    days = {service_day[:10] for service_day in (item["created"] for item in page(service)["transcripts"])}
+    assert sum(len(ids(page(service, created_on=day))) for day in days) == 7
+    assert datetime.now(UTC).date().isoformat() in days
+    empty = page(service, created_on="2001-01-01")
+    assert empty["transcripts"] == []
+    assert empty["page_details"]["prev_url"] is None
+    assert empty["page_details"]["next_url"] is None
+
+
+def test_throttled_only_in_any_case(service, listed):
+    """True returns no transcript if none is throttled; false returns all."""
+    for value in ("True", "true", "1"):
+        assert page(service, throttled_only=value)["transcripts"] == []
+    for value in ("False", "false", "0"):
+        assert len(page(service, throttled_only=value)["transcripts"]) == 7
+
+
+def test_unknown_parameters_are_ignored(service, listed):
+    """Unknown query parameters do not affect a list."""
+    assert len(page(service, from_the_future="1", status="", before_id="")["transcripts"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ({"limit": "0"}, "200"),
+        ({"limit": "201"}, "200"),
+        ({"limit": "-1"}, "200"),
+        ({"limit": "1.5"}, "limit"),
+        ({"limit": "²"}, "limit"),
+        ({"limit": "9" * 5000}, "limit"),
+        ({"status": "done"}, "queued, processing, completed, error"),
+        ({"created_on": "yesterday"}, "YYYY-MM-DD"),
+        ({"throttled_only": "perhaps"}, "throttled_only"),
+        ({"before_id": "none"}, "before_id"),
+        ({"after_id": "none"}, "after_id"),
+    ],
+)
+def test_wrong_parameter_is_a_400(service, query, named):
+    """An invalid parameter is named together with its allowed values."""
+    answer = service.get("/v2/transcript", params=query)
+    assert answer.status_code == 400
+    assert named in answer.json()["error"]
+
+
+TODAY = "2026-03-04"
+FILTERS = {
+    "all": {},
+    "of a status": {"status": "completed"},
+    "of a day": {"created_on": TODAY},
+    "of a status and day": {"status": "error", "created_on": TODAY},
+    "throttled": {"throttled_only": True},
+    "of no day that is": {"created_on": "2001-01-01"},
+}
+
+
+def stocked(folder, count):
+    """Create a database with jobs of all statuses over several days; the newest 40 are of one day."""
+    data_dir = DataDir(folder)
+    data_dir.make()
+    jobs = JobStore(data_dir.database)
+    with jobs.database.transaction() as run:
+        for number in range(count):
+            day = TODAY if number >= count - 40 else f"2026-02-{1 + number % 28:02}"
+            values = (f"id{number}", STATUSES[number % 4], f"{day}T00:00:00.000000", number % 10 == 7 or None)
+            run("INSERT INTO jobs (id, status, created, request, throttled) VALUES (?, ?, ?, '{}', ?)", values)
+    return jobs
+
+
+def steps(monkeypatch, folder, filters, limit):
+    """Return the number of SQLite instructions for a page from the middle of the newest jobs, and its total."""
+    ran = 0
+
+    def step():
+        nonlocal ran
+        ran += threading.current_thread() is threading.main_thread()  # not those of housekeeping
+
+    reopened = JobStore(DataDir(folder).database)
+    opened = sqlite3.connect
+
+    def connect(*arguments, **how):
+        connection = opened(*arguments, **how)
+        connection.set_progress_handler(step, 1)
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        reopened.database.rows("SELECT 1")  # opens the connection that reads
+        ran = 0
+        newest = reopened.page(1, **filters)
+        before = newest.jobs[0].seq if newest.jobs else None
+        page = reopened.page(limit, **filters, before=before)
+    made = ran
+    reopened.close()
+    return made, page
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_page_reads_equally_many_rows_of_50_and_of_5000_jobs(tmp_path, monkeypatch, name):
+    """The number of SQLite instructions for a page does not depend on the number of jobs, and the totals are right."""
+    filters, made = FILTERS[name], []
+    for count in (50, 5000):
+        jobs = stocked(tmp_path / str(count), count)
+        jobs.close()
+        ran, page = steps(monkeypatch, tmp_path / str(count), filters, 2)
+        made.append(ran)
+        where = {
+            "all": "1",
+            "of a status": "status = 'completed'",
+            "of a day": f"created LIKE '{TODAY}%'",
+            "of a status and day": f"status = 'error' AND created LIKE '{TODAY}%'",
+            "throttled": "throttled",
+            "of no day that is": "0",
+        }[name]
+        counted = sqlite3.connect(tmp_path / str(count) / "jobs.sqlite")
+        assert counted.execute(f"SELECT count(*) FROM jobs WHERE {where}").fetchone() == (page.total,)
+        counted.close()
+    assert made[0] == made[1]
+    assert made[0] > 0
+
+
+def test_totals_follow_every_change(tmp_path):
+    """After every kind of change, and for a database without totals, the totals equal a count of the jobs."""
+    data_dir = DataDir(tmp_path)
+    data_dir.make()
+    stocked(tmp_path, 60).close()
+    database = sqlite3.connect(data_dir.database, isolation_level=None)
+    for statement in ("DROP TRIGGER totals_insert", "DROP TRIGGER totals_update", "DROP TABLE totals"):
+        database.execute(statement)
+    jobs = JobStore(data_dir.database)
+    for stage in ("fetch", "fetch", "speech"):
+        jobs.claim(stage, "me", 2)
+    jobs.add({"audio_url": "http://192.0.2.1/a"}, None, "owner", data_dir.job)
+    jobs.delete("id0", {})
+    jobs.delete("id2", {})
+    for job in jobs.held("me"):
+        jobs.fail(job, "me", "reason")
+    counted = "SELECT status, substr(created, 1, 10) AS day, throttled, count(*) AS jobs FROM jobs GROUP BY 1, 2, 3"
+    groups = [dict(zip(("status", "day", "throttled", "jobs"), row, strict=True)) for row in database.execute(counted)]
+    for status in (None, *STATUSES):
+        for day in (None, *sorted({group["day"] for group in groups})):
+            for throttled in (False, True):
+                expected = sum(
+                    group["jobs"]
+                    for group in groups
+                    if status in (None, group["status"]) and day in (None, group["day"])
+                    if not throttled or group["throttled"]
+                )
+                page = jobs.page(1, status=status, created_on=day, throttled_only=throttled)
+                assert page.total == expected, (status, day, throttled)
+    jobs.close()
+    database.close()

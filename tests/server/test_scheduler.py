@@ -1,0 +1,157 @@
+"""The job queue, used by several threads and processes at once."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from voxframe.server.jobs import scheduler
+from voxframe.server.jobs.database import UnusableDatabaseError
+from voxframe.server.jobs.job_store import JobStore
+from voxframe.server.jobs.retention import sweep
+from voxframe.server.jobs.scheduler import ServerInstance
+
+
+def queue(jobs, data_dir, count=1):
+    """Create queued jobs that have media; return their ids, oldest first."""
+    jobs.add_upload("u", "me")
+    return [jobs.add({"audio_url": "http://127.0.0.1/upload/u"}, "u", "me", data_dir.job).id for _ in range(count)]
+
+
+def test_database_is_safe_against_power_cuts(jobs):
+    """The database uses a write-ahead log and syncs every commit to disk."""
+    assert jobs.database.connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert jobs.database.connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def test_jobs_are_taken_in_order_and_once(jobs, data_dir):
+    """Eight threads with separate connections take forty jobs, each once, oldest first."""
+    jobs.add_upload("u", "me")
+    ids = [jobs.add({"audio_url": "x"}, "u", "me", data_dir.job).id for _ in range(40)]
+    taken = []
+
+    def take():
+        own = JobStore(data_dir.database)
+        while job := own.claim("speech", "me", 100):
+            taken.append(job.id)
+        own.close()
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == sorted(ids)
+    assert taken[0] == ids[0]
+
+
+def test_no_more_jobs_than_the_limit_in_all_processes_together(jobs, data_dir):
+    """The limit includes jobs of other processes."""
+    queue(jobs, data_dir, 3)
+    assert jobs.claim("speech", "one", 2)
+    assert jobs.claim("speech", "two", 2)
+    assert jobs.claim("speech", "two", 2) is None
+
+
+def test_outcome_of_a_job_that_is_no_longer_held_is_dropped(jobs, data_dir):
+    """A process that lost its job, or whose job was deleted, cannot overwrite later results."""
+    job = queue(jobs, data_dir)[0]
+    jobs.claim("speech", "one", 2)
+    jobs.release("one")
+    assert jobs.claim("speech", "two", 2).id == job
+    assert not jobs.complete(job, "one")
+    assert not jobs.fail(job, "one", "late")
+    assert jobs.complete(job, "two")
+    assert jobs.get(job).status == "completed"
+
+
+def test_database_of_a_newer_version_is_not_touched(jobs, data_dir):
+    """A database of a newer version is refused and not changed."""
+    jobs.database.connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(UnusableDatabaseError, match=r"a newer voxframe .*version 99"):
+        JobStore(data_dir.database)
+
+
+def test_lock_of_a_process_ends_with_it(data_dir):
+    """A running process is never considered dead; a killed one always is."""
+    code = """if True:
+        import pathlib, sys, time
+        from voxframe.server.jobs.scheduler import ServerInstance
+        print(ServerInstance(pathlib.Path(sys.argv[1])).name, flush=True)
+        time.sleep(60)"""
+    mine = ServerInstance(data_dir.instances)
+    with subprocess.Popen([sys.executable, "-c", code, data_dir.instances], stdout=subprocess.PIPE, text=True) as other:
+        name = other.stdout.readline().strip()
+        assert not mine.is_dead(name)
+        assert (data_dir.instances / f"{name}.lock").exists()
+        other.kill()
+    assert mine.is_dead(name)
+    assert not (data_dir.instances / f"{name}.lock").exists()
+    assert mine.is_dead("never-lived")
+    assert not mine.is_dead(mine.name)
+    mine.close()
+
+
+def test_many_instances_start_at_once(data_dir):
+    """No process considers another dead while that one starts."""
+    made = []
+
+    def begin():
+        one = ServerInstance(data_dir.instances)
+        one.sweep()
+        made.append(one)
+
+    threads = [threading.Thread(target=begin) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {path.stem for path in data_dir.instances.iterdir()} == {one.name for one in made}
+    for one in made:
+        one.close()
+
+
+def test_deletion_that_was_cut_off_is_finished(jobs, data_dir):
+    """An interrupted deletion is completed later; files in use are kept."""
+    gone, kept = queue(jobs, data_dir, 2)
+    for job in (gone, kept):
+        data_dir.result(job).write_bytes(b"{}")
+    jobs.delete(gone, {})
+    lost, fresh, known = (data_dir.uploads / name for name in (".lost", ".fresh", "u"))
+    for path in (lost, fresh, known):
+        path.write_bytes(b"media")
+    for path in (lost, known):
+        os.utime(path, (time.time() - 9999,) * 2)
+    sweep(jobs, data_dir)
+    assert not data_dir.job(gone).exists()
+    assert data_dir.result(kept).exists()
+    assert [path.exists() for path in (lost, fresh, known)] == [False, True, True]
+
+
+def test_worker_process_that_hangs_is_noticed(monkeypatch):
+    """A worker process without messages for too long counts as crashed."""
+    monkeypatch.setattr(scheduler, "STALLED", 0.3)
+    monkeypatch.setattr(scheduler, "_TICK", 0.1)
+    code = "import time; print('{\"progress\": 0.5}', flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    messages = scheduler._messages(child)
+    assert next(messages) == {"progress": 0.5}
+    assert next(messages) is None
+    scheduler._kill(child)
+    assert child.returncode is not None
+    child.stdout.close()
+
+
+def test_end_of_a_worker_is_noticed_though_its_child_holds_the_pipe(monkeypatch):
+    """The end of a worker process is noticed although its child keeps the pipe open."""
+    monkeypatch.setattr(scheduler, "_TICK", 0.1)
+    code = (
+        "import subprocess,sys,os; subprocess.Popen([sys.executable,'-c','import time; time.sleep(600)']); os._exit(7)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert list(scheduler._messages(child)) == []
+    assert child.returncode == 7
+    child.stdout.close()

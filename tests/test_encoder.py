@@ -1,0 +1,78 @@
+"""Vectors of sentences."""
+
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+from voxframe import encoder, models
+from voxframe.errors import ModelError
+
+SENTENCES = [
+    "A man is eating food.",
+    "A man is eating a piece of bread.",
+    "A monkey is playing drums.",
+    "Someone in a gorilla costume is playing a set of drums.",
+]
+
+
+@pytest.fixture
+def no_models(tmp_path, monkeypatch):
+    """An empty cache and no downloads."""
+    for name in ("VOXFRAME_MODEL_CACHE", "HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("VOXFRAME_OFFLINE", "1")
+    encoder.find.cache_clear()
+    encoder.load.cache_clear()
+    yield tmp_path
+    encoder.find.cache_clear()
+    encoder.load.cache_clear()
+
+
+def test_similarities_are_those_that_the_model_was_published_with():
+    """The cosines of the model card, within the error of 8-bit weights."""
+    vectors = encoder.load().encode(SENTENCES)
+    assert vectors.shape == (4, encoder.SIZE)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+    cosines = vectors @ vectors.T
+    assert cosines[0, 1] == pytest.approx(0.7553, abs=0.02)
+    assert cosines[2, 3] > 0.5 > 0.2 > cosines[0, 2]
+
+
+def test_the_vector_of_a_text_does_not_depend_on_the_others():
+    """A batch of texts of different lengths gives the vectors that each text gets alone, in the same order."""
+    texts = [" ".join(SENTENCES), *SENTENCES, "", "word " * 1000]
+    together = encoder.load().encode(texts)
+    alone = np.concatenate([encoder.load().encode([text]) for text in texts])
+    assert np.abs(together - alone).max() < 0.02
+    assert encoder.load().encode([]).shape == (0, encoder.SIZE)
+
+
+def test_without_the_model_there_is_one_warning_with_the_next_step(no_models):
+    """And None each time, so that the analyses use their lists of words."""
+    with pytest.warns(UserWarning, match="voxframe models get all-MiniLM-L6-v2"):
+        assert encoder.find() is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert encoder.find() is None
+
+
+@pytest.mark.long
+def test_a_damaged_conversion_is_made_again(no_models, monkeypatch):
+    """Converted files are checked before use; removing the model removes them."""
+    monkeypatch.delenv("VOXFRAME_MODEL_CACHE")
+    official = models.find(models.SENTENCES)
+    monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(no_models))
+    shutil.copytree(official, no_models / models.SENTENCES)
+    encoder.load()
+    encoder.load.cache_clear()
+    weights = models.derived_dir(models.SENTENCES) / "model.bin"
+    good = weights.read_bytes()
+    weights.write_bytes(good[:-1])
+    assert encoder.load().encode(["Again."]).shape == (1, encoder.SIZE)
+    assert weights.read_bytes() == good
+    assert models.remove(models.SENTENCES)
+    assert not models.derived_dir(models.SENTENCES).exists()
+    with pytest.raises(ModelError, match="not on this machine"):
+        models.find(models.SENTENCES)

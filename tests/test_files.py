@@ -1,0 +1,126 @@
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxframe._files import file_lock, file_name, open_sqlite
+
+
+def test_plain_identifiers_are_their_own_name() -> None:
+    """A lower-case UUID is found on disk under itself."""
+    for plain in ("7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0", "a_1", "0", "a" * 128):
+        assert file_name(plain) == plain
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        *(
+            "../../etc/passwd",
+            "/etc/passwd",
+            "..",
+            ".",
+            ".hidden",
+            "a/b",
+            "a\\b",
+            "C:x",
+            "nul",
+            "com1",
+            "-rf",
+            "_schema",
+        ),
+        *("a\0b", "a\nb", "a*b?", "~", "é", "\ud800", "a" * 129, "x" * 5000, "A", "a.b", "a b", ""),
+    ],
+)
+def test_hostile_identifiers_become_safe_names(hostile: str) -> None:
+    """Whatever a service calls a transcript, its file stays in its folder and is seen by every reader."""
+    name = file_name(hostile)
+    assert name != hostile
+    assert len(name) <= 128
+    assert name[0].isalnum()
+    assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-~")
+
+
+def test_case_alone_keeps_names_apart() -> None:
+    """On a file system that ignores case, identifiers that differ only in case still have two files."""
+    names = {file_name(text).lower() for text in ("abc", "ABC", "Abc", "aBC")}
+    assert len(names) == 4
+
+
+@given(st.text(), st.text())
+def test_different_identifiers_have_different_names(one: str, other: str) -> None:
+    """Two identifiers have the same file name only if they are equal."""
+    assert (file_name(one).lower() == file_name(other).lower()) == (one == other)
+
+
+def test_a_lock_excludes_other_threads_and_processes(tmp_path: Path) -> None:
+    """A held lock is refused to this process and to another; its file is removed on release."""
+    path = tmp_path / "locks" / "a"
+    probe = "import sys, pathlib; from voxframe._files import file_lock\n"
+    probe += "with file_lock(pathlib.Path(sys.argv[1]), wait=False) as held: print(held)"
+
+    def in_another_process() -> str:
+        return subprocess.run([sys.executable, "-c", probe, path], capture_output=True, text=True, check=True).stdout
+
+    with file_lock(path) as held:
+        assert held
+        with file_lock(path, wait=False) as again:
+            assert not again
+        assert in_another_process() == "False\n"
+    assert not path.exists()
+    assert in_another_process() == "True\n"
+
+
+def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    """The operating system releases the lock of a process that is killed."""
+    path = tmp_path / "lock"
+    hold = "import sys, pathlib, time; from voxframe._files import file_lock\n"
+    hold += "with file_lock(pathlib.Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", hold, path], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with file_lock(path, wait=False) as held:
+            assert not held
+        holder.kill()
+    with file_lock(path) as held:
+        assert held
+
+
+def test_one_thread_at_a_time_holds_a_lock(tmp_path: Path) -> None:
+    """Threads that wait for a lock get it one after the other, although its file is removed each time."""
+    inside, most, mutex = 0, 0, threading.Lock()
+
+    def work(_: int) -> None:
+        nonlocal inside, most
+        with file_lock(tmp_path / "lock"):
+            with mutex:
+                inside += 1
+                most = max(most, inside)
+            time.sleep(0.002)
+            with mutex:
+                inside -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(20)))
+    assert most == 1
+
+
+@pytest.mark.parametrize("name", ["file:a.sqlite", "a b?c#d.sqlite"])
+def test_a_database_is_opened_at_any_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Characters that have a meaning in a URI are part of the file name, and a missing file is only made if allowed."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(sqlite3.OperationalError):
+        open_sqlite(Path(name), "rw")
+    with closing(open_sqlite(Path(name))) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert db.execute("PRAGMA secure_delete").fetchone() == (1,)
+    assert (tmp_path / name).is_file()

@@ -1,0 +1,70 @@
+"""Rules about the source as a whole that no other tool checks."""
+
+import ast
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import voxframe
+
+ROOT = Path(voxframe.__file__).parent
+MODULES = {
+    ".".join(("voxframe", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in ROOT.rglob("*.py")
+}
+TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
+def imports(name: str) -> set[str]:
+    """Return the modules of voxframe that a module imports anywhere, also lazily or for type checking."""
+    found = set()
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in MODULES else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return (found & MODULES.keys()) - {name}
+
+
+def cycles() -> list[set[str]]:
+    """Return the groups of modules that import each other, directly or not."""
+    edges = {name: imports(name) for name in MODULES}
+    reach: dict[str, set[str]] = {}
+    for start in edges:
+        seen: set[str] = set()
+        stack = [start]
+        while stack:
+            for target in edges[stack.pop()] - seen:
+                seen.add(target)
+                stack.append(target)
+        reach[start] = seen
+    groups = {frozenset({name} | {other for other in reach[name] if name in reach[other]}) for name in reach}
+    return [set(group) for group in groups if len(group) > 1]
+
+
+def test_import_cycles_are_small():
+    """No more than three files import each other, counting lazy and type-only imports."""
+    assert [sorted(group) for group in cycles() if len(group) > 3] == []
+
+
+def test_class_names_are_unique():
+    """Different classes have different names."""
+    names = Counter(node.name for tree in TREES.values() for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_no_class_inherits_to_share_code():
+    """No class of the package is called a mixin."""
+    classes = [node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert [name for name in classes if "Mixin" in name] == []
+
+
+def test_import_contracts_cover_every_module():
+    """Every package and top-level module is named in the layers that import-linter checks."""
+    contracts = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
+    layered = {name for layer in contracts[0]["layers"] for name in layer.split(" | ")}
+    assert layered == {name.split(".")[1] for name in MODULES if "." in name}
