@@ -1,5 +1,6 @@
 """Shared fixtures: folders of real material, and a rule that skipped tests can make the run fail."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from voxframe import models
 from voxframe.errors import ModelError
+from voxframe.models.catalog import MODELS
 
 #: Tests skip with this in their reason where a folder of real material is not given.
 _FOLDERS = ("VOXFRAME_TEST_AUDIO", "VOXFRAME_TEST_PAYLOADS")
@@ -73,6 +75,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what it runs in the background with Ctrl-C ignored; tests of Ctrl-C need it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Download the models once, before the first test: several processes run tests, and any test may need them.
+
+    Without them (`VOXFRAME_OFFLINE=1`), tests that cannot do without are skipped or fail.
+    """
+    if not hasattr(session.config, "workerinput"):
+        with contextlib.suppress(ModelError):
+            models.ensure(*MODELS)
 
 
 class _BrowserTogether(LoadFileScheduling):
