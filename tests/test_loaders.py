@@ -159,7 +159,7 @@ def test_a_directory_and_a_broken_file_are_named(tmp_path: Path) -> None:
     broken = tmp_path / "x.json.zst"
     for data in (b"not zstd", zstandard.compress(b"{}" * 99)[:-3]):
         broken.write_bytes(data)
-        with pytest.raises(PayloadError, match=r"x\.json\.zst' is no complete zstd file"):
+        with pytest.raises(PayloadError, match=r"x\.json\.zst' is not a complete zstd file"):
             voxframe.load_words(broken)
 
 
@@ -204,7 +204,7 @@ def test_one_bad_payload_never_stops_the_others(tmp_path: Path) -> None:
     assert said.startswith("4 of 6 payloads cannot be read and are left out: ")
     for name in (
         "bad.json': the payload is cut short",
-        "cut.json.zst' is no complete zstd file",
+        "cut.json.zst' is not a complete zstd file",
         "source 3",
         "source 4",
     ):

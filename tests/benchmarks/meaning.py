@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_sentiment, unsafe
 from voxframe.server.analyses import chapters, topics
-from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.context import Line, Source
 from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer
 from voxframe.server.llm.llm_request import LLMQuestion, LLMRequest

@@ -29,7 +29,8 @@ from tests.benchmarks.one_core import one_core
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.search.search import Search
+from voxframe.corpus.search import Search
+from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.schema import WORDS
 
@@ -77,6 +78,14 @@ class Corpus(Search):
         archive = MemoryArchive(path, forms, transcripts)
         super().__init__(archive, CurrentNames(archive), Metadata(archive, Ledger(path / "ledger.sqlite")))
         self.path, self.forms, self.transcripts = path, forms, transcripts
+
+    def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:
+        """Search like `Corpus.search`."""
+        return super().search(SearchQuery.check(query, slop), 8, None, None, None, limit, False)
+
+    def counts(self, query: str, by: str = "transcript_id", slop: int | None = None) -> pd.DataFrame:
+        """Count like `Corpus.counts`."""
+        return super().counts(SearchQuery.check(query, slop), by, None, None, None)
 
     def put(self, number: int) -> None:
         """Make one of the transcripts known."""

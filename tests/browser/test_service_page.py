@@ -68,7 +68,7 @@ def job_of(service, url, **columns):
 def enter(page, service, key=KEY):
     """Open the page and type the key."""
     page.goto(service.url + "/")
-    page.get_by_label("Key of this service").fill(key)
+    page.get_by_label("API key of this server").fill(key)
     page.keyboard.press("Enter")
 
 
@@ -88,7 +88,7 @@ def test_job_is_seen_to_come_move_and_end(page, service):
     expect(line.locator(".state")).to_have_text("queued")
     expect(line.locator(".note")).to_have_text("next in the queue")
     line.locator("summary").click()
-    expect(line).to_contain_text("appears here once it is completed")
+    expect(line).to_contain_text("appears here when the job is completed")
     change(service, job, status="processing")
     expect(line.locator(".state")).to_have_text("processing")
     expect(line.locator("progress")).to_be_visible()
@@ -128,7 +128,7 @@ def test_hostile_text_stays_text(page, service):
         job_of(service, f"http://192.0.2.1/x#{text}" if "http" in text else text, status="error", error=f"why: {text}")
     enter(page, service)
     expect(page.locator("#list > li").first).to_be_visible()
-    page.get_by_role("button", name="Show older ones").click()
+    page.get_by_role("button", name="Show older jobs").click()
     for text in XSS:
         expect(page.locator(".note", has_text="why:").filter(has_text=text.split("\x00")[0]).first).to_be_attached()
     line = page.locator(".completed").first
@@ -175,22 +175,22 @@ def test_key_is_in_no_address_and_no_storage(page, service):
     kept = "[localStorage.length, sessionStorage.length, document.cookie, history.state, document.forms[0][0].value]"
     assert page.evaluate(kept) == [0, 0, "", None, ""]
     page.reload()
-    expect(page.get_by_label("Key of this service")).to_be_visible()
+    expect(page.get_by_label("API key of this server")).to_be_visible()
     expect(page.locator("#jobs")).to_be_hidden()
 
 
 def test_wrong_key_is_told_and_the_right_one_can_be_given(page, service):
     """A key that cannot even be sent is told too."""
     enter(page, service, "wrong")
-    expect(page.get_by_role("alert")).to_have_text("This is not the key of this service.")
-    page.get_by_label("Key of this service").fill("schlüssel ✓")
+    expect(page.get_by_role("alert")).to_have_text("This is not the API key of this server.")
+    page.get_by_label("API key of this server").fill("schlüssel ✓")
     page.keyboard.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("No answer")
-    page.get_by_label("Key of this service").fill(KEY)
+    page.get_by_label("API key of this server").fill(KEY)
     page.keyboard.press("Enter")
     expect(page.locator("#count")).to_be_visible()
     page.get_by_role("button", name="Forget key").click()
-    expect(page.get_by_label("Key of this service")).to_be_focused()
+    expect(page.get_by_label("API key of this server")).to_be_focused()
     assert page.locator("#list").text_content() == ""
 
 
@@ -210,7 +210,7 @@ def test_keyboard_opens_reads_and_deletes(page, service):
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Keep it")).to_be_focused()
+    expect(page.get_by_role("button", name="Cancel")).to_be_focused()
     page.keyboard.press("Escape")
     assert service.transcript(job)["text"] != "Deleted by user."
     page.keyboard.press("Enter")
@@ -223,12 +223,12 @@ def test_keyboard_opens_reads_and_deletes(page, service):
 def test_service_that_goes_away_is_told_and_found_again(page, service):
     """What was shown stays, and goes on by itself."""
     enter(page, service)
-    expect(page.locator("#link")).to_have_text("live")
+    expect(page.locator("#connection")).to_have_text("connected")
     page.context.set_offline(True)
-    expect(page.locator("#link")).to_have_text("no answer; trying again")
+    expect(page.locator("#connection")).to_have_text("no response; retrying")
     expect(page.locator("#list > li").first).to_be_visible()
     page.context.set_offline(False)
-    expect(page.locator("#link")).to_have_text("live")
+    expect(page.locator("#connection")).to_have_text("connected")
 
 
 @pytest.mark.parametrize("width", [320, 600])

@@ -92,7 +92,7 @@ def test_sync_adopts_jobs_of_another_corpus(peer, calls: Path, capsys) -> None: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["submit", "none/*.mp3"], "leads to no recording"),
+        (["submit", "none/*.mp3"], "matches no recording"),
         (["submit", "0.mp3", "--table", "calls.csv"], "only one of the two"),
         (["submit", "--table", "none.csv"], "No such file"),
         (["submit", "--plan"], "--plan requires recordings"),

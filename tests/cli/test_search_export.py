@@ -80,7 +80,7 @@ def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[
     wrong = {
         ("search", "the", "--corpus", str(tmp_path)): (1, "there is no corpus at"),
         ("search", "?", "--corpus", corpus): (2, "no word to search for"),
-        ("search", "a b", "--slop", "1", "--corpus", corpus): (2, "slop is a whole number from 2"),
+        ("search", "a b", "--slop", "1", "--corpus", corpus): (2, "slop must be a whole number of at least 2"),
         ("export", target, "--corpus", corpus, "--format", "docx"): (2, "no format 'docx'"),
         ("export", target, "--corpus", corpus, "--pii", "mask"): (2, "without entity_detection"),
         ("export", target, "--corpus", corpus, "--pii-type", "date"): (2, "--pii mask or --pii drop"),

@@ -1,4 +1,4 @@
-"""A small service on loopback: it counts what it is asked, and can be told to fail."""
+"""A small service on loopback that records its requests and can be made to fail."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ UTTERANCES = [
 
 
 def raw_file(corpus: voxframe.Corpus, name: str) -> Path:
-    """The file of a payload, named without its folder, such as `t1.json.zst`."""
+    """Return the file of a payload, by its name without the folder, such as `t1.json.zst`."""
     (path,) = corpus.path.glob(f"raw/*/{name}")
     return path
 
 
 def table_files(corpus: voxframe.Corpus, name: str) -> list[Path]:
-    """The files with the rows of a table, oldest first."""
+    """Return the files with the rows of a table, oldest first."""
     return sorted((corpus.path / "tables" / name).glob("[!_]*.parquet"))
 
 
 def payload(transcript_id: str, status: str = "completed") -> dict:
-    """A transcript as a service answers it."""
+    """Return a transcript as a service returns it."""
     done = status == "completed"
     return {
         "id": transcript_id,
@@ -51,7 +51,7 @@ def payload(transcript_id: str, status: str = "completed") -> dict:
 
 
 def export(transcript_id: str, view: str) -> dict:
-    """A sentences or paragraphs export."""
+    """Return a sentences or paragraphs export."""
     return {
         "id": transcript_id,
         "confidence": 0.8,
@@ -101,11 +101,11 @@ class Peer:
         self.base_url = ""
 
     def count(self, what: str) -> int:
-        """Requests that begin with `what`."""
+        """Return the number of requests that start with `what`."""
         return sum(line.startswith(what) for line in self.asked)
 
     def answer(self, method: str, path: str, body: bytes = b"") -> tuple[int, dict] | None:
-        """Status and body, or None to drop the connection."""
+        """Return status and body; None drops the connection."""
         parts = path.split("?", maxsplit=1)[0].strip("/").split("/")
         if method == "GET" and parts == ["v2", "transcript"]:
             return (200, self.page(path)) if self.listing else (503, {"error": "no list today"})
@@ -144,11 +144,11 @@ class Peer:
         return 200, {**self.asked_for.get(parts[2], {}), **payload(parts[2], self.statuses[parts[2]])}
 
     def catch_up(self) -> None:
-        """Show everything in the list."""
+        """Show every transcript in the list."""
         self.lagging, self.unlisted = False, set()
 
     def page(self, path: str) -> dict:
-        """A page of the list, newest first."""
+        """Return a page of the list, newest first."""
         query = dict(parse_qsl(urlsplit(path).query))
         ids = [i for i in self.statuses if i not in self.unlisted][::-1][: self.longest_list]
         if "before_id" in query:
@@ -169,7 +169,7 @@ class Peer:
 
 @pytest.fixture
 def peer() -> Iterator[Peer]:
-    """The service, running."""
+    """A running service."""
     peer = Peer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -192,7 +192,7 @@ def peer() -> Iterator[Peer]:
         do_GET = do_POST = do_DELETE = _handle  # noqa: N815  names the base class looks for
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -220,7 +220,7 @@ def corpus(tmp_path: Path) -> voxframe.Corpus:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    """A file to send."""
+    """A file to submit."""
     path = tmp_path / "recording.wav"
     path.write_bytes(b"RIFF sound")
     return path

@@ -1,4 +1,4 @@
-"""A service on loopback, in a process of its own, that fails in every way a service can.
+"""A service on loopback, in a separate process, that fails in every way a service can.
 
 `python tests/corpus/faulty.py` writes its address as the first line. `GET /facts` says what it was really asked to do,
 `POST /calm` ends its faults.
@@ -40,7 +40,7 @@ LATE_S = 0.3
 
 
 class Service:
-    """What the service has and does; every method is called with its lock held."""
+    """State and operations of the service; every method is called with its lock held."""
 
     def __init__(self, seed: int, rate: float, latency_s: float, silence_s: float) -> None:
         self.random = random.Random(seed)
@@ -52,7 +52,7 @@ class Service:
         self.faults: Counter[str] = Counter()
 
     def fault(self, method: str, path: str) -> str | None:
-        """What goes wrong this time."""
+        """Return the fault of this request."""
         if self.random.random() >= self.rate:
             return None
         fault = self.random.choice(FAULTS)
@@ -63,7 +63,7 @@ class Service:
         return fault
 
     def act(self, method: str, path: str, query: dict[str, str], body: bytes) -> tuple[int, dict]:
-        """Do what is asked."""
+        """Carry out a request."""
         if path == "/v2/upload":
             self.uploads.append(hashlib.sha256(body).hexdigest())
             return 200, {"upload_url": f"{self.base_url}/upload/{len(self.uploads) - 1}"}
@@ -80,7 +80,7 @@ class Service:
         return 200, self.transcript(int(path.rpartition("/")[2].removeprefix("t")))
 
     def transcript(self, n: int) -> dict:
-        """A transcript, completed a moment after it was made; its text says which media it is of."""
+        """Return a transcript, completed a moment after it was created; its text names its media."""
         job = self.made[n]
         done = time.time() - job["made"] > 0.05
         word = {"text": job["media"], "start": 0, "end": 90, "confidence": 1.0, "speaker": "A"}
@@ -94,7 +94,7 @@ class Service:
         }
 
     def page(self, query: dict[str, str]) -> dict:
-        """A page of the list, newest first."""
+        """Return a page of the list, newest first."""
         end = int(query["before_id"].removeprefix("t")) if "before_id" in query else len(self.made)
         begin = max(0, end - int(query.get("limit", 10)))
         items = []
@@ -113,7 +113,7 @@ class Handler(BaseHTTPRequestHandler):
     service: Service
 
     def handle_any(self) -> None:
-        """One request, with whatever goes wrong."""
+        """Handle one request, with its fault."""
         service = self.service
         body = self.rfile.read(int(self.headers["Content-Length"])) if "Content-Length" in self.headers else b""
         parts = urlsplit(self.path)
@@ -138,7 +138,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.spoil(fault, answer)
 
     def fail(self, fault: str, asked: tuple[str, str, dict[str, str], bytes]) -> None:
-        """Do not act, or only later."""
+        """Do not carry out the request, or do so later."""
         if fault == "429":
             self.answer(429, {"error": "too many requests"}, {"Retry-After": "0"})
         elif fault == "5xx before":
@@ -154,7 +154,7 @@ class Handler(BaseHTTPRequestHandler):
                     self.service.act(*asked)
 
     def spoil(self, fault: str, answer: dict) -> None:
-        """What was asked is done; nobody learns of it."""
+        """Carry out the request, but spoil the response."""
         if fault == "5xx after":
             self.answer(self.service.random.choice((500, 502, 503, 504)), {"error": "not now"})
         elif fault == "no JSON":
@@ -173,7 +173,7 @@ class Handler(BaseHTTPRequestHandler):
             self.reset()
 
     def answer(self, status: int, body: object, headers: dict[str, str] | None = None) -> None:
-        """A whole answer."""
+        """Send a complete response."""
         data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
@@ -182,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def reset(self) -> None:
-        """Cut the connection so that the other side sees a reset."""
+        """Close the connection so that the client sees a reset."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = True
         self.rfile.close()
@@ -191,25 +191,25 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = handle_any  # noqa: N815  names the base class looks for
 
     def handle(self) -> None:
-        """As the base class, but a client that is gone is nothing to tell of."""
+        """Like the base class, but ignore clients that have closed the connection."""
         try:
             super().handle()
         except (OSError, ValueError):
             self.close_connection = True
 
     def finish(self) -> None:
-        """As above."""
+        """Like the base class, but ignore clients that have closed the connection."""
         try:
             super().finish()
         except (OSError, ValueError):
             self.close_connection = True
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet."""
+        """Write no log."""
 
 
 def main() -> None:
-    """Serve until the standard input ends."""
+    """Serve until standard input ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--rate", type=float, required=True)

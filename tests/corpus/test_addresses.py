@@ -6,8 +6,8 @@ BASE = "https://b.example/dir/a%20b.mp3"
 
 
 @pytest.mark.parametrize("address", [BASE, f"{BASE}?x=1", f"{BASE}#t=10", f"{BASE}?x=1#t=10&u"])
-def test_a_mark_is_a_fragment_and_can_be_taken_off(address: str) -> None:
-    """No two marks are the same, and what is fetched stays as it was."""
+def test_a_tag_is_a_fragment_and_can_be_removed(address: str) -> None:
+    """Tags are unique, and removing one gives the original URL."""
     one, two = marked(address), marked(address)
     assert one != two
     assert one.startswith(address)
@@ -28,8 +28,8 @@ def test_a_mark_is_a_fragment_and_can_be_taken_off(address: str) -> None:
         ("a=1&&b=2", "?a=1&&b=2"),
     ],
 )
-def test_signatures_are_no_part_of_what_is_fetched(query: str, left: str) -> None:
-    """What identifies the media stays, and an address that is not signed stays as it is."""
+def test_signatures_are_removed(query: str, left: str) -> None:
+    """Only the signature is removed; an unsigned URL is unchanged."""
     assert unsigned(f"{BASE}?{query}") == BASE + left
 
 
@@ -46,14 +46,14 @@ def test_signatures_are_no_part_of_what_is_fetched(query: str, left: str) -> Non
         ("https://a.example/x?voxframe=1", "https://a.example/x", False),
     ],
 )
-def test_spellings_of_one_address(one: str, other: str, same: bool) -> None:
-    """What is fetched is the same or not, whatever mark is on it; the same is not paid for twice."""
+def test_spellings_of_one_url(one: str, other: str, same: bool) -> None:
+    """Spellings of one URL have the same canonical form, whatever their tag; different URLs do not."""
     assert (canonical(one) == canonical(other)) is same
     assert (canonical(unmarked(marked(one))) == canonical(other)) is same
 
 
-def test_kinds_of_places() -> None:
-    """Http and https go to the service as they are; other schemes are read here; the rest are paths."""
+def test_kinds_of_sources() -> None:
+    """The service fetches http and https URLs; other schemes are remote stores, and the rest are paths."""
     assert is_address("HTTPS://a.example/x")
     assert not is_address("a.mp3")
     assert is_remote("s3://bucket/a.mp3")

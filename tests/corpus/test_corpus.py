@@ -33,8 +33,8 @@ def _glob(corpus: voxframe.Corpus, name: str) -> pd.DataFrame:
     return pd.concat([pd.read_parquet(path) for path in (corpus.path / "tables" / name).glob("*.parquet")])
 
 
-def test_what_was_put_is_read_back(corpus: voxframe.Corpus) -> None:
-    """A payload comes back byte for byte, its tables as the loaders give them."""
+def test_a_payload_is_read_back(corpus: voxframe.Corpus) -> None:
+    """A payload is returned byte for byte, and its tables equal those of the loaders."""
     corpus.raw.put("t1", _raw())
     assert corpus.raw.get("t1") == _raw()
     assert corpus.ids() == ["t1"]
@@ -48,8 +48,8 @@ def test_what_was_put_is_read_back(corpus: voxframe.Corpus) -> None:
             pd.testing.assert_series_equal(frame["speaker_name"], frame["speaker"], check_names=False)
 
 
-def test_nothing_is_made_before_the_first_write(corpus: voxframe.Corpus) -> None:
-    """A corpus that is only looked at leaves no directory behind."""
+def test_reading_creates_no_directory(corpus: voxframe.Corpus) -> None:
+    """A corpus that is only read creates no directory."""
     assert corpus.ids() == []
     assert "t1" not in corpus
     assert len(corpus.table("words")) == 0
@@ -58,13 +58,13 @@ def test_nothing_is_made_before_the_first_write(corpus: voxframe.Corpus) -> None
 
 
 def test_the_default_corpus_is_in_the_data_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With no path, the directory comes from the settings."""
+    """Without a path, the directory comes from the settings."""
     monkeypatch.setenv("VOXFRAME_DATA_DIR", str(tmp_path))
     assert voxframe.Corpus().path == tmp_path / "corpus"
 
 
 def test_a_table_over_many_transcripts(corpus: voxframe.Corpus) -> None:
-    """All transcripts in one DataFrame, or those asked for, in the order asked."""
+    """A table contains all transcripts, or the requested ones in the requested order."""
     for name in ("b", "a", "c"):
         corpus.raw.put(name, _raw(name))
     assert corpus.table("words")["transcript_id"].to_list() == ["a", "a", "b", "b", "c", "c"]
@@ -73,16 +73,16 @@ def test_a_table_over_many_transcripts(corpus: voxframe.Corpus) -> None:
 
 
 @pytest.mark.parametrize("name", TRANSCRIPT_TABLES)
-def test_no_rows_have_the_dictionary_dtypes(corpus: voxframe.Corpus, name: str) -> None:
-    """A table that is empty in every transcript, and one over no transcripts, has all its columns and dtypes."""
+def test_empty_tables_have_the_dictionary_dtypes(corpus: voxframe.Corpus, name: str) -> None:
+    """A table without rows has all its columns and dtypes."""
     empty = corpus.table(name)
     corpus.raw.put("t1", _raw(words=[]))
     assert list(empty.columns) == list(CORPUS_TABLES[name].names)
     assert corpus.table(name).dtypes.equals(empty.dtypes)
 
 
-def test_the_identifier_it_is_kept_by_wins(corpus: voxframe.Corpus) -> None:
-    """Tables carry the identifier that was asked for, also where the payload has none or another."""
+def test_tables_have_the_id_of_the_corpus(corpus: voxframe.Corpus) -> None:
+    """Tables have the id that was passed to `put`, even if the payload has none or another one."""
     corpus.raw.put("x/../y", _raw("another", utterances=[]))
     corpus.raw.put("x/../y", _export("sentences"), "sentences")
     assert corpus.ids() == ["x/../y"]
@@ -90,8 +90,8 @@ def test_the_identifier_it_is_kept_by_wins(corpus: voxframe.Corpus) -> None:
     assert set(corpus.table("sentences")["transcript_id"]) == {"x/../y"}
 
 
-def test_only_a_final_status_counts_as_here(corpus: voxframe.Corpus) -> None:
-    """A transcript that was still in work when it was kept is not taken for the finished one."""
+def test_only_a_final_status_counts_as_stored(corpus: voxframe.Corpus) -> None:
+    """A payload stored before its transcript was finished does not count as that transcript."""
     for status, final in (("queued", False), ("processing", False), ("completed", True), ("error", True)):
         corpus.raw.put(status, _raw(status, status=status))
         assert (status in corpus) is final
@@ -100,7 +100,7 @@ def test_only_a_final_status_counts_as_here(corpus: voxframe.Corpus) -> None:
 
 
 def test_exports_know_their_words(corpus: voxframe.Corpus) -> None:
-    """A sentence's place among the words is known once the transcript is here, whichever came first."""
+    """Sentences know their first and last word, in whichever order transcript and export were stored."""
     corpus.raw.put("t1", _export("sentences"), "sentences")
     assert corpus.table("sentences", "t1")["first_word_idx"].isna().all()
     corpus.raw.put("t1", _raw())
@@ -109,8 +109,8 @@ def test_exports_know_their_words(corpus: voxframe.Corpus) -> None:
     assert "paragraphs" not in corpus.tables("t1")
 
 
-def test_what_is_not_there_is_said_with_a_way_to_get_it(corpus: voxframe.Corpus) -> None:
-    """Unknown transcripts, exports, tables and views are errors that name what there is."""
+def test_errors_for_missing_data_say_how_to_get_it(corpus: voxframe.Corpus) -> None:
+    """Errors for unknown transcripts, exports, tables and views name those that exist."""
     corpus.raw.put("t1", _raw())
     with pytest.raises(CorpusError, match=r"no transcript 'nope' in the corpus '.*ids\(\)"):
         corpus.raw.get("nope")
@@ -124,8 +124,8 @@ def test_what_is_not_there_is_said_with_a_way_to_get_it(corpus: voxframe.Corpus)
         corpus.raw.put("", _raw())
 
 
-def test_a_payload_that_cannot_be_read_is_kept(corpus: voxframe.Corpus) -> None:
-    """What was paid for is on the disk even where no table can be made of it."""
+def test_an_unreadable_payload_is_stored(corpus: voxframe.Corpus) -> None:
+    """A payload is stored even if no table can be made from it."""
     with pytest.raises(PayloadError):
         corpus.raw.put("t1", b"<html>")
     assert corpus.raw.get("t1") == b"<html>"
@@ -133,10 +133,10 @@ def test_a_payload_that_cannot_be_read_is_kept(corpus: voxframe.Corpus) -> None:
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "old version"])
 @pytest.mark.filterwarnings("ignore::voxframe.errors.CorpusWarning")
-def test_tables_are_made_again_from_the_payload(
+def test_tables_are_rebuilt_from_the_payload(
     corpus: voxframe.Corpus, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Parquet file that is gone, cut short or from another version is replaced, and the rows are the same."""
+    """A Parquet file that is missing, truncated or of another version is rebuilt with the same rows."""
     corpus.raw.put("t1", _raw())
     before = corpus.table("words")
     (path,) = table_files(corpus, "words")
@@ -153,16 +153,16 @@ def test_tables_are_made_again_from_the_payload(
     pd.testing.assert_frame_equal(corpus.table("words"), before)
 
 
-def test_reading_makes_no_tables(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fresh tables are read from Parquet; the payload is not looked at."""
+def test_reading_uses_the_stored_tables(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Current tables are read from Parquet, without the payload."""
     corpus.raw.put("t1", _raw())
     monkeypatch.setattr(module.frames, "transcript_tables", None)
     assert corpus.tables("t1")["words"]["text"].to_list() == ["Good", "day."]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
-def test_a_disk_that_takes_nothing(corpus: voxframe.Corpus) -> None:
-    """Where nothing can be written, stale tables are still made for the reader; writing says so and leaves nothing."""
+def test_a_read_only_disk(corpus: voxframe.Corpus) -> None:
+    """Outdated tables are rebuilt in memory; writing is an error that leaves nothing."""
     corpus.raw.put("t1", _raw())
     table_files(corpus, "words")[0].unlink()
     before = sorted(path for path in corpus.path.rglob("*") if path.is_file())
@@ -185,7 +185,7 @@ def test_a_disk_that_takes_nothing(corpus: voxframe.Corpus) -> None:
 
 
 def test_pandas_duckdb_and_polars_read_it_with_a_glob(corpus: voxframe.Corpus) -> None:
-    """Plain Parquet: the same rows in every tool, all-null columns with their type, empty tables with their columns."""
+    """All tools read the same rows; columns of nulls keep their type, and empty tables their columns."""
     for name in ("a", "b", "C"):
         corpus.raw.put(name, _raw(name))
     corpus.raw.put("none", _raw("none", words=None))
@@ -208,7 +208,7 @@ def test_pandas_duckdb_and_polars_read_it_with_a_glob(corpus: voxframe.Corpus) -
 
 @pytest.mark.long
 def test_two_processes_write_and_read_one_corpus(corpus: voxframe.Corpus) -> None:
-    """Two writers of the same transcripts and a reader beside them: every read is one whole transcript or the other."""
+    """While two processes write the same transcripts, every read returns one complete version."""
     program = (
         "import json, sys, voxframe; corpus = voxframe.Corpus(sys.argv[1])\n"
         "for n in range(12):\n"
@@ -234,8 +234,8 @@ def test_two_processes_write_and_read_one_corpus(corpus: voxframe.Corpus) -> Non
         assert set(corpus.table("words", transcript_id)["text"]) == words
 
 
-def test_an_identifier_that_is_no_text_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
-    """Half of a surrogate pair as an id is an error of its own, and no file stays that every later read would meet."""
+def test_an_id_with_an_unpaired_surrogate_is_refused(tmp_path: Path) -> None:
+    """The error comes before anything is stored."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     with pytest.raises(CorpusError, match="surrogate"):
         corpus.raw.put("\ud800", b'{"status": "completed"}')
@@ -243,21 +243,19 @@ def test_an_identifier_that_is_no_text_is_refused_before_anything_is_kept(tmp_pa
     assert corpus.table("words").empty
 
 
-def test_a_damaged_ledger_is_told_with_the_way_on(corpus: voxframe.Corpus) -> None:
-    """A ledger that is no database any more is an error that names it and what to do; transcripts can still be read."""
+def test_a_damaged_ledger_says_what_to_do(corpus: voxframe.Corpus) -> None:
+    """The error names the ledger and the next step, and transcripts can still be read."""
     corpus.raw.put("t1", _raw("t1"))
     corpus.path.joinpath("ledger.sqlite").write_bytes(b"junk" * 300)
-    with pytest.raises(CorpusError, match=r"is damaged .* --rebuild-ledger` makes it again"):
+    with pytest.raises(CorpusError, match=r"is damaged .* --rebuild-ledger` rebuilds it"):
         corpus.jobs()
     assert len(corpus.table("words")) == 2
     with pytest.warns(CorpusWarning, match=r"kept as .*ledger\.sqlite\.damaged"):
         assert corpus._batch.find_transcript("https://a.example/x.mp3") is None
 
 
-def test_a_directory_may_have_any_name_and_stays_where_it_was_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A relative name that looks like an address is a directory, the same one after the working directory changed."""
+def test_a_relative_directory_that_looks_like_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is used as a directory, also after a change of the working directory."""
     monkeypatch.chdir(tmp_path)
     corpus = voxframe.Corpus("file:x")
     corpus.raw.put("t1", _raw())

@@ -17,12 +17,12 @@ def corpus(tmp_path: Path) -> voxframe.Corpus:
 
 
 def shown(corpus: voxframe.Corpus) -> list:
-    """Every correction."""
+    """Return every correction."""
     return corpus.corrections.get("t1")[["transcript_id", "utterance_idx", "text"]].values.tolist()
 
 
-def test_corrections_stand_beside_the_words_as_they_came(corpus: voxframe.Corpus) -> None:
-    """They are on the disk and join by turn; tables stay; None takes one away, and removing the transcript all."""
+def test_corrections_do_not_change_the_tables(corpus: voxframe.Corpus) -> None:
+    """Corrections are stored by turn; None removes one, and `forget` removes all of a transcript."""
     before = corpus.table("utterances")
     assert shown(corpus) == []
     corpus.corrections.set("t1", {1: "  Not\nthis.  ", 0: "That."})
@@ -39,14 +39,14 @@ def test_corrections_stand_beside_the_words_as_they_came(corpus: voxframe.Corpus
     assert not list(corpus.path.glob("corrections/*"))
 
 
-def test_what_is_no_correction_is_refused(corpus: voxframe.Corpus) -> None:
-    """A turn or transcript that is not there, an empty text, a number, a damaged file."""
+def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
+    """An unknown turn or transcript, empty text, a number and a damaged file are errors."""
     with pytest.raises(OptionError, match="'t1' has no turn 2; it has 0 to 1"):
         corpus.corrections.set("t1", {0: "x", 2: "y"})
     with pytest.raises(CorpusError, match="t2"):
         corpus.corrections.set("t2", {0: "x"})
     for text in (" ", 5, "\ud800"):
-        with pytest.raises(OptionError, match="None takes it back"):
+        with pytest.raises(OptionError, match="or None to remove it"):
             corpus.corrections.set("t1", {0: text})
     assert shown(corpus) == []
     corpus.corrections.set("t1", {0: "x"})
@@ -56,8 +56,8 @@ def test_what_is_no_correction_is_refused(corpus: voxframe.Corpus) -> None:
         corpus.corrections.get("t1")
 
 
-def test_what_was_said_of_a_turn_holds_for_that_turn_only(corpus: voxframe.Corpus) -> None:
-    """Where the transcript is replaced, turns that stay keep text and speaker; what was said of others is listed."""
+def test_corrections_of_changed_turns_become_stale(corpus: voxframe.Corpus) -> None:
+    """If a transcript is replaced, unchanged turns keep their text and speaker; the others are listed as stale."""
     corpus.corrections.set("t1", {0: "First.", 1: "Second."})
     corpus.speakers.set("t1", {"A": "Ada"}, turns={0: "Zoe", 1: "Bea"})
     before = payload("t1")
@@ -85,8 +85,8 @@ def test_what_was_said_of_a_turn_holds_for_that_turn_only(corpus: voxframe.Corpu
     assert corpus.table("utterances")["speaker_name"].to_list() == ["Zoe"]
 
 
-def test_corrections_of_an_older_version_hold(corpus: voxframe.Corpus) -> None:
-    """A file that does not say what its turns were is taken at its word."""
+def test_corrections_without_fingerprints_stay_valid(corpus: voxframe.Corpus) -> None:
+    """A file of an older version, without fingerprints, is used as it is."""
     corpus.corrections.set("t1", {0: "First."})
     path = next(corpus.path.glob("corrections/*.json"))
     path.write_text(json.dumps({"transcript_id": "t1", "texts": {"0": "First.", "7": "Gone."}}))

@@ -1,4 +1,4 @@
-"""A corpus on a disk that is full or cannot be written: a clear error, and nothing that was there is damaged."""
+"""A corpus on a disk that is full or read-only: a clear error, and no damage to stored data."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ except CorpusError as error:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that anybody may enter, unlike pytest's own."""
+    """A folder that every user may enter, unlike that of pytest."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -60,7 +60,7 @@ def kept(peer, client, folder: Path) -> voxframe.Corpus:
 
 
 def contents(corpus: voxframe.Corpus) -> dict[str, str]:
-    """Hash of every file but the ledger's, whose log comes and goes."""
+    """Return the hash of every file except those of the ledger."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(corpus.path.rglob("*"))
@@ -69,7 +69,7 @@ def contents(corpus: voxframe.Corpus) -> dict[str, str]:
 
 
 def run(corpus: voxframe.Corpus, limit: int | str, base_url: str, statement: str) -> str:
-    """What the statement gave, or its CorpusError."""
+    """Return the output of a statement, or its CorpusError."""
     command = [sys.executable, "-c", _PROGRAM, str(corpus.path), str(limit), base_url, statement]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=corpus.path.parent)
     assert done.returncode == 0, done.stderr
@@ -77,7 +77,7 @@ def run(corpus: voxframe.Corpus, limit: int | str, base_url: str, statement: str
 
 
 def test_a_directory_that_cannot_be_written(peer, kept) -> None:
-    """It is read as ever; what would write says so, sends nothing and leaves no trace."""
+    """Reading works; writing is an error that sends no request and leaves no file."""
     before, asked, jobs = contents(kept), len(peer.asked), kept.jobs()
     for path in [kept.path, *kept.path.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -100,7 +100,7 @@ def test_a_directory_that_cannot_be_written(peer, kept) -> None:
 
 @pytest.mark.parametrize("limit", [0, 300, 3_000, 40_000])
 def test_a_full_disk(peer, kept, limit: int) -> None:
-    """Wherever it is that no more can be written: what was there is whole, and what was not written down not sent."""
+    """Wherever the disk becomes full, stored data is intact and nothing is submitted that is not recorded."""
     before, sent = contents(kept), peer.count("POST /v2/transcript")
     words = [{"text": f"word{n * n}", "start": n, "end": n + 1, "confidence": 0.5} for n in range(40_000)]
     kept.path.with_name("big.json").write_text(json.dumps(payload("big") | {"words": words}))

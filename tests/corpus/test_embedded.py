@@ -1,4 +1,4 @@
-"""A batch with nothing in place of the service: the embedded one, real recordings, Ctrl-C and a second process."""
+"""Batches with the embedded server, real recordings, Ctrl-C and a second process."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ _DATA = Path(__file__).parents[2] / "data"
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
-    """A client of an embedded service with data of its own."""
+    """A client of an embedded server with an empty data directory."""
     with embedded(tmp_path_factory.mktemp("service")) as client:
         yield client
 
@@ -52,8 +52,8 @@ time.sleep(10)
 """
 
 
-def test_a_batch_is_stopped_and_gone_on_with(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
-    """Ctrl-C in one process, two others go on at once: three jobs at the service, none twice, and each counted once."""
+def test_an_interrupted_batch_is_continued(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
+    """After Ctrl-C in one process, two others complete the batch: three jobs, each submitted and counted once."""
     batch = [sys.executable, "-c", _STOPPED, str(tmp_path / "c"), str(calls)]
     stopped = subprocess.run(batch, check=False, capture_output=True, text=True, timeout=60)
     assert "KeyboardInterrupt" in stopped.stderr
@@ -74,8 +74,8 @@ def test_a_batch_is_stopped_and_gone_on_with(client: voxframe.Client, calls: Pat
     assert corpus.plan(calls, client=client).new_options == 3
 
 
-def test_redacted_audio_is_real_whole_and_forgotten(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
-    """The service's own copy, downloaded once; a damaged one is reported and fetched again; forget deletes it."""
+def test_redacted_audio_is_downloaded_once_and_deleted(client: voxframe.Client, calls: Path, tmp_path: Path) -> None:
+    """The file is downloaded once; a damaged one is reported and replaced; `forget` deletes it."""
     av = pytest.importorskip("av")
     corpus = voxframe.Corpus(tmp_path / "c")
     frame = pd.DataFrame({"path": [calls / "0.wav"], "customer": ["Acme"]})

@@ -1,4 +1,4 @@
-"""Corpus.export: a whole corpus, part by part."""
+"""`Corpus.export`, in batches of transcripts."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
-    """Three recordings, and a transcript in which entities were looked for."""
+    """Three recordings, and a transcript with entity detection."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("recordings"))
     for name in ("call", "interview", "panel"):
         corpus.raw.put(name, (PAYLOADS / f"{name}.json").read_bytes())
@@ -36,12 +36,12 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
 
 @pytest.fixture(autouse=True)
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts so small that there are several."""
+    """Batches so small that there are several."""
     monkeypatch.setattr(export, "_AT_A_TIME", 2)
 
 
-def test_a_data_set_of_every_table(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """Part by part the same rows and types as the tables of the corpus."""
+def test_a_dataset_has_every_table(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """A Parquet dataset has the rows and types of the tables of the corpus."""
     written = recordings.export(tmp_path / "set")
     assert written.files == [f"{name}/part-0.parquet" for name in TRANSCRIPT_TABLES]
     for name in TRANSCRIPT_TABLES:
@@ -52,8 +52,8 @@ def test_a_data_set_of_every_table(recordings: voxframe.Corpus, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", pytest.param("huggingface", marks=pytest.mark.long)])
-def test_other_data_sets(recordings: voxframe.Corpus, tmp_path: Path, form: str) -> None:
-    """One header, one schema, all rows, in parts."""
+def test_csv_and_jsonl_datasets(recordings: voxframe.Corpus, tmp_path: Path, form: str) -> None:
+    """A dataset written in batches has one header, one schema and all rows."""
     recordings.export(tmp_path / "set", form, tables=["words", "entities"])
     if form == "csv":
         read = pd.read_csv(tmp_path / "set/words.csv", keep_default_na=False)
@@ -66,15 +66,15 @@ def test_other_data_sets(recordings: voxframe.Corpus, tmp_path: Path, form: str)
     assert read["text"].to_list() == recordings.table("words")["text"].to_list()
 
 
-def test_partitions_over_parts(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """Parts of one partition stand beside each other."""
+def test_partitions_over_batches(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Files of one partition from several batches are in the same folder."""
     recordings.export(tmp_path / "set", tables="words", partition_by="speaker")
     sql = f"select count(*) from read_parquet('{tmp_path}/set/words/*/*.parquet', hive_partitioning=true)"
     assert duckdb.sql(sql).fetchall() == [(len(recordings.table("words")),)]
 
 
 def test_speech_and_single_files(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """A file a transcript, or one of all where the format holds several."""
+    """Speech formats are one file per transcript, or a single file for all of them."""
     assert sorted(recordings.export(tmp_path / "captions", "srt", ids=["panel", "call"])) == ["call.srt", "panel.srt"]
     assert len(recordings.export(tmp_path / "grids", "textgrid")) == 4
     recordings.export(tmp_path / "all.ctm", "ctm")
@@ -87,7 +87,7 @@ def test_speech_and_single_files(recordings: voxframe.Corpus, tmp_path: Path) ->
 
 
 def test_personal_data(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """It is masked in what is written; transcripts nobody looked through are an error and write nothing."""
+    """It is masked in the files; transcripts without entity detection are an error, and nothing is written."""
     recordings.export(tmp_path / "ann.vtt", "vtt", ids="Ann's", pii="mask")
     assert "I am [PERSON_NAME]" in (tmp_path / "ann.vtt").read_text()
     recordings.export(tmp_path / "set", "csv", tables="transcripts", ids="Ann's", pii="drop")
@@ -97,40 +97,40 @@ def test_personal_data(recordings: voxframe.Corpus, tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists()
 
 
-def test_nothing_to_export(tmp_path: Path) -> None:
-    """An empty corpus is a data set without rows, with every column."""
+def test_an_empty_corpus_is_exported(tmp_path: Path) -> None:
+    """An empty corpus gives a dataset without rows and with every column."""
     voxframe.Corpus(tmp_path / "none").export(tmp_path / "set", tables="words")
     assert pd.read_parquet(tmp_path / "set/words").columns.to_list()[:2] == ["transcript_id", "word_idx"]
     assert voxframe.Corpus(tmp_path / "none").export(tmp_path / "captions", "srt").files == []
 
 
-def test_what_cannot_be_exported(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """Unknown tables, transcripts and formats; a target that is there."""
+def test_invalid_exports_are_refused(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Unknown tables, transcripts and formats, and an existing target, are errors."""
     with pytest.raises(CorpusError, match="nope"):
         recordings.export(tmp_path / "x", tables="nope")
     with pytest.raises(CorpusError, match="nobody"):
         recordings.export(tmp_path / "x", ids="nobody")
-    with pytest.raises(OptionError, match="srt is made of words"):
+    with pytest.raises(OptionError, match="srt contains only words"):
         recordings.export(tmp_path / "x", "srt", tables="words")
-    with pytest.raises(OptionError, match="one file holds one table"):
+    with pytest.raises(OptionError, match="can contain only one table"):
         recordings.export(tmp_path / "x.csv", "csv")
     with pytest.raises(ExportError, match="already exists"):
         recordings.export(PAYLOADS)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_never_takes_the_place_of_the_corpus(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """The corpus, what is in it and what it is in are no targets, whatever overwrite says."""
+def test_an_export_never_overwrites_the_corpus(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Targets that are, contain or are inside the corpus are refused, even with overwrite."""
     link = tmp_path / "link"
     link.symlink_to(recordings.path)
     for target in (recordings.path, recordings.path.parent, recordings.path / "raw", link, link / "new"):
-        with pytest.raises(OptionError, match="name a place beside it"):
+        with pytest.raises(OptionError, match="choose a target outside it"):
             recordings.export(target, "vtt", overwrite=True)
     assert len(recordings.ids()) == 4
 
 
-def test_nulls_in_a_column_of_folders_are_read_as_nulls(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """Rows without a value in the column to partition by are neither lost nor named."""
+def test_nulls_in_a_partition_column_are_read_as_nulls(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Rows without a value in the partition column are kept and read as null."""
     recordings.export(tmp_path / "set", tables="words", partition_by="speaker")
     expected = recordings.words()["speaker"].isna().sum()
     assert expected > 0
@@ -141,8 +141,8 @@ def test_nulls_in_a_column_of_folders_are_read_as_nulls(recordings: voxframe.Cor
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", pytest.param("huggingface", marks=pytest.mark.long)])
-def test_metadata_has_one_type_in_all_parts(tmp_path: Path, form: str) -> None:
-    """A column that is empty in the first part and holds numbers in the next one is a column of numbers."""
+def test_metadata_has_one_type_in_all_batches(tmp_path: Path, form: str) -> None:
+    """A column that is empty in the first batch and has numbers in the next one is numeric in both."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     for n in range(5):
         corpus.raw.put(f"t{n}", json.dumps({"id": f"t{n}", "words": [{"text": "Hi", "start": 0, "end": 90}]}).encode())
@@ -159,8 +159,8 @@ def test_metadata_has_one_type_in_all_parts(tmp_path: Path, form: str) -> None:
     assert ages == [(None,), (None,), (None,), (41,), (None,)]
 
 
-def test_the_result_counts_what_the_format_cannot_hold(tmp_path: Path) -> None:
-    """Losses of all parts are in the result and in one warning."""
+def test_the_result_counts_unsupported_values(tmp_path: Path) -> None:
+    """The result and one warning count the values that the format cannot represent, over all batches."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     for n in range(5):
         words = [{"text": "=1+1", "start": 0, "end": 90}, {"text": "later"}]

@@ -8,13 +8,13 @@ import pytest
 
 from voxframe import export
 from voxframe.corpus.batch.inputs import expand
-from voxframe.corpus.metadata_values import metadata_from_json, metadata_to_json
+from voxframe.corpus.metadata import metadata_from_json, metadata_to_json
 from voxframe.errors import AudioError, AudioNotFoundError, ExportError, OptionError
 
 
 @pytest.fixture
 def calls(tmp_path: Path) -> Path:
-    """A folder with two recordings, one below the other, and files that are none."""
+    """A folder with two recordings, one in a subfolder, and other files."""
     for name in ("b.mp3", "deep/a.MP3", "notes.txt", ".hidden.mp3", "deep/[x].wav"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -26,39 +26,39 @@ def names(sources) -> list[str]:
     return [Path(recording.source).name for recording in expand(sources)]
 
 
-def test_a_folder_stands_for_the_recordings_below_it(calls: Path) -> None:
-    """By their extension, whatever its case, without hidden files, sorted."""
+def test_a_folder_gives_its_recordings(calls: Path) -> None:
+    """Files are found by extension in any case, without hidden files, sorted."""
     assert names(calls) == ["b.mp3", "[x].wav", "a.MP3"]
 
 
 def test_patterns_find_files(calls: Path) -> None:
-    """`**` goes down; a pattern with an extension takes what matches, one without only recordings."""
+    """`**` includes subfolders; a pattern with an extension matches any file, one without only recordings."""
     assert names(f"{calls}/**/*.mp3") == ["b.mp3"]
     assert names(f"{calls}/*.txt") == ["notes.txt"]
     assert names(f"{calls}/**") == ["b.mp3", "[x].wav", "a.MP3"]
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_itself(calls: Path) -> None:
-    """A bracket in the name of a file that exists is no pattern."""
+def test_a_file_with_brackets_in_its_name(calls: Path) -> None:
+    """A bracket in the name of an existing file is not a pattern."""
     assert names(calls / "deep" / "[x].wav") == ["[x].wav"]
 
 
-def test_addresses_and_lists_are_kept_in_order(calls: Path) -> None:
-    """An address is not looked at; each item of a list may be any source."""
+def test_urls_and_lists_keep_their_order(calls: Path) -> None:
+    """URLs are not fetched, and each item of a list may be any source."""
     address = "https://audio.example/a b.mp3"
     assert [r.source for r in expand([address, calls / "b.mp3"])] == [address, str(calls / "b.mp3")]
     assert expand(f"file://{calls}/b.mp3")[0].source == f"{calls}/b.mp3"
 
 
-def test_what_leads_nowhere_is_an_error(tmp_path: Path) -> None:
-    """A folder or pattern with no recording is said at once; a batch of nothing is no success."""
+def test_sources_without_recordings_are_errors(tmp_path: Path) -> None:
+    """A folder or pattern without a recording is an error."""
     for source in (tmp_path, f"{tmp_path}/*.mp3"):
-        with pytest.raises(AudioNotFoundError, match="leads to no recording"):
+        with pytest.raises(AudioNotFoundError, match="matches no recording"):
             expand(source)
 
 
 def test_the_other_columns_of_a_dataframe_are_metadata(calls: Path) -> None:
-    """One column names the sources; what else there is comes back as it was given."""
+    """One column has the sources; the other columns are returned as metadata."""
     df = pd.DataFrame(
         {
             "customer": ["A", None],
@@ -80,32 +80,32 @@ def test_the_other_columns_of_a_dataframe_are_metadata(calls: Path) -> None:
     [
         (pd.DataFrame({"name": ["a.mp3"]}), "it has name"),
         (pd.DataFrame({"path": ["a.mp3"], "url": ["b"]}), "it has path and url"),
-        (pd.DataFrame({"path": ["a.mp3"], "state": ["x"]}), "metadata cannot be named state"),
+        (pd.DataFrame({"path": ["a.mp3"], "state": ["x"]}), "metadata cannot be named 'state'"),
         (pd.DataFrame([["a.mp3", 1, 2]], columns=["path", "n", "n"]), "column 'n' more than once"),
-        (pd.DataFrame({"path": [None]}), "row 0 of the column 'path' holds None"),
+        (pd.DataFrame({"path": [None]}), "row 0 of the column 'path' must be a path or a URL, got None"),
     ],
 )
-def test_a_dataframe_that_is_not_clear_is_refused(df: pd.DataFrame, message: str) -> None:
-    """Which column is meant, and that metadata does not hide a column of jobs(), is never guessed."""
+def test_an_ambiguous_dataframe_is_refused(df: pd.DataFrame, message: str) -> None:
+    """Several source columns, and metadata with the name of a column of jobs(), are errors."""
     with pytest.raises(OptionError, match=message):
         expand(df)
 
 
 @pytest.mark.parametrize("source", [b"bytes", 7, {"path": "a"}, [7], ""])
-def test_what_is_no_source_is_refused(source) -> None:
-    """Bytes, numbers and dicts are no sources."""
-    with pytest.raises(OptionError, match="paths, folders, patterns, addresses"):
+def test_invalid_sources_are_refused(source) -> None:
+    """Bytes, numbers and dicts are not sources."""
+    with pytest.raises(OptionError, match="paths, folders, patterns, URLs"):
         expand(source)
 
 
-def test_metadata_is_plain() -> None:
-    """A value that could not be shown again as it was is refused."""
-    with pytest.raises(OptionError, match="metadata 'x' holds"):
+def test_unsupported_metadata_is_refused() -> None:
+    """A value that cannot be restored as it was is refused."""
+    with pytest.raises(OptionError, match="metadata 'x' must be text, numbers, booleans or dates"):
         metadata_to_json({"x": [1, 2]})
 
 
-def test_stores_that_fsspec_knows() -> None:
-    """A file, a folder and a pattern in another store; one that nobody knows is named."""
+def test_remote_stores() -> None:
+    """A file, a folder and a pattern in a remote store are found; an unknown store is named in the error."""
     store = fsspec.filesystem("memory")
     for name in ("/calls/a.mp3", "/calls/deep/b.wav", "/calls/c.txt"):
         store.pipe(name, b"sound")
@@ -120,11 +120,11 @@ def test_stores_that_fsspec_knows() -> None:
 
 
 class _Refusal(Exception):  # noqa: N818  stores name theirs as they like
-    """What the library of a store raises: no OSError."""
+    """Error of a store's library that is not an OSError."""
 
 
 class _Store(fsspec.AbstractFileSystem):
-    """A store that needs credentials."""
+    """A store that requires credentials."""
 
     protocol = "refusing"
 
@@ -134,8 +134,8 @@ class _Store(fsspec.AbstractFileSystem):
     _open = ls
 
 
-def test_what_the_library_of_a_store_raises_names_the_recording(tmp_path: Path) -> None:
-    """No credentials or no connection is an error of voxframe's, in reading and in writing."""
+def test_errors_of_a_remote_store_name_the_recording(tmp_path: Path) -> None:
+    """Errors of the store's library become errors of voxframe, in reading and in writing."""
     fsspec.register_implementation("refusing", _Store, clobber=True)
     for source in ("refusing://calls/a.mp3", "refusing://calls/*.mp3", "refusing://calls"):
         with pytest.raises(AudioError, match=r"refusing://calls.* cannot be read: Unable to locate credentials"):
@@ -144,8 +144,8 @@ def test_what_the_library_of_a_store_raises_names_the_recording(tmp_path: Path) 
         export.write(pd.DataFrame({"a": [1]}), "refusing://set", "csv")
 
 
-def test_a_file_address_leads_to_its_file(tmp_path: Path) -> None:
-    """As `Path.as_uri` writes it, with blanks as %20, and as people do."""
+def test_file_urls(tmp_path: Path) -> None:
+    """A file URL works with spaces as %20 and as they are."""
     path = tmp_path / "a b.mp3"
     path.write_bytes(b"sound")
     assert {r.source for r in expand([path.as_uri(), f"file://{path}"])} == {str(path)}

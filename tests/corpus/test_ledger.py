@@ -12,10 +12,10 @@ import voxframe
 from voxframe._files import open_sqlite
 from voxframe.corpus import ledger_file
 from voxframe.corpus.batch.media import identify
-from voxframe.corpus.batch.submission import service_name
 from voxframe.corpus.job import Job, new_job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata_values import jobs_frame
+from voxframe.corpus.metadata import jobs_frame
+from voxframe.corpus.services import service_name
 from voxframe.errors import CorpusError
 from voxframe.options import check
 from voxframe.schema import JOBS
@@ -29,12 +29,12 @@ def audio(tmp_path: Path) -> Path:
 
 
 def job_of(source: Path | str, options: dict, service: str) -> Job:
-    """The submission of a file or an address."""
+    """Return the job of a file or URL."""
     return new_job(str(source), identify(str(source), Ledger(Path("nowhere"))).identity, options, service)
 
 
 def test_same_content_and_options_are_the_same_job(audio: Path, tmp_path: Path) -> None:
-    """Neither the file's name nor the spelling or order of options makes another job."""
+    """The file name and the spelling and order of options do not change the key."""
     copy = tmp_path / "other name.mp3"
     copy.write_bytes(b"sound")
     one = job_of(audio, check(speaker_labels=True, punctuate=True, speakers_expected=2), "https://s.example")
@@ -45,28 +45,28 @@ def test_same_content_and_options_are_the_same_job(audio: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     "options", [{"word_boost": []}, {"custom_spelling": []}, {"audio_start_from": 0}, {"speech_threshold": 0}]
 )
-def test_an_option_that_asks_for_nothing_makes_no_other_job(audio: Path, options: dict) -> None:
-    """An empty list, the beginning, any share of speech: the transcript is the same, and paid for once."""
+def test_options_without_effect_do_not_change_the_job(audio: Path, options: dict) -> None:
+    """An empty list, a start of 0 and a speech threshold of 0 do not change the key."""
     assert job_of(audio, check(**options), "s").key == job_of(audio, {}, "s").key
 
 
 def test_a_service_has_one_name() -> None:
-    """The usual port in its address makes no other service of it, where all would be paid for again."""
+    """The default port in the URL of a service does not change its name."""
     addresses = ("https://s.example", "https://S.Example:443/", "https://s.example:8443")
     names = [service_name(voxframe.connect(address, api_key="key")) for address in addresses]
     assert names == ["https://s.example", "https://s.example", "https://s.example:8443"]
 
 
 def test_other_content_options_or_service_is_another_job(audio: Path) -> None:
-    """Whatever changes the transcript changes the key."""
+    """Everything that changes the transcript changes the key."""
     keys = {job_of(audio, {}, "s").key, job_of(audio, {"punctuate": False}, "s").key, job_of(audio, {}, "t").key}
     audio.write_bytes(b"other sound")
     keys |= {job_of(audio, {}, "s").key, job_of("https://a.example/x.mp3", {}, "s").key}
     assert len(keys) == 5
 
 
-def test_no_secret_is_kept(audio: Path, tmp_path: Path) -> None:
-    """What the service sends with notifications is neither part of the key nor on the disk."""
+def test_no_secret_is_stored(audio: Path, tmp_path: Path) -> None:
+    """Webhook settings are neither part of the key nor on disk."""
     options = check(
         webhook_url="https://me.example/hook", webhook_auth_header_name="X-Me", webhook_auth_header_value="hidden-value"
     )
@@ -78,7 +78,7 @@ def test_no_secret_is_kept(audio: Path, tmp_path: Path) -> None:
 
 
 def test_a_job_is_found_as_it_was_saved(audio: Path, tmp_path: Path) -> None:
-    """Another process, or the same one later, finds the last state."""
+    """Another process, or the same one later, reads the last state."""
     ledger = Ledger(tmp_path / "deep" / "ledger.sqlite")
     job = ledger.save(job_of(audio, {"punctuate": False}, "s"))
     assert ledger.find(job.key) == job
@@ -89,8 +89,8 @@ def test_a_job_is_found_as_it_was_saved(audio: Path, tmp_path: Path) -> None:
     assert ledger.find("another") is None
 
 
-def test_reading_makes_no_file(tmp_path: Path) -> None:
-    """A ledger that nothing was saved in does not exist."""
+def test_reading_creates_no_file(tmp_path: Path) -> None:
+    """A ledger without jobs has no file."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
     assert ledger.find("x") is None
     assert ledger.jobs() == []
@@ -98,7 +98,7 @@ def test_reading_makes_no_file(tmp_path: Path) -> None:
 
 
 def test_table_has_the_dictionary_schema(audio: Path, tmp_path: Path) -> None:
-    """The jobs as a table, oldest first."""
+    """The table of jobs has the columns of the data dictionary, oldest first."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
     ledger.save(job_of(audio, {}, "s"))
     ledger.save(job_of("https://a.example/x.mp3", {}, "s"), state="error", error="no audio")
@@ -109,8 +109,8 @@ def test_table_has_the_dictionary_schema(audio: Path, tmp_path: Path) -> None:
     assert df["error"].fillna("").to_list() == ["", "no audio"]
 
 
-def test_file_names_that_are_no_text_are_kept_readable(tmp_path: Path) -> None:
-    """A file name with bytes that are no UTF-8 does not stop a submission."""
+def test_file_names_that_are_not_utf8(tmp_path: Path) -> None:
+    """A file name with bytes that are not UTF-8 does not prevent a submission."""
     audio = tmp_path / "caf\udce9.wav"
     try:
         audio.write_bytes(b"sound")
@@ -122,7 +122,7 @@ def test_file_names_that_are_no_text_are_kept_readable(tmp_path: Path) -> None:
 
 
 def test_it_is_a_plain_sqlite_file_in_wal_mode(audio: Path, tmp_path: Path) -> None:
-    """Any SQLite tool reads it, also while voxframe writes."""
+    """Any SQLite tool can read the ledger, also while voxframe writes."""
     path = tmp_path / "ledger.sqlite"
     Ledger(path).save(job_of(audio, {}, "s"))
     with sqlite3.connect(path) as db:
@@ -131,7 +131,7 @@ def test_it_is_a_plain_sqlite_file_in_wal_mode(audio: Path, tmp_path: Path) -> N
 
 
 def test_a_ledger_of_the_first_version_is_read_and_written(tmp_path: Path) -> None:
-    """What was paid for before the ledger had more columns is still known."""
+    """Jobs of a ledger with fewer columns are still known."""
     path = tmp_path / "ledger.sqlite"
     with sqlite3.connect(path) as db:
         names = "key, source, service, options, state, transcript_id, error, created, updated"
@@ -148,8 +148,8 @@ def test_a_ledger_of_the_first_version_is_read_and_written(tmp_path: Path) -> No
     assert jobs_frame(Ledger(path).jobs())["attempts"].to_list() == [1]
 
 
-def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:
-    """Two threads never hold the same turn at once; other keys do not wait."""
+def test_one_thread_holds_a_lock(tmp_path: Path) -> None:
+    """Two threads never hold the same lock at once; other keys do not wait."""
     ledger = Ledger(tmp_path / "ledger.sqlite")
     inside, most = [0], [0]
 
@@ -172,8 +172,8 @@ def test_one_turn_at_a_time_in_threads(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_killed_process_gives_its_turn_back(tmp_path: Path) -> None:
-    """Whoever waits for a turn gets it when the holder dies."""
+def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:
+    """A waiting process gets the lock when the holder is killed."""
     path = tmp_path / "ledger.sqlite"
     program = (
         "import sys, time; from pathlib import Path; from voxframe.corpus.ledger import Ledger\n"
@@ -197,7 +197,7 @@ def test_a_killed_process_gives_its_turn_back(tmp_path: Path) -> None:
         waiting.join()
 
 
-def test_a_locked_ledger_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -> None:
+def test_a_locked_ledger_says_what_to_do(tmp_path: Path, monkeypatch) -> None:
     """While another program holds the ledger, a batch fails with an error that says so; the ledger is unchanged."""
     monkeypatch.setattr(ledger_file, "open_sqlite", partial(open_sqlite, timeout_s=0.1))
     corpus, recording = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "a.mp3"

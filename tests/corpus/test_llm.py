@@ -1,4 +1,4 @@
-"""A corpus asks the embedded service's language model, which answers by quoting."""
+"""Language-model operations of a corpus, with the embedded server's extractive answers."""
 
 import json
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def talk(n: int) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The embedded service."""
+    """The embedded server."""
     running = Service(tmp_path_factory.mktemp("service") / "data", "--llm-requests", "0")
     yield running
     running.stop()
@@ -51,13 +51,13 @@ def client(service: Service) -> Iterator[voxframe.Client]:
 
 @pytest.fixture(autouse=True)
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request takes one transcript less than there are, instead of a hundred."""
+    """A request accepts one transcript less than there are, instead of a hundred."""
     monkeypatch.setattr("voxframe.corpus.llm_batches.LLM_TRANSCRIPTS", MANY - 1)
 
 
 @pytest.fixture(scope="module")
 def corpus(service: Service, tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
-    """A corpus of transcripts that the service has, too."""
+    """A corpus of transcripts that the service has too."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("asking") / "corpus")
     data_dir = DataDir(service.data_dir)
     jobs = JobStore(data_dir.database)
@@ -72,12 +72,12 @@ def corpus(service: Service, tmp_path_factory: pytest.TempPathFactory) -> voxfra
 
 
 def asked(answers) -> list[str]:
-    """Identifiers of the requests that were made for an answer."""
+    """Return the ids of the requests behind an answer."""
     return [response.request_id for response in answers.responses]
 
 
-def test_more_than_a_request_takes_is_split_and_put_together(corpus: voxframe.Corpus, client) -> None:
-    """A selection over the limit is summarized in parts and these in one more; the second time nothing is asked."""
+def test_a_large_selection_is_split_and_combined(corpus: voxframe.Corpus, client) -> None:
+    """A selection over the limit is summarized in parts and combined by one more request; repeated calls send none."""
     found = corpus.summarize(client=client, answer_format="one sentence")
     assert [len(response.transcript_ids) for response in found.responses] == [MANY - 1, 1, MANY]
     assert found.transcript_ids == tuple(corpus.ids())
@@ -93,7 +93,7 @@ def test_more_than_a_request_takes_is_split_and_put_together(corpus: voxframe.Co
 
 
 def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
-    """Each question has its reply, over the parts; what is to be done in each part stands side by side."""
+    """Each question has one reply over all parts; action items of the parts are joined."""
     found = corpus.ask(["When does the bridge open?", "Who calls?"], client=client)
     assert [reply.question for reply in found.replies] == ["When does the bridge open?", "Who calls?"]
     assert "third of May" in found.replies[0].answer
@@ -107,8 +107,8 @@ def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
     assert asked(fresh) != asked(done)
 
 
-def test_names_of_speakers_are_in_what_is_sent(corpus: voxframe.Corpus, client) -> None:
-    """A transcript whose speakers have names is sent as text with them; other names are another question."""
+def test_speaker_names_are_sent(corpus: voxframe.Corpus, client) -> None:
+    """A transcript with speaker names is sent as text with them; other names are another request."""
     first, second = corpus.ids()[:2]
     by_id = corpus.summarize(first, client=client)
     corpus.speakers.set(first, {"A": "Maria"})
@@ -123,7 +123,7 @@ def test_names_of_speakers_are_in_what_is_sent(corpus: voxframe.Corpus, client) 
     assert asked(corpus.summarize(first, client=client)) == asked(by_id)
 
 
-def test_corrected_turns_are_in_what_is_sent(tmp_path: Path) -> None:
+def test_corrections_are_sent(tmp_path: Path) -> None:
     """A transcript with a corrected turn is sent as text with it."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     turns = [
@@ -134,8 +134,8 @@ def test_corrected_turns_are_in_what_is_sent(tmp_path: Path) -> None:
     assert [batch.text for batch in corpus._llm._texts.batches("t")] == ["A: Hey.\nA: No."]
 
 
-def test_forgetting_a_transcript_purges_what_was_said_about_it(corpus: voxframe.Corpus, client) -> None:
-    """Every answer about it, alone or among others, is deleted here and at the service; others stay."""
+def test_forgetting_a_transcript_purges_its_responses(corpus: voxframe.Corpus, client) -> None:
+    """Every response about it is deleted from the corpus and the service; others stay."""
     gone, stays = corpus.ids()[-1], corpus.ids()[0]
     about_it = corpus.ask("Who calls?", [stays, gone], client=client)
     other = corpus.ask("Who calls?", stays, client=client)
@@ -152,8 +152,8 @@ def test_forgetting_a_transcript_purges_what_was_said_about_it(corpus: voxframe.
         corpus.raw.captions(gone, client=client)
 
 
-def test_captions_and_word_search_are_asked_for_once(corpus: voxframe.Corpus, client) -> None:
-    """The second time no service is needed; other arguments are another request."""
+def test_captions_and_word_search_are_cached(corpus: voxframe.Corpus, client) -> None:
+    """A repeated call needs no service; other arguments are another request."""
     wanted = corpus.ids()[0]
     captions = corpus.raw.captions(wanted, "vtt", chars_per_caption=30, client=client)
     assert captions == client.subtitles(wanted, "vtt", chars_per_caption=30)
@@ -183,7 +183,7 @@ def empty(tmp_path: Path) -> voxframe.Corpus:
 
 
 def test_redacted_audio_is_downloaded_once(web: Web, redacting, empty: voxframe.Corpus) -> None:
-    """The file is below the corpus, found there again, and gone with its transcript."""
+    """The file is stored in the corpus, found there again, and deleted with its transcript."""
     web.page("/copy.mp3", b"beep")
     path = empty.raw.redacted_audio("t1", client=redacting)
     assert path.read_bytes() == b"beep"
@@ -194,8 +194,8 @@ def test_redacted_audio_is_downloaded_once(web: Web, redacting, empty: voxframe.
     assert not path.exists()
 
 
-def test_what_came_of_a_redacted_recording_goes_with_its_transcript(web: Web, redacting, empty) -> None:
-    """A download that broke off leaves a beginning, to go on from; forgetting the transcript deletes it."""
+def test_a_partial_download_is_deleted_with_its_transcript(web: Web, redacting, empty) -> None:
+    """An interrupted download leaves a part to resume from; `forget` deletes it."""
 
     def break_off(handler: BaseHTTPRequestHandler) -> None:
         web.page("/copy.mp3", status=404)
@@ -217,20 +217,20 @@ def test_what_came_of_a_redacted_recording_goes_with_its_transcript(web: Web, re
     assert begun() == []
 
 
-def test_one_that_is_silent_does_not_keep_the_others_from_an_answer(corpus: voxframe.Corpus, client) -> None:
-    """What has no text would make a service refuse all; it is left out, and said where there is no other."""
+def test_transcripts_without_speech_are_left_out(corpus: voxframe.Corpus, client) -> None:
+    """The others are summarized; if all are without speech, that is an error."""
     corpus.raw.put("silent", b'{"id": "silent", "status": "completed", "text": "", "words": []}')
     try:
         some = [corpus.ids()[0], "silent"]
         assert corpus.summarize(some, client=client).transcript_ids == (some[0],)
-        with pytest.raises(OptionError, match="nothing is said"):
+        with pytest.raises(OptionError, match="contain no speech"):
             corpus.summarize("silent", client=client)
     finally:
         corpus._archive.remove("silent")
 
 
-def test_portions_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No batch has more than 100 transcripts or hours or a text's limit; nothing is left out, a longer one alone."""
+def test_batches_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No batch exceeds the limits of transcripts, hours and characters, and no transcript is left out."""
     monkeypatch.setattr("voxframe.corpus.llm_batches.LLM_TRANSCRIPTS", options.LLM_TRANSCRIPTS)
     assert [len(group) for group in split_by_limits({f"{n}": 0.1 for n in range(205)})] == [100, 100, 5]
     corpus = voxframe.Corpus(tmp_path / "corpus")
@@ -247,8 +247,8 @@ def test_portions_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sum(text.count("word") for text in texts) == 2 * 60 * 500
 
 
-def test_what_cannot_be_asked_is_said(corpus: voxframe.Corpus, tmp_path: Path) -> None:
-    """A transcript that is not here or not completed, none at all, and wrong options are errors before any request."""
+def test_invalid_requests_are_refused(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Unknown and unfinished transcripts, an empty selection and invalid options are errors before any request."""
     with pytest.raises(CorpusError, match="no transcript 'gone'"):
         corpus.summarize("gone")
     with pytest.raises(OptionError, match="input_text"):
@@ -264,7 +264,7 @@ def test_what_cannot_be_asked_is_said(corpus: voxframe.Corpus, tmp_path: Path) -
 
 
 def test_a_transcript_that_the_service_does_not_have_is_sent_as_text(corpus, client, tmp_path: Path) -> None:
-    """One added from a file is answered about like others, beside one that the service has; and once only."""
+    """A transcript added from a file is sent as text, beside one that the service has, and only once."""
     mixed = voxframe.Corpus(tmp_path / "corpus")
     mixed.adopt(client)
     others = mixed.ids()
@@ -279,8 +279,8 @@ def test_a_transcript_that_the_service_does_not_have_is_sent_as_text(corpus, cli
             assert asked(mixed.ask("Which caller is it?", about, client=locked)) == asked(answered)
 
 
-def test_what_the_service_has_no_more_is_an_error(client, tmp_path: Path) -> None:
-    """A transcript that it made and has lost is not sent instead: what was deleted there stays so."""
+def test_a_transcript_deleted_at_the_service_is_an_error(client, tmp_path: Path) -> None:
+    """A transcript that the service created and deleted is not sent as text."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.adopt(client)
     gone = corpus.ids()[0]
@@ -289,10 +289,10 @@ def test_what_the_service_has_no_more_is_an_error(client, tmp_path: Path) -> Non
         corpus.ask("When does the bridge open?", gone, client=client)
 
 
-def test_words_without_text_are_nothing_to_ask_about(client, tmp_path: Path) -> None:
-    """A transcript whose words are blank or null has nothing to send as text either; that is said."""
+def test_words_without_text_are_refused(client, tmp_path: Path) -> None:
+    """A transcript with only blank or null words is an error."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     words = [{"text": text, "start": n, "end": n + 1} for n, text in enumerate((None, "  "))]
     corpus.raw.put("blank", orjson.dumps({"id": "blank", "status": "completed", "words": words}))
-    with pytest.raises(OptionError, match="nothing is said"):
+    with pytest.raises(OptionError, match="contain no text"):
         corpus.ask("Who speaks?", "blank", client=client)

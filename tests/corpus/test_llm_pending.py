@@ -1,4 +1,4 @@
-"""A question to a language model whose answer is lost: it may be paid for, so it is not asked again unbidden."""
+"""Language-model requests with a lost response. The service may charge for them, so they are not repeated silently."""
 
 import json
 import signal
@@ -30,21 +30,21 @@ def model() -> Iterator[Model]:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> voxframe.Corpus:
-    """One transcript."""
+    """A corpus with one transcript."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.raw.put("t1", json.dumps(payload("t1")).encode())
     return corpus
 
 
-def test_a_lost_answer_is_reported_and_asked_for_again_only_when_told(corpus, model, capsys) -> None:
-    """The second time is an error before anything is sent; refresh="lost" asks once more, and then it is known."""
+def test_a_lost_response_is_requested_again_only_with_refresh(corpus, model, capsys) -> None:
+    """A repeated call is an error before anything is sent; refresh="lost" sends the request once more."""
     with voxframe.connect(model.url, api_key="key") as client:
         model.mode = "loses"
         with pytest.raises(ServiceError):
             corpus.task("Say it.", client=client)
         asked = model.asked
         model.mode = "answers"
-        with pytest.raises(LostAnswerError, match=r"may have been paid for.*refresh='lost'"):
+        with pytest.raises(LostAnswerError, match=r"may have charged for it.*refresh='lost'"):
             corpus.task("Say it.", client=client)
         assert model.asked == asked
         found = voxframe.Corpus(corpus.path).unanswered()
@@ -75,8 +75,8 @@ def test_the_command_line_sends_lost_requests_again_with_lost(corpus, model, mon
     assert capsys.readouterr().out == "A talk.\n"
 
 
-def test_what_was_not_asked_is_not_uncertain(corpus, model) -> None:
-    """A refusal, or a service that cannot be reached, leaves nothing behind; an answer from before stays."""
+def test_a_request_that_was_not_sent_is_not_pending(corpus, model) -> None:
+    """A refused request and an unreachable service leave nothing pending; an earlier response stays cached."""
     with voxframe.connect(model.url, api_key="key") as client:
         model.mode = "refuses"
         with pytest.raises(BadRequestError):
@@ -104,15 +104,15 @@ with voxframe.connect(sys.argv[2], api_key="key") as client:
 """
 
 
-def test_a_process_killed_while_it_waits_for_an_answer(corpus, model) -> None:
-    """The next one knows that it was asked."""
+def test_a_process_killed_during_a_request(corpus, model) -> None:
+    """The next process knows that the request was sent."""
     model.mode = "works"
     with subprocess.Popen([sys.executable, "-c", _ASKING, str(corpus.path), model.url]) as process:
         assert model.begun.wait(30)
         process.kill()
     model.mode = "answers"
     with voxframe.connect(model.url, api_key="key") as client:
-        with pytest.raises(LostAnswerError, match="answer was lost"):
+        with pytest.raises(LostAnswerError, match="response was lost"):
             corpus.summarize(client=client)
         assert corpus.summarize(client=client, refresh="lost").text == "A talk."
     assert model.asked == 2
@@ -121,8 +121,8 @@ def test_a_process_killed_while_it_waits_for_an_answer(corpus, model) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C goes to all processes of a console")
 @pytest.mark.parametrize("moment", ["limits", "works"])
-def test_ctrl_c_while_an_answer_is_waited_for(corpus, model, moment) -> None:
-    """For the rate limit: nothing is under way, and it is asked again without a word. For the answer: that is lost."""
+def test_ctrl_c_during_a_request(corpus, model, moment) -> None:
+    """During the pause of a rate limit nothing is pending; during a request its response is lost."""
     model.mode = moment
     command = [sys.executable, "-c", _ASKING, str(corpus.path), model.url]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
@@ -140,8 +140,8 @@ def test_ctrl_c_while_an_answer_is_waited_for(corpus, model, moment) -> None:
     assert model.asked == 2
 
 
-def test_the_panel_asks_again_only_when_told(corpus, model) -> None:
-    """A lost answer is told of, and offered to be asked for again; that done, the offer is gone."""
+def test_the_panel_repeats_a_lost_request_only_on_demand(corpus, model) -> None:
+    """The panel reports the lost response and offers to repeat the request; afterwards the offer is gone."""
     with voxframe.connect(model.url, api_key="key") as client, closing(AskPanel(corpus, client)) as panel:
         panel.task, panel.prompt = "task", "Say it."
         model.mode = "loses"
@@ -152,7 +152,7 @@ def test_the_panel_asks_again_only_when_told(corpus, model) -> None:
         model.mode, asked = "answers", model.asked
         panel.ask()
         panel.wait(60)
-        assert "may have been paid for" in panel.error
+        assert "may have charged for it" in panel.error
         assert panel._lost
         assert model.asked == asked
         panel._on_browser_message(None, {"do": "ask", "again": True}, [])

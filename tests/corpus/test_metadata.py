@@ -28,7 +28,7 @@ ABOUT = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three transcripts of three words, of which two are known more about."""
+    """Three transcripts of three words; two of them have metadata."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("made") / "corpus")
     for transcript_id in ("t1", "t2", "t3"):
         corpus.raw.put(transcript_id, json.dumps(payload(transcript_id)).encode())
@@ -44,7 +44,7 @@ def filled(made: Path, corpus: voxframe.Corpus) -> voxframe.Corpus:
 
 
 def test_columns_join_to_every_table(filled: voxframe.Corpus) -> None:
-    """All columns or some stand behind a table's own, with their types; a name the table has already gets a prefix."""
+    """All or some columns follow those of a table, with their types; a name that the table has gets a prefix."""
     found = filled.table("utterances", metadata=True)
     assert list(found.columns[-5:]) == ["customer", "calls", "day", "paid", "metadata_text"]
     assert found["customer"].fillna("-").to_list() == ["Acme", "Acme", "Böhm", "Böhm", "-", "-"]
@@ -56,8 +56,8 @@ def test_columns_join_to_every_table(filled: voxframe.Corpus) -> None:
     assert filled.table("topics", metadata=["customer"]).dtypes["customer"] == found.dtypes["customer"]
 
 
-def test_rows_are_chosen_by_what_is_known_of_the_recording(filled: voxframe.Corpus) -> None:
-    """Conditions on metadata go together with those on the table: all of a list must hold, one list of several."""
+def test_rows_are_filtered_by_metadata(filled: voxframe.Corpus) -> None:
+    """Conditions on metadata combine with those on the table, as in pandas."""
     where = [("customer", "==", "Böhm"), ("start_ms", "<", 300)]
     assert filled.table("words", where=where)[["transcript_id", "text"]].to_numpy().tolist() == [["t2", "Good"]]
     either = [[("calls", ">", 5), ("speaker", "==", "B")], [("transcript_id", "==", "t3"), ("word_idx", "==", 0)]]
@@ -69,13 +69,13 @@ def test_rows_are_chosen_by_what_is_known_of_the_recording(filled: voxframe.Corp
 
 
 def test_sql_knows_metadata(filled: voxframe.Corpus) -> None:
-    """A query joins any table with `metadata`."""
+    """A query can join any table with `metadata`."""
     query = "select customer, count(*) n from words left join metadata using (transcript_id) group by 1 order by 1"
     assert filled.sql(query).fillna("-").to_numpy().tolist() == [["Acme", 3], ["Böhm", 3], ["-", 3]]
 
 
 def test_search_and_counts_know_metadata(filled: voxframe.Corpus) -> None:
-    """Matches are filtered by it and show it; counts group by it."""
+    """Matches are filtered by metadata and show it; counts group by it."""
     found = filled.search("hello", where=[("customer", "==", "Böhm"), ("start_ms", ">", 0)], metadata="calls")
     assert found[["transcript_id", "calls"]].to_numpy().tolist() == [["t2", 7]]
     assert filled.search("hello", where=[("start_ms", "<", 0)]).empty
@@ -90,8 +90,8 @@ def test_search_and_counts_know_metadata(filled: voxframe.Corpus) -> None:
     ]
 
 
-def test_an_export_is_parted_by_it(filled: voxframe.Corpus, tmp_path: Path) -> None:
-    """Exports have the columns that are asked for, and folders by them; captions have no place for any."""
+def test_exports_with_metadata(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Exports have the requested columns and partitions; caption formats refuse metadata."""
     filled.export(tmp_path / "set", tables="words", partition_by="customer", metadata="calls", ids=["t1", "t2"])
     read = pq.read_table(tmp_path / "set")
     assert sorted(zip(read["customer"].to_pylist(), read["calls"].to_pylist(), strict=True)) == [
@@ -100,12 +100,12 @@ def test_an_export_is_parted_by_it(filled: voxframe.Corpus, tmp_path: Path) -> N
     ]
     filled.export(tmp_path / "words.csv", "csv", tables="words", metadata=True)
     assert pd.read_csv(tmp_path / "words.csv")["customer"].to_list()[:3] == ["Acme"] * 3
-    with pytest.raises(OptionError, match="no place for metadata"):
+    with pytest.raises(OptionError, match="srt cannot contain it"):
         filled.export(tmp_path / "captions", "srt", metadata=True)
 
 
-def test_days_are_folders(filled: voxframe.Corpus, tmp_path: Path) -> None:
-    """A day is named as people write it, in its time zone; a moment keeps its time."""
+def test_dates_as_partitions(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """A date is named YYYY-MM-DD in its time zone; a timestamp keeps its time."""
     days = pd.to_datetime(["2026-01-02", "2026-07-02"]).tz_localize("Europe/Berlin")
     about = {"transcript_id": ["t1", "t2"], "day": days, "at": pd.to_datetime(["2026-01-02 10:30", "2026-01-03 00:00"])}
     filled.metadata.set(pd.DataFrame(about))
@@ -118,8 +118,8 @@ def test_days_are_folders(filled: voxframe.Corpus, tmp_path: Path) -> None:
     assert found == [(dt.date(2026, 1, 2),), (dt.date(2026, 7, 2),)]
 
 
-def test_a_snapshot_keeps_it_as_it_was(filled: voxframe.Corpus) -> None:
-    """A sealed version has the metadata of its time, and joins and filters as the corpus does."""
+def test_a_snapshot_keeps_its_metadata(filled: voxframe.Corpus) -> None:
+    """A snapshot has the metadata of its time, and joins and filters like the corpus."""
     sealed = filled.snapshots.create()
     filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["New"]}))
     assert filled.table("transcripts", "t1", columns=["customer"])["customer"].to_list() == ["New"]
@@ -131,8 +131,8 @@ def test_a_snapshot_keeps_it_as_it_was(filled: voxframe.Corpus) -> None:
     sealed.verify()
 
 
-def test_what_was_submitted_and_what_was_set_are_one(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
-    """Columns of `submit` join to tables; `metadata.set` changes them one by one, also as `jobs` shows them."""
+def test_submit_and_set_share_their_columns(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Columns passed to `submit` join to tables; `metadata.set` changes single columns, also those shown by `jobs`."""
     path = tmp_path / "a.mp3"
     path.write_bytes(b"sound")
     corpus.submit(pd.DataFrame({"path": [path], "customer": ["Acme"], "calls": [1]}), client=client)
@@ -150,15 +150,15 @@ def test_what_was_submitted_and_what_was_set_are_one(peer, client, corpus: voxfr
     ("about", "said"),
     [
         ({"customer": ["A"]}, "a column transcript_id"),
-        ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named state"),
-        ({"transcript_id": ["t1"], "": ["A"]}, "no name; rename it"),
-        ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "'t1' is there twice"),
-        ({"transcript_id": ["t1", None], "x": [1, 2]}, "no identifier"),
-        ({"transcript_id": ["t1"], "x": [[1]]}, "give text, numbers, booleans or dates"),
+        ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named 'state'"),
+        ({"transcript_id": ["t1"], "": ["A"]}, "a name must be non-empty text"),
+        ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "contains 't1' more than once"),
+        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only transcript ids"),
+        ({"transcript_id": ["t1"], "x": [[1]]}, "must be text, numbers, booleans or dates"),
     ],
 )
-def test_what_cannot_be_kept_is_said(filled: voxframe.Corpus, about: dict, said: str) -> None:
-    """A frame that cannot be kept changes nothing."""
+def test_invalid_metadata_is_refused(filled: voxframe.Corpus, about: dict, said: str) -> None:
+    """A DataFrame that cannot be stored changes nothing."""
     before = filled.metadata.get()
     with pytest.raises(OptionError, match=said):
         filled.metadata.set(pd.DataFrame(about))
@@ -167,27 +167,27 @@ def test_what_cannot_be_kept_is_said(filled: voxframe.Corpus, about: dict, said:
     pd.testing.assert_frame_equal(filled.metadata.get(), before)
 
 
-def test_what_is_not_there_is_named(filled: voxframe.Corpus) -> None:
-    """A column that neither the table nor the metadata has, and a condition that does not fit, are errors."""
-    with pytest.raises(CorpusError, match=r"no metadata 'region'; there is customer, calls"):
+def test_unknown_columns_are_named(filled: voxframe.Corpus) -> None:
+    """Unknown columns, and conditions that do not fit their column, are errors."""
+    with pytest.raises(CorpusError, match=r"no metadata column 'region'; the columns are: customer, calls"):
         filled.table("words", metadata="region")
     with pytest.raises(CorpusError, match="no column 'region'"):
         filled.table("words", where=[("region", "==", "x")])
-    with pytest.raises(CorpusError, match="cannot be used"):
+    with pytest.raises(CorpusError, match="is not valid"):
         filled.table("words", where=[("calls", "<", "x")])
-    with pytest.raises(OptionError, match=r"channel, customer, calls.*not 'region'"):
+    with pytest.raises(OptionError, match=r"channel, customer, calls.*got 'region'"):
         filled.counts("good", by="region")
 
 
-def test_a_value_is_taken_away_and_types_settle(filled: voxframe.Corpus) -> None:
-    """A null takes a value away; a column of text and numbers is text."""
+def test_nulls_remove_values(filled: voxframe.Corpus) -> None:
+    """A null removes a value; a column of text and numbers becomes text."""
     found = filled.metadata.set(pd.DataFrame({"transcript_id": ["t1", "t3"], "calls": [None, "many"]}))
     assert found["calls"].fillna("-").to_list() == ["-", "7", "many"]
     assert found["customer"].fillna("-").to_list() == ["Acme", "Böhm", "-"]
 
 
-def test_an_earlier_ledger_that_cannot_be_written_is_read(filled: voxframe.Corpus) -> None:
-    """A ledger from before metadata of its own gives that of its jobs."""
+def test_a_read_only_ledger_of_an_older_version(filled: voxframe.Corpus) -> None:
+    """Its jobs give the metadata."""
     with sqlite3.connect(filled._ledger.path) as db:
         db.execute("DROP TABLE about")
         db.execute("PRAGMA user_version = 1")
@@ -197,7 +197,7 @@ def test_an_earlier_ledger_that_cannot_be_written_is_read(filled: voxframe.Corpu
 
 
 def test_values_without_a_common_type_are_text(filled: voxframe.Corpus) -> None:
-    """An integer past 64 bits, and moments with and without a zone, are shown as they are."""
+    """Integers over 64 bits, and times with and without a zone, become text."""
     about = {"transcript_id": ["t1", "t2"], "big": [2**70, 1]}
     about["when"] = [pd.Timestamp("2026-07-01", tz="Europe/Berlin"), pd.Timestamp("2026-07-01")]
     found = filled.metadata.set(pd.DataFrame(about))
@@ -207,8 +207,8 @@ def test_values_without_a_common_type_are_text(filled: voxframe.Corpus) -> None:
         filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "note": pd.Series(["\ud800"], dtype=object)}))
 
 
-def test_moments_keep_their_time_zone(filled: voxframe.Corpus) -> None:
-    """A column in one zone comes back in it, summer and winter, and is compared with text in that zone."""
+def test_times_keep_their_time_zone(filled: voxframe.Corpus) -> None:
+    """A column in one time zone keeps it, also over summer time, and is compared with text in that zone."""
     days = pd.to_datetime(["2026-01-01", "2026-07-01", None]).tz_localize("Europe/Berlin")
     filled.metadata.set(pd.DataFrame({"transcript_id": ["t1", "t2", "t3"], "when": days}))
     assert filled.metadata.get()["when"].to_list()[:2] == days.to_list()[:2]
@@ -217,8 +217,8 @@ def test_moments_keep_their_time_zone(filled: voxframe.Corpus) -> None:
     assert filled.table("words", where=[("when", "in", ["2026-01-01"])])["transcript_id"].unique().tolist() == ["t1"]
 
 
-def test_a_column_with_a_name_that_is_taken_is_asked_for_as_it_is_shown(filled: voxframe.Corpus) -> None:
-    """`metadata_text` chooses rows and columns; asking for a transcript or a column twice doubles nothing by chance."""
+def test_a_column_with_a_conflicting_name(filled: voxframe.Corpus) -> None:
+    """`metadata_text` selects rows and columns; repeated ids and columns are not duplicated."""
     found = filled.table(
         "words", ["t1", "t2", "t1"], columns=["metadata_text"], where=[("metadata_text", "==", "note")]
     )
@@ -229,8 +229,8 @@ def test_a_column_with_a_name_that_is_taken_is_asked_for_as_it_is_shown(filled: 
     assert matches[["transcript_id", "metadata_channel"]].to_numpy().tolist() == [["t2", "phone"]]
 
 
-def test_one_recording_twice_with_different_metadata_is_said(client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
-    """A job has one row of metadata, the first; that the other is not kept is no secret."""
+def test_different_metadata_for_one_recording_warns(client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """The first row is kept, and a warning says so."""
     for name in ("a.wav", "b.wav"):
         (tmp_path / name).write_bytes(b"sound")
     recordings = pd.DataFrame({"path": [tmp_path / "a.wav", tmp_path / "b.wav"], "customer": ["Acme", "Böhm"]})
@@ -242,8 +242,8 @@ def test_one_recording_twice_with_different_metadata_is_said(client, corpus: vox
         corpus.submit(recordings.assign(customer="Acme"), client=client)
 
 
-def test_submitting_again_takes_no_column_away(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
-    """A frame with other columns adds them to those there are; types in jobs() and plan() are those of metadata()."""
+def test_submitting_again_adds_columns(peer, client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """New columns are added to the existing ones; types in jobs() and plan() are those of metadata.get()."""
     path = tmp_path / "a.wav"
     path.write_bytes(b"sound")
     corpus.submit(pd.DataFrame({"path": [path], "customer": ["Acme"], "calls": [1]}), client=client)

@@ -37,7 +37,7 @@ def _rows(name: str, count: int) -> pa.Table:
 
 
 def _globbed(path: Path) -> list[str]:
-    """Ids of the transcripts in the files of words, as a program without voxframe sees them: once for each file."""
+    """Return the ids of the transcripts in the files of words, once per file, as other programs see them."""
     seen = []
     for file in path.glob("tables/words/*.parquet"):
         seen += dict.fromkeys(pq.ParquetFile(file).read(["transcript_id"])["transcript_id"].to_pylist())
@@ -53,7 +53,7 @@ def corpus(tmp_path: Path) -> Iterator[voxframe.Corpus]:
 
 
 def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) -> None:
-    """A file that grows starts with the same bytes, and any Parquet reader sees all rows in order."""
+    """A file that grows starts with the same bytes, and any Parquet reader returns all rows in order."""
     path, layout, before = tmp_path / "words.parquet", None, b""
     for first, last in ((0, 1), (1, 3), (3, 30)):
         file = TableFile(path, "words", path if layout else None, layout)
@@ -76,7 +76,7 @@ def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) 
 
 
 def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:
-    """A removed row group is overwritten with zeros, and the rows of the others can be read."""
+    """A removed row group is overwritten with zeros, and the other rows can be read."""
     path = tmp_path / "words.parquet"
     file = TableFile(path, "words")
     for number in range(30):
@@ -94,8 +94,8 @@ def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:
         assert [member for member, _ in opened.transcripts(1)] == list(range(18, 27))
 
 
-def test_encodings_are_small_ones(corpus: voxframe.Corpus) -> None:
-    """Texts and confidences are dictionaries, times and ordinals are deltas, all is zstd, and ids have statistics."""
+def test_encodings_are_compact(corpus: voxframe.Corpus) -> None:
+    """Texts and confidences use dictionaries, times and ordinals deltas, everything zstd, and ids have statistics."""
     corpus.raw.put("t1", _raw("t1", 1000))
     group = pq.read_metadata(table_files(corpus, "words")[0]).row_group(0)
     columns = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
@@ -106,7 +106,7 @@ def test_encodings_are_small_ones(corpus: voxframe.Corpus) -> None:
 
 
 def test_transcripts_are_collected_in_few_parts(corpus: voxframe.Corpus) -> None:
-    """After 70 puts there are few files, a glob sees each transcript once after every put, and all rows are read."""
+    """After 70 puts there are few files, a glob finds each transcript once after every put, and all rows are read."""
     for number in range(70):
         corpus.raw.put(f"t{number:02}", _raw(f"t{number:02}"))
         seen = _globbed(corpus.path)
@@ -130,7 +130,7 @@ def test_many_payloads_at_once_are_one_part(corpus: voxframe.Corpus) -> None:
 
 
 def test_a_replaced_transcript_is_in_no_file_twice(corpus: voxframe.Corpus) -> None:
-    """The old rows go, the new ones are in a file of another name, and the other transcripts stay."""
+    """The old rows are removed, the new ones are in another file, and the other transcripts stay."""
     for name in "abc":
         corpus.raw.put(name, _raw(name, text="before"))
     (old,) = table_files(corpus, "words")
@@ -143,7 +143,7 @@ def test_a_replaced_transcript_is_in_no_file_twice(corpus: voxframe.Corpus) -> N
 
 
 def test_forget_leaves_no_byte_of_a_transcript(corpus: voxframe.Corpus) -> None:
-    """The id of a forgotten transcript, which files hold uncompressed in their statistics, is in no file any more."""
+    """No file contains the id of a forgotten transcript, which statistics store uncompressed."""
     for name in ("first", "secret", "third"):
         corpus.raw.put(name, _raw(name, 2))
     corpus.forget("secret")
@@ -173,7 +173,7 @@ def test_an_interrupted_change_is_completed(corpus: voxframe.Corpus, monkeypatch
 
 
 def test_files_of_no_part_are_removed(corpus: voxframe.Corpus) -> None:
-    """Tables of an older layout, and leftovers of writers that died, are deleted by the next process that writes."""
+    """Tables of an older layout and files of killed writers are deleted by the next process that writes."""
     corpus.raw.put("a", _raw("a"))
     folder = corpus.path / "tables" / "words"
     left = folder / ".x.parquet.0123456789ab.tmp"
@@ -186,7 +186,7 @@ def test_files_of_no_part_are_removed(corpus: voxframe.Corpus) -> None:
 
 
 def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> None:
-    """It can be read; whatever would change it names the format and says to update voxframe."""
+    """It can be read; changing it is an error that names the format and the update."""
     corpus.raw.put("a", _raw("a"))
     (corpus.path / "format.json").write_text('{"format": 99}')
     newer = voxframe.Corpus(corpus.path)
@@ -203,7 +203,7 @@ def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> No
 
 
 def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -> None:
-    """Tables of another schema version are made again from raw; the rebuild can be interrupted."""
+    """Tables of another schema version are rebuilt; the rebuild can be interrupted."""
     names = [f"t{number:02}" for number in range(20)]
     corpus.add([_raw(name) for name in names])
     corpus.speakers.set("t03", {"A": "Ada"})
@@ -223,7 +223,7 @@ def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -
 
 
 def test_a_damaged_payload_does_not_hide_the_rows_of_others(corpus: voxframe.Corpus) -> None:
-    """If a part is damaged and one of its payloads, too, the other transcripts of the part are made again."""
+    """If a part and one of its payloads are damaged, the other transcripts of the part are rebuilt."""
     for name in "abc":
         corpus.raw.put(name, _raw(name))
     path = raw_file(corpus, "b.json.zst")
@@ -249,7 +249,7 @@ for turn in itertools.count(int(sys.argv[2])):
 
 @pytest.mark.long
 def test_a_glob_sees_each_transcript_once_beside_killed_writers(corpus: voxframe.Corpus) -> None:
-    """A program that lists the files and then reads them never finds a transcript in two of them."""
+    """A program that lists and then reads the files never finds a transcript in two of them."""
     for number in range(5):
         corpus.raw.put(f"t{number}", _raw(f"t{number}"))
     reads = 0

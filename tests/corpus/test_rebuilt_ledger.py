@@ -1,4 +1,4 @@
-"""A ledger that is missing or damaged is made again before anything is sent, so that nothing is paid for twice."""
+"""A missing or damaged ledger is rebuilt before anything is sent, so that nothing is charged twice."""
 
 import contextlib
 import json
@@ -29,8 +29,8 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def submit(corpus: voxframe.Corpus, client, folder: Path) -> voxframe.corpus.batch.batch_result.BatchResult:
-    """Submit the recordings with an option and a column of metadata."""
+def submit(corpus: voxframe.Corpus, client, folder: Path) -> voxframe.corpus.batch.submit.BatchResult:
+    """Submit the recordings with an option and a metadata column."""
     paths = sorted(folder.iterdir())
     table = pd.DataFrame({"path": paths, "customer": [path.stem for path in paths]})
     return corpus.submit(table, client=client, speaker_labels=True)
@@ -43,30 +43,30 @@ def lose(path: Path) -> None:
 
 
 def overwrite(path: Path) -> None:
-    """Write over the beginning of a ledger."""
+    """Overwrite the beginning of a ledger."""
     with path.open("r+b") as file:
         file.write(b"no database" * 300)
 
 
 def damage_inside(path: Path) -> None:
-    """Write over everything but the first page of a ledger."""
+    """Overwrite everything except the first page of a ledger."""
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(os.urandom(path.stat().st_size - 4096))
 
 
 def cut(path: Path) -> None:
-    """Cut a ledger in half."""
+    """Truncate a ledger to half its size."""
     os.truncate(path, path.stat().st_size // 2)
 
 
 def empty(path: Path) -> None:
-    """Take all bytes from a ledger."""
+    """Truncate a ledger to no bytes."""
     path.write_bytes(b"")
 
 
 def put_another(path: Path) -> None:
-    """Put a database of something else in the place of a ledger."""
+    """Replace a ledger by another database."""
     lose(path)
     with contextlib.closing(sqlite3.connect(path)) as db, db:
         db.execute("CREATE TABLE other (x)")
@@ -77,8 +77,8 @@ ACCIDENTS = [lose, overwrite, damage_inside, cut, empty, put_another]
 
 @pytest.mark.parametrize("accident", ACCIDENTS)
 @pytest.mark.parametrize("fetched", [0, 3, 6])
-def test_nothing_is_paid_for_again(peer, client, corpus, folder: Path, accident, fetched: int) -> None:
-    """Whether the jobs were fetched or are still at the service, submit knows all of them, as they were."""
+def test_nothing_is_submitted_again(peer, client, corpus, folder: Path, accident, fetched: int) -> None:
+    """Submit knows all jobs as they were, fetched or not."""
     peer.outcome = "processing"
     submit(corpus, client, folder)
     peer.statuses |= dict.fromkeys([f"t{n + 1}" for n in range(fetched)], "completed")
@@ -95,7 +95,7 @@ def test_nothing_is_paid_for_again(peer, client, corpus, folder: Path, accident,
 
 
 @pytest.mark.parametrize("accident", ACCIDENTS)
-def test_sync_makes_the_ledger_again(peer, client, corpus, folder: Path, accident) -> None:
+def test_sync_rebuilds_the_ledger(peer, client, corpus, folder: Path, accident) -> None:
     """Jobs at the service are fetched although the ledger was lost."""
     submit(corpus, client, folder)
     accident(corpus._ledger.path)
@@ -104,7 +104,7 @@ def test_sync_makes_the_ledger_again(peer, client, corpus, folder: Path, acciden
 
 
 def test_jobs_whose_answer_was_lost_are_found_without_a_ledger(peer, client, corpus, folder: Path, monkeypatch) -> None:
-    """What was recorded before the request is enough to find the job, or to call it uncertain."""
+    """The record written before the request is enough to find the job, or to call it uncertain."""
     peer.cut_submissions, peer.lagging = 6, True
     submit(corpus, client, folder)
     lose(corpus._ledger.path)
@@ -116,8 +116,8 @@ def test_jobs_whose_answer_was_lost_are_found_without_a_ledger(peer, client, cor
     assert peer.count("POST /v2/transcript") == 6
 
 
-def test_transcribe_and_retry_and_plan_make_it_again(peer, client, corpus, folder: Path) -> None:
-    """Whatever asks a service, or says what would be sent, knows what was paid for."""
+def test_transcribe_retry_and_plan_rebuild_the_ledger(peer, client, corpus, folder: Path) -> None:
+    """Every method that sends or plans requests knows the submitted jobs."""
     first = corpus.transcribe(client, folder / "0.mp3")
     for act in (
         lambda: corpus.transcribe(client, folder / "0.mp3") == first,
@@ -131,8 +131,8 @@ def test_transcribe_and_retry_and_plan_make_it_again(peer, client, corpus, folde
     assert peer.count("POST /v2/transcript") == 1
 
 
-def test_what_writes_first_makes_it_again_too(peer, client, corpus, folder: Path) -> None:
-    """A ledger that was emptied is not taken for a new one by whatever is done next."""
+def test_the_first_write_rebuilds_the_ledger(peer, client, corpus, folder: Path) -> None:
+    """An empty ledger is not treated as a new one."""
     submit(corpus, client, folder)
     corpus.sync(client=client)
     customer = corpus.metadata.get("t1")["customer"][0]
@@ -142,8 +142,8 @@ def test_what_writes_first_makes_it_again_too(peer, client, corpus, folder: Path
     assert corpus.metadata.get("t1")[["customer", "agent"]].to_numpy().tolist() == [[customer, "Ada"]]
 
 
-def test_the_payload_alone_tells_what_was_paid_for(peer, client, corpus, folder: Path, tmp_path: Path) -> None:
-    """The raw payloads of a corpus, copied elsewhere, are known to submit there."""
+def test_payloads_alone_restore_their_jobs(peer, client, corpus, folder: Path, tmp_path: Path) -> None:
+    """The jobs of payloads copied to another corpus are known to submit."""
     submit(corpus, client, folder)
     corpus.sync(client=client)
     assert list((corpus.path / ".submissions").iterdir()) == []
@@ -154,7 +154,7 @@ def test_the_payload_alone_tells_what_was_paid_for(peer, client, corpus, folder:
 
 
 def test_a_payload_that_is_replaced_keeps_its_submission(peer, client, corpus, folder: Path) -> None:
-    """Fetching a transcript again does not lose what led to it."""
+    """Fetching a transcript again keeps the record of its submission."""
     submit(corpus, client, folder)
     corpus.sync(client=client)
     for n in range(6):
@@ -164,8 +164,8 @@ def test_a_payload_that_is_replaced_keeps_its_submission(peer, client, corpus, f
         assert submit(corpus, client, folder).known == 6
 
 
-def test_what_was_resent_is_the_last_one(peer, client, corpus, folder: Path) -> None:
-    """Of two transcripts of the same audio and options the ledger names the later one, as before."""
+def test_the_last_of_two_submissions_is_restored(peer, client, corpus, folder: Path) -> None:
+    """Of two transcripts of the same audio and options, the rebuilt ledger names the later one."""
     corpus.transcribe(client, folder / "0.mp3")
     second = corpus.transcribe(client, folder / "0.mp3", force=True)
     lose(corpus._ledger.path)
@@ -173,8 +173,8 @@ def test_what_was_resent_is_the_last_one(peer, client, corpus, folder: Path) -> 
     assert corpus._batch.find_transcript(folder / "0.mp3", client) == second
 
 
-def test_what_was_forgotten_is_not_restored(peer, client, corpus, folder: Path) -> None:
-    """No record is left of a transcript that was deleted, whether it was fetched or not."""
+def test_forgotten_transcripts_are_not_restored(peer, client, corpus, folder: Path) -> None:
+    """No record is left of a deleted transcript, fetched or not."""
     peer.outcome = "processing"
     submit(corpus, client, folder)
     peer.statuses["t1"] = "completed"
@@ -187,7 +187,7 @@ def test_what_was_forgotten_is_not_restored(peer, client, corpus, folder: Path) 
 
 
 def test_an_older_copy_of_the_ledger_is_completed(peer, client, corpus, folder: Path, tmp_path: Path) -> None:
-    """A ledger that was put back gets what was done since; what it knows besides stays."""
+    """A restored backup gets the later jobs and keeps its own content."""
     corpus.submit(folder / "0.mp3", client=client)
     corpus.sync(client=client)
     with contextlib.closing(sqlite3.connect(corpus._ledger.path)) as db:
@@ -202,7 +202,7 @@ def test_an_older_copy_of_the_ledger_is_completed(peer, client, corpus, folder: 
 
 
 def test_what_can_be_read_of_a_damaged_ledger_is_kept(peer, client, corpus, folder: Path) -> None:
-    """Metadata, notes about answers, and what was planned survive damage elsewhere in the file."""
+    """Metadata, cached responses and planned jobs survive damage elsewhere in the file."""
     peer.refuse_submissions = 1
     submit(corpus, client, folder)
     corpus.sync(client=client)
@@ -221,8 +221,8 @@ def test_what_can_be_read_of_a_damaged_ledger_is_kept(peer, client, corpus, fold
     assert corpus._ledger.path.with_name("ledger.sqlite.damaged").exists()
 
 
-def test_a_record_with_more_in_it_is_read(corpus, client, peer, folder: Path) -> None:
-    """A later version may record more about a submission; a damaged record is named and stops nothing."""
+def test_a_record_with_unknown_fields_is_read(corpus, client, peer, folder: Path) -> None:
+    """Unknown fields of a later version are ignored; a damaged record is named and does not stop the others."""
     submit(corpus, client, folder)
     first, second, *_ = sorted((corpus.path / ".submissions").iterdir())
     first.write_text(json.dumps({**json.loads(first.read_text()), "recording": "talk"}))
@@ -233,7 +233,7 @@ def test_a_record_with_more_in_it_is_read(corpus, client, peer, folder: Path) ->
 
 
 def test_reading_a_damaged_ledger_says_what_to_do(peer, client, corpus, folder: Path, capsys) -> None:
-    """The error names a step that pays for nothing, and the step works."""
+    """The error names a step that sends nothing, and the step works."""
     submit(corpus, client, folder)
     overwrite(corpus._ledger.path)
     with pytest.raises(CorpusError, match=r"voxframe doctor --corpus .* --rebuild-ledger"):
@@ -246,7 +246,7 @@ def test_reading_a_damaged_ledger_says_what_to_do(peer, client, corpus, folder: 
 
 
 def test_doctor_sees_that_the_ledger_is_missing(peer, client, corpus, folder: Path, capsys) -> None:
-    """A corpus without a ledger whose submissions are recorded is not as it should be."""
+    """`voxframe doctor` reports a corpus with recorded submissions and no ledger."""
     submit(corpus, client, folder)
     lose(corpus._ledger.path)
     assert cli.main(["doctor", "--corpus", str(corpus.path)]) == 1
@@ -255,7 +255,7 @@ def test_doctor_sees_that_the_ledger_is_missing(peer, client, corpus, folder: Pa
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_the_ledger_is_private(peer, client, corpus, folder: Path) -> None:
-    """Only the owner reads the ledger and enters the corpus; sources may hold passwords."""
+    """Only the owner can read the ledger and enter the corpus, because sources may contain passwords."""
     submit(corpus, client, folder)
     assert corpus.path.stat().st_mode & 0o777 == 0o700
     assert (corpus.path / ".submissions").stat().st_mode & 0o777 == 0o700

@@ -1,4 +1,4 @@
-"""Lost answers are found in the service's list, or nothing is sent again: whatever its clock, length and addresses."""
+"""Submissions with a lost response are found in the service's list, or are not sent again."""
 
 import dataclasses
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 
 import voxframe
 from voxframe.corpus.batch import reconcile
-from voxframe.corpus.batch.claim import contradicts
+from voxframe.corpus.batch.reconcile import contradicts
 from voxframe.corpus.job import Job, new_job
 from voxframe.options import check
 
@@ -29,13 +29,13 @@ def calls(tmp_path: Path) -> list[Path]:
 
 
 def lose(peer, client, corpus: voxframe.Corpus, sources: list, **options: object) -> None:
-    """Submit recordings whose jobs are made, whose answers are lost, and which the list does not show yet."""
+    """Submit recordings whose jobs are created, but whose responses are lost and which are not listed yet."""
     peer.cut_submissions, peer.lagging = len(sources), True
     corpus.submit(sources, client=client, progress=False, **options)
 
 
 def made_by_others(peer, count: int) -> None:
-    """Let other users of the service make transcripts, and the list catch up."""
+    """Create transcripts of other users, and update the list."""
     peer.catch_up()
     for n in range(count):
         peer.statuses[f"other{n}"], peer.audio_urls[f"other{n}"] = "completed", f"https://elsewhere.example/{n}.mp3"
@@ -44,8 +44,8 @@ def made_by_others(peer, count: int) -> None:
 
 @pytest.mark.parametrize("hours", [-30, 0, 30])
 @pytest.mark.parametrize("first", [True, False])
-def test_the_clock_of_the_service_decides_nothing(peer, client, corpus, calls, hours: int, first: bool) -> None:
-    """With a clock hours off and 250 newer jobs, lost jobs are found and nothing is paid twice."""
+def test_the_clock_of_the_service_is_ignored(peer, client, corpus, calls, hours: int, first: bool) -> None:
+    """With a clock hours off and 250 newer jobs, lost jobs are found and nothing is submitted twice."""
     peer.clock += timedelta(hours=hours)
     if first:
         corpus.submit("https://audio.example/first.mp3", client=client)
@@ -57,8 +57,8 @@ def test_the_clock_of_the_service_decides_nothing(peer, client, corpus, calls, h
     assert set(corpus.jobs()["state"]) == {"submitted"}
 
 
-def test_the_walk_ends_behind_a_job_that_is_known_to_be_older(peer, client, corpus, calls) -> None:
-    """A long history is not read to its end: one page behind the job that was answered for before."""
+def test_the_list_is_read_back_to_an_older_job(peer, client, corpus, calls) -> None:
+    """A long list is read to one page beyond a job that is known to be older."""
     made_by_others(peer, 900)
     corpus.submit(calls[0], client=client)
     lose(peer, client, corpus, calls[1:2])
@@ -69,8 +69,8 @@ def test_the_walk_ends_behind_a_job_that_is_known_to_be_older(peer, client, corp
 
 
 @pytest.mark.parametrize(("first", "longest"), [(True, 200), (True, 100), (False, 200)])
-def test_a_list_that_was_cut_short_proves_nothing(peer, client, corpus, calls, first: bool, longest: int) -> None:
-    """A job that the list does not reach stays uncertain, although a later one is shown."""
+def test_a_truncated_list_settles_nothing(peer, client, corpus, calls, first: bool, longest: int) -> None:
+    """A job that the list does not reach stays uncertain, although a later one is listed."""
     if first:
         corpus.submit("https://audio.example/first.mp3", client=client)
     lose(peer, client, corpus, calls[:1])
@@ -83,8 +83,8 @@ def test_a_list_that_was_cut_short_proves_nothing(peer, client, corpus, calls, f
     assert peer.count("POST /v2/transcript") == 4 + first
 
 
-def test_a_greater_count_than_the_list_shows_proves_nothing(peer, client, corpus, calls, monkeypatch) -> None:
-    """A list that says it has more transcripts than it shows was cut short."""
+def test_a_list_shorter_than_its_total_settles_nothing(peer, client, corpus, calls, monkeypatch) -> None:
+    """A list whose total is larger than its items was truncated."""
     page, count = peer.page, [9]
 
     def counted(path: str) -> dict:
@@ -99,8 +99,8 @@ def test_a_greater_count_than_the_list_shows_proves_nothing(peer, client, corpus
     assert corpus.sync(client=client).uncertain == 0
 
 
-def test_a_clock_of_this_machine_that_was_set_forward_gives_no_time(peer, client, corpus, calls, monkeypatch) -> None:
-    """A request that was sent a moment ago by the steady clock may still arrive, whatever the date says."""
+def test_a_clock_set_forward_settles_nothing(peer, client, corpus, calls, monkeypatch) -> None:
+    """By the monotonic clock, a recent request may still arrive, whatever the date is."""
     monkeypatch.setattr(reconcile, "SETTLE_S", 60)
     peer.drop_submissions = 1
     corpus.submit(calls[:2], client=client, concurrency=1)
@@ -112,8 +112,8 @@ def test_a_clock_of_this_machine_that_was_set_forward_gives_no_time(peer, client
     assert corpus.sync(client=client).uncertain == 0
 
 
-def test_equal_addresses_lead_to_no_wrong_transcript(peer, client, corpus, calls) -> None:
-    """Where equal audio gets equal addresses, the options that the service repeats tell the jobs apart."""
+def test_equal_urls_are_told_apart_by_options(peer, client, corpus, calls) -> None:
+    """If equal audio gets equal URLs, the echoed options tell the jobs apart."""
     peer.equal_uploads = True
     wanted = [{}, {"speaker_labels": True}, {"punctuate": False}, {"language_code": "fr"}, {"audio_end_at": 5000}]
     for options in wanted:
@@ -127,7 +127,7 @@ def test_equal_addresses_lead_to_no_wrong_transcript(peer, client, corpus, calls
 
 
 def test_a_job_of_another_submission_is_not_adopted(peer, client, corpus, calls) -> None:
-    """A request that vanished does not take the transcript of the same audio with other options."""
+    """A lost request does not get the transcript of the same audio with other options."""
     peer.equal_uploads = True
     corpus.submit(calls[0], client=client)
     for item in peer.asked_for.values():
@@ -138,8 +138,8 @@ def test_a_job_of_another_submission_is_not_adopted(peer, client, corpus, calls)
     assert (done.adopted, done.uncertain) == (0, 1)
 
 
-def test_equal_addresses_without_options_decide_nothing(peer, client, corpus, calls) -> None:
-    """Two lost jobs that nothing tells apart stay uncertain, and are not paid for again."""
+def test_equal_urls_without_options_settle_nothing(peer, client, corpus, calls) -> None:
+    """Two lost jobs that cannot be told apart stay uncertain and are not sent again."""
     peer.equal_uploads = True
     lose(peer, client, corpus, calls[:1])
     lose(peer, client, corpus, calls[:1], speaker_labels=True)
@@ -167,8 +167,8 @@ def test_equal_addresses_without_options_decide_nothing(peer, client, corpus, ca
         ({"speech_model": "nano"}, {"speech_model": "best"}, True),
     ],
 )
-def test_options_that_contradict(options: dict, echoed: dict, is_other: bool) -> None:
-    """Requested options and defaults count; what a service fills in by itself does not."""
+def test_contradicting_options(options: dict, echoed: dict, is_other: bool) -> None:
+    """Requested options and defaults are compared; values filled in by the service are ignored."""
     job: Job = new_job("a.mp3", "sha256:1", check(**options), "s")
     assert contradicts(job, {"id": "t", "status": "completed", "words": [], **echoed}) is is_other
 
@@ -180,7 +180,7 @@ _LARGE = {"id": "t2", "status": "completed", "text": "a" * 20_000}
 def test_a_listed_job_that_cannot_be_read_does_not_stop_the_others(
     peer, client, corpus, calls, monkeypatch, answer
 ) -> None:
-    """The other lost jobs are found and fetched; this one is reported, and never sent again."""
+    """The other lost jobs are fetched; this one is reported and not sent again."""
     lose(peer, client, corpus, calls[:3])
     peer.catch_up()
     respond = peer.answer
@@ -200,8 +200,8 @@ def test_a_listed_job_that_cannot_be_read_does_not_stop_the_others(
     assert corpus.ids() == ["t1", "t2", "t3", "t4"]
 
 
-def test_equal_addresses_stay_undecided_when_a_later_job_is_listed(peer, client, corpus, calls) -> None:
-    """A listed job that may be either of two lost ones is no proof that a request never arrived."""
+def test_equal_urls_stay_uncertain_when_a_later_job_is_listed(peer, client, corpus, calls) -> None:
+    """A listed job that may belong to either of two lost ones does not show that a request never arrived."""
     peer.equal_uploads = True
     lose(peer, client, corpus, calls[:1])
     lose(peer, client, corpus, calls[:1], speaker_labels=True)

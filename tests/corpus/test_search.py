@@ -197,13 +197,13 @@ def test_counts_in_nothing(tmp_path: Path) -> None:
     [
         ({"query": "?!"}, "the query '?!' has no word to search for"),
         ({"query": "*"}, "no word to search for"),
-        ({"query": []}, "nothing to search for"),
+        ({"query": []}, "no term to search for"),
         ({"query": [3]}, "a search query must be a text, such as 'climate change', not 3"),
-        ({"query": "a b", "slop": 1}, "slop is a whole number from 2, not 1"),
-        ({"query": "a", "context": -1}, "context is a whole number from 0"),
-        ({"query": "a", "limit": 1.5}, "limit is a whole number"),
-        ({"query": "a", "where": pc.field("nope") == 1}, "where is an expression over transcript_id"),
-        ({"query": "a", "where": pc.field("left") == "the"}, "where is an expression over transcript_id"),
+        ({"query": "a b", "slop": 1}, "slop must be a whole number of at least 2, got 1"),
+        ({"query": "a", "context": -1}, "context must be a whole number of at least 0"),
+        ({"query": "a", "limit": 1.5}, "limit must be a whole number"),
+        ({"query": "a", "where": pc.field("nope") == 1}, "where must be an expression over transcript_id"),
+        ({"query": "a", "where": pc.field("left") == "the"}, "where must be an expression over transcript_id"),
     ],
 )
 def test_what_cannot_be_searched_for(recordings: voxframe.Corpus, arguments: dict, said: str) -> None:
@@ -214,5 +214,5 @@ def test_what_cannot_be_searched_for(recordings: voxframe.Corpus, arguments: dic
 
 def test_counts_by_what_is_not_there(recordings: voxframe.Corpus) -> None:
     """The message names the columns there are."""
-    with pytest.raises(OptionError, match="by transcript_id, speaker, speaker_name, channel, not 'customer'"):
+    with pytest.raises(OptionError, match="among transcript_id, speaker, speaker_name, channel, got 'customer'"):
         recordings.counts("the", by="customer")

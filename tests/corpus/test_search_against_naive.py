@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from voxframe import frames
 from voxframe.analysis.search_terms import spoken
-from voxframe.corpus.search import index, manifest
-from voxframe.corpus.search.concordance import SearchQuery, concordance
-from voxframe.corpus.search.counts import counts
+from voxframe.corpus.search import counts, index, manifest
+from voxframe.corpus.search.concordance import SearchQuery, find_in_context
 from voxframe.corpus.search.segment import spoken_of_all
 from voxframe.corpus.store import Store
 
@@ -133,7 +132,7 @@ def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, tran
         for transcript_id in [i for i, words in here.items() if len(words) == 7]:
             next(store.root.glob(f"raw/*/{transcript_id}.json.zst")).unlink()
             del here[transcript_id]
-        found = frames.to_pandas(concordance(built.view(), asked, context=2), "concordance")
+        found = frames.to_pandas(find_in_context(built.view(), asked, 2), "concordance")
         rows = list(zip(found["transcript_id"], found["word_idx"], found["last_word_idx"], strict=True))
         assert rows == sorted(stretches(here, query, slop))
         built.wait()

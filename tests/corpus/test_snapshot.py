@@ -148,7 +148,7 @@ def test_a_damaged_version_says_so(corpus: voxframe.Corpus, name: str, damage: s
     if damage != "gone":
         path.write_bytes({"empty": b"", "cut": whole[: len(whole) // 2], "flipped": whole}[damage])
     for read in (lambda: corpus.snapshots.open().table("words", metadata=True), sealed.verify):
-        with pytest.raises(CorpusError, match=f"{name}/part-0.parquet is missing or damaged; make a new version"):
+        with pytest.raises(CorpusError, match=f"{name}/part-0.parquet is missing or damaged; create a new version"):
             read()
 
 
@@ -158,7 +158,9 @@ def test_a_forgotten_transcript_in_a_version_is_named(corpus: voxframe.Corpus) -
     corpus.snapshots.create(progress=False)
     _fill(corpus, 2)
     corpus.snapshots.create(progress=False)
-    with pytest.warns(CorpusWarning, match=r"'t001' is deleted, but sealed versions keep it; delete \S+v=2 where"):
+    with pytest.warns(
+        CorpusWarning, match=r"'t001' is deleted from the corpus, but snapshots still contain it: \S+v=2\. Delete these"
+    ):
         corpus.forget("t001")
     assert corpus.snapshots.open(1).ids() == ["t000"]
     assert corpus.snapshots.open(2).ids() == ["t000", "t001"]

@@ -110,7 +110,7 @@ def test_changes_are_taken_back_one_by_one(corpus: voxframe.Corpus) -> None:
     assert shown(corpus, "sentences") == ["Ada", "B"]
     assert corpus.speakers.undo("t1").empty
     assert shown(corpus, "sentences") == ["A", "B"]
-    with pytest.raises(OptionError, match="nothing to take back"):
+    with pytest.raises(OptionError, match="no change to undo"):
         corpus.speakers.undo("t1")
 
 
@@ -134,8 +134,8 @@ def test_names_of_channels(corpus: voxframe.Corpus) -> None:
     ("names", "turns", "said"),
     [
         ({"C": "Ada"}, None, "no speaker 'C'; it has A, B"),
-        ({"A": " "}, None, "a text of 1 to 200"),
-        ({"A": 7}, None, "not 7"),
+        ({"A": " "}, None, "text of 1 to 200"),
+        ({"A": 7}, None, "got 7"),
         (None, {2: "A"}, "no turn 2; it has 0 to 1"),
     ],
 )

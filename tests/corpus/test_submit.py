@@ -200,7 +200,7 @@ def test_some_submissions_are_retried_by_their_keys(peer, client, corpus, folder
     failed = corpus.jobs().query("state == 'error'")["key"].to_list()
     assert corpus.retry(failed=True, keys=failed[0], client=client).sent == 1
     assert states(corpus) == {"submitted": 4, "error": 1}
-    with pytest.raises(OptionError, match="no submission with the key 'nope'"):
+    with pytest.raises(OptionError, match="no job with the key 'nope'"):
         corpus.retry(failed=True, keys=[*failed, "nope"], client=client)
     assert states(corpus) == {"submitted": 4, "error": 1}
 
@@ -281,7 +281,7 @@ def test_a_request_on_its_way_is_waited_for(peer, client, corpus, folder: Path) 
 
 def test_the_embedded_service_is_simply_asked_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
     """It charges nothing, so what a killed process may have sent is sent."""
-    monkeypatch.setattr("voxframe.corpus.batch.submission.is_embedded", lambda url: True)
+    monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
     corpus.submit(folder / "0.mp3", client=client)
     job = corpus._ledger.jobs()[0]
     corpus._ledger.save(job, state="submitting", address="gone", transcript_id=None)
@@ -305,7 +305,7 @@ def test_a_service_that_loses_everything_is_left_alone(peer, client, corpus, tmp
     peer.drop_submissions = 1000
     with pytest.raises(ServiceError) as stopped:
         corpus.submit(tmp_path, client=client)
-    assert "submit(...) again" in stopped.value.__notes__[0]
+    assert "submit(...) or retry() submits them" in stopped.value.__notes__[0]
     found = states(corpus)
     assert found["uncertain"] <= 12
     assert found["uncertain"] + found["planned"] == 30
@@ -329,7 +329,7 @@ def test_a_file_that_changed_is_not_sent_as_the_old_one(peer, client, corpus, fo
     corpus.submit(folder / "1.mp3", client=client)
     folder.joinpath("1.mp3").write_bytes(b"something else")
     assert corpus.retry(failed=True, client=client).sent == 0
-    assert corpus.jobs()["error"].dropna().str.contains("has changed").to_list() == [True]
+    assert corpus.jobs()["error"].dropna().str.contains("changed after it was first read").to_list() == [True]
 
 
 def test_threads_and_processes_on_one_corpus_send_once(peer, client, corpus, folder: Path) -> None:
@@ -374,7 +374,7 @@ def test_ctrl_c_stops_cleanly_and_the_rest_is_sent_later(peer, client, corpus, f
         go_on.set()
         said = batch.communicate(timeout=20)[1]
     assert "KeyboardInterrupt" in said
-    assert "submit(...) again" in said
+    assert "submit(...) or retry() submits them" in said
     assert states(corpus) == {"submitted": 2, "planned": 3}
     assert corpus.submit(folder, client=client).sent == 3
     assert len(peer.statuses) == 5

@@ -11,7 +11,7 @@ from tests.corpus.conftest import export, payload, raw_file
 
 import voxframe
 from voxframe.client.llm_results import LlmResponse, Usage
-from voxframe.corpus import importing, payload_files
+from voxframe.corpus import importing
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, ServiceError
 
 
@@ -165,7 +165,7 @@ def test_adopting_goes_on_after_a_transcript_that_cannot_be_fetched(peer, client
         peer, "answer", lambda method, path, body: answer if path.endswith("/t2") else respond(method, path, body)
     )
     client.transport.attempts = 1
-    with pytest.warns(CorpusWarning, match="1 of 4 transcripts could not be fetched, among them t2"):
+    with pytest.warns(CorpusWarning, match="1 of 4 transcripts could not be fetched, such as t2"):
         done = corpus.adopt(client)
     assert (done.adopted, done.fetched, done.failed) == (3, 3, 1)
     monkeypatch.undo()
@@ -256,7 +256,7 @@ def test_what_is_here_is_not_overwritten_unasked(corpus, tmp_path: Path) -> None
 
 def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
     """A file that unpacks to more than a transcript can be is not read to its end."""
-    monkeypatch.setattr(payload_files, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(importing, "MAX_BYTES", 10_000)
     monkeypatch.setattr(importing, "MAX_MEMBERS", 2)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for n in range(3):
@@ -265,10 +265,10 @@ def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
     tmp_path.joinpath("no.zip").write_bytes(b"PK\3\4 no")
     done = corpus.add(tmp_path)
     assert done.added == 0
-    assert [re.search("is larger than|holds 3 files|cannot be read", reason)[0] for _, reason in done.left_out] == [
-        *["is larger than"] * 3, "holds 3 files", "cannot be read"
+    assert [re.search("is larger than|contains 3 files|cannot be read", reason)[0] for _, reason in done.left_out] == [
+        *["is larger than"] * 3, "contains 3 files", "cannot be read"
     ]  # fmt: skip
-    with pytest.raises(PayloadError, match="leads to no payload file"):
+    with pytest.raises(PayloadError, match="matches no payload file"):
         corpus.add(f"{tmp_path}/*.xml")
 
 
@@ -277,7 +277,7 @@ def test_a_slip_brings_nothing_in(corpus, tmp_path: Path, monkeypatch, slip) -> 
     """An empty text is not the working directory; what is no path is said."""
     tmp_path.joinpath("a.json").write_text(json.dumps(payload("a")))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(PayloadError, match="payloads are given as files, folders"):
+    with pytest.raises(PayloadError, match="payloads must be files, folders"):
         corpus.add(slip)
     assert corpus.ids() == []
 
@@ -302,5 +302,5 @@ def test_exports_may_come_before_their_transcripts(corpus, tmp_path: Path) -> No
     tmp_path.joinpath("b.json").write_text(json.dumps(payload("t")))
     done = corpus.add(tmp_path)
     assert (done.added, done.known, len(done.left_out)) == (3, 0, 1)
-    assert "export of transcript 'gone', which is not here" in done.left_out[0][1]
+    assert "export of transcript 'gone', which is not in the corpus" in done.left_out[0][1]
     assert len(corpus.table("sentences", "t")) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.batch.transcribe import planned
+from voxframe.corpus.batch import planned
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,
@@ -66,7 +66,7 @@ def test_a_job_that_the_service_lost_is_sent_again_when_told(peer, client, corpu
     peer.statuses = {"other": "completed"}
     for path in corpus.path.glob("raw/*/*"):
         path.unlink()
-    with pytest.raises(CorpusError, match=r"as t1, which it has no longer; force=True"):
+    with pytest.raises(CorpusError, match=r"as t1, which no longer exists there. force=True"):
         corpus.transcribe(client, recording)
     assert peer.count("POST /v2/transcript") == 1
     assert corpus.transcribe(client, recording, force=True) == "t2"
@@ -105,7 +105,7 @@ def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path)
 
 def test_the_embedded_service_charges_nothing(peer, client, corpus, recording: Path, monkeypatch) -> None:
     """On this machine's own service, what may have been lost is simply sent again."""
-    monkeypatch.setattr("voxframe.corpus.batch.submission.is_embedded", lambda url: True)
+    monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
     peer.drop_submissions = 1
     assert corpus.transcribe(client, recording) == "t1"
     assert peer.count("POST /v2/transcript") == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.benchmarks import meaning
 
-from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.context import from_text
 from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer, action_items
 from voxframe.server.llm.llm_request import LLMQuestion, LLMRequest

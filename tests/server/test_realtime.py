@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 from voxframe.errors import STREAM_ERRORS
 from voxframe.server.data_dir import DataDir
 from voxframe.server.http.app import make_app
-from voxframe.server.http.tokens import TokenStore
+from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
 from voxframe.server.realtime import websocket
 from voxframe.server.realtime.websocket import StreamLimits

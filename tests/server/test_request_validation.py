@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from voxframe import options
-from voxframe.server.http import request_validation, serialization
+from voxframe.server.http import request_bodies, serialization
 from voxframe.server.jobs.job_store import JobRecord
 
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
@@ -43,8 +43,8 @@ def test_any_body_is_refused_in_words_or_makes_a_whole_transcript(body, with_add
     if with_address:
         body = {**body, "audio_url": "http://192.0.2.1/a.mp3"}
     try:
-        fields = request_validation.read(body)
-    except request_validation.RequestRefused as refused:
+        fields = request_bodies.validated(body)
+    except request_bodies.RequestRefused as refused:
         message = str(refused)
     else:
         message = None
@@ -64,8 +64,8 @@ def test_any_body_is_refused_in_words_or_makes_a_whole_transcript(body, with_add
 def test_body_that_is_no_object_is_refused(body):
     """Lists, numbers and strings are refused."""
     if not isinstance(body, dict):
-        with pytest.raises(request_validation.RequestRefused, match="JSON object"):
-            request_validation.read(body)
+        with pytest.raises(request_bodies.RequestRefused, match="JSON object"):
+            request_bodies.validated(body)
 
 
 ADDRESS = {"audio_url": "http://192.0.2.1/a.mp3"}
@@ -92,13 +92,13 @@ def test_every_analysis_is_accepted_in_english():
     """All analyses may be requested together."""
     flags = {name: True for name, field in options.FIELDS.items() if field.default is False}
     wanted = {**ADDRESS, **flags, "language_detection": False, "topics": ["a"], "word_boost": ["b"]}
-    assert request_validation.read(wanted) == wanted
+    assert request_bodies.validated(wanted) == wanted
 
 
 def test_each_policy_alone_is_accepted():
     """Every PII policy is supported."""
     for policy in options.PII_POLICIES:
-        assert request_validation.read({**ADDRESS, "redact_pii": True, "redact_pii_policies": [policy]})
+        assert request_bodies.validated({**ADDRESS, "redact_pii": True, "redact_pii_policies": [policy]})
 
 
 def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload_folder):
@@ -106,32 +106,32 @@ def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload
     example = orjson.loads((payload_folder / "error_models_not_in_language_400.json").read_bytes())
     beginning = example["error"].partition(":")[0]
     wanted = {"redact_pii": True, "summarization": True, "filter_profanity": True}
-    with pytest.raises(request_validation.RequestRefused) as refused:
-        request_validation.read({**ADDRESS, "language_code": "fr", **wanted}, polyglot)
+    with pytest.raises(request_bodies.RequestRefused) as refused:
+        request_bodies.validated({**ADDRESS, "language_code": "fr", **wanted}, polyglot)
     assert str(refused.value) == f"{beginning}: redact_pii, summarization, filter_profanity"
-    assert request_validation.read(
+    assert request_bodies.validated(
         {**ADDRESS, "language_code": "fr", "speaker_labels": True, "word_boost": ["a"]}, polyglot
     )
-    assert request_validation.read({**ADDRESS, **wanted}, polyglot)
+    assert request_bodies.validated({**ADDRESS, **wanted}, polyglot)
 
 
 def test_language_detection_takes_an_engine_that_can(polyglot):
     """The error tells what to send instead and which engine detects languages."""
     with pytest.raises(
-        request_validation.RequestRefused,
+        request_bodies.RequestRefused,
         match=r"sphinx engine .* Send language_code instead .*restart the server with --engine and one of: polyglot",
     ):
-        request_validation.read({**ADDRESS, "language_detection": True}, "sphinx")
+        request_bodies.validated({**ADDRESS, "language_detection": True}, "sphinx")
     wanted = {**ADDRESS, "language_detection": True, "language_confidence_threshold": 0.4, "redact_pii": True}
-    assert request_validation.read(wanted, polyglot) == wanted
+    assert request_bodies.validated(wanted, polyglot) == wanted
 
 
 def test_more_words_than_can_be_listened_for_are_refused():
     """A thousand boosted terms of a hundred characters are accepted, more or longer ones refused."""
     most = ["a" * 100] * 1000
-    assert request_validation.read({**ADDRESS, "word_boost": most})["word_boost"] == most
+    assert request_bodies.validated({**ADDRESS, "word_boost": most})["word_boost"] == most
     for beyond in ([*most, "a"], ["a" * 101]):
         with pytest.raises(
-            request_validation.RequestRefused, match="at most 1000 words or phrases of at most 100 characters"
+            request_bodies.RequestRefused, match="at most 1000 words or phrases of at most 100 characters"
         ):
-            request_validation.read({**ADDRESS, "word_boost": beyond})
+            request_bodies.validated({**ADDRESS, "word_boost": beyond})

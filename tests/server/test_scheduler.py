@@ -8,10 +8,10 @@ import time
 
 import pytest
 
+from voxframe.server.data_dir import sweep
 from voxframe.server.jobs import scheduler
 from voxframe.server.jobs.database import UnusableDatabaseError
 from voxframe.server.jobs.job_store import JobStore
-from voxframe.server.jobs.retention import sweep
 from voxframe.server.jobs.scheduler import ServerInstance
 
 

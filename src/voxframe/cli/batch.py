@@ -13,9 +13,8 @@ import pandas as pd
 from voxframe.cli.arguments import add_corpus, add_format, add_job_options, job_options
 from voxframe.cli.output import plain, write
 from voxframe.corpus import Corpus
-from voxframe.corpus.batch.batch_result import BatchResult
 from voxframe.corpus.batch.inputs import Recordings
-from voxframe.corpus.batch.submit import CONCURRENCY
+from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import JOBS
 

@@ -15,15 +15,14 @@ import pyarrow.dataset as ds
 
 from voxframe import settings
 from voxframe._text import html_table
+from voxframe.client import llm_requests
 from voxframe.client.llm_requests import LlmOptions, LlmQuestion
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.batch.batch import Batch
-from voxframe.corpus.batch.batch_result import BatchResult
+from voxframe.corpus.batch import Batch
 from voxframe.corpus.batch.inputs import Recordings
 from voxframe.corpus.batch.plan import Plan
-from voxframe.corpus.batch.submit import CONCURRENCY
+from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.corrections import Corrections
-from voxframe.corpus.default_client import DefaultClient
 from voxframe.corpus.export import Exporter
 from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.ledger import Ledger
@@ -33,7 +32,9 @@ from voxframe.corpus.metadata import Metadata, Wanted
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
-from voxframe.corpus.search.search import Search
+from voxframe.corpus.search import Search
+from voxframe.corpus.search.concordance import SearchQuery
+from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError
@@ -159,7 +160,7 @@ class Corpus:
             OptionError: An option or a source is invalid.
             AudioNotFoundError: A file does not exist.
         """
-        return self._batch.plan(sources, client=client, progress=progress, **options)
+        return self._batch.plan(sources, client, progress, options)
 
     def submit(
         self,
@@ -205,7 +206,7 @@ class Corpus:
             >>> done = corpus.submit("calls/**/*.mp3", speaker_labels=True)  # doctest: +SKIP
             >>> done = corpus.sync(wait=True)  # doctest: +SKIP
         """
-        return self._batch.submit(sources, client=client, concurrency=concurrency, progress=progress, **options)
+        return self._batch.submit(sources, client, concurrency, progress, options)
 
     def sync(self, *, client: Client | None = None, wait: bool = False, progress: bool | None = None) -> BatchResult:
         """Fetch the transcripts that the service has finished. You can interrupt the call and repeat it.
@@ -222,7 +223,7 @@ class Corpus:
             ServiceError: The service is unavailable; transcripts fetched so far are stored.
             CorpusError: The corpus cannot be written.
         """
-        return self._batch.sync(client=client, wait=wait, progress=progress)
+        return self._batch.sync(client, wait, progress)
 
     def retry(
         self,
@@ -254,9 +255,7 @@ class Corpus:
             ServiceError: The service is unavailable; the remaining jobs stay planned.
             CorpusError: The corpus cannot be written.
         """
-        return self._batch.retry(
-            failed=failed, uncertain=uncertain, keys=keys, client=client, concurrency=concurrency, progress=progress
-        )
+        return self._batch.retry(failed, uncertain, keys, client, concurrency, progress)
 
     def jobs(self) -> pd.DataFrame:
         """Return the jobs of the corpus, oldest first.
@@ -287,7 +286,7 @@ class Corpus:
             PayloadError: A path or a pattern matches no file.
             CorpusError: The corpus cannot be written.
         """
-        return self._batch.add(sources, replace=replace, progress=progress)
+        return self._batch.add(sources, replace, progress)
 
     def adopt(self, client: Client | None = None, *, progress: bool | None = None) -> BatchResult:
         """Fetch every transcript that the service has for this API key and the corpus does not have yet.
@@ -306,7 +305,7 @@ class Corpus:
             ServiceError: The service is unavailable; transcripts fetched so far are stored.
             CorpusError: The corpus cannot be written.
         """
-        return self._batch.adopt(client, progress=progress)
+        return self._batch.adopt(client, progress)
 
     def forget(self, transcript_id: str, *, remote: bool = False, client: Client | None = None) -> None:
         """Delete a transcript: its payloads, tables, names, corrections, search index entries and job.
@@ -328,7 +327,7 @@ class Corpus:
         Warns:
             CorpusWarning: Snapshots still contain the transcript.
         """
-        self._batch.forget(transcript_id, remote=remote, client=client)
+        self._batch.forget(transcript_id, remote, client)
 
     def transcribe(
         self,
@@ -360,7 +359,7 @@ class Corpus:
                 be written.
             ServiceError: The service is unavailable or refused the request.
         """
-        return self._batch.transcribe(client, audio, force=force, **options)
+        return self._batch.transcribe(client, audio, force, options)
 
     def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name, as `corpus[transcript_id]` does.
@@ -414,7 +413,7 @@ class Corpus:
             ...     "words", columns=["text", "start_ms"], where=[("speaker", "==", "A"), ("start_ms", "<", 60_000)]
             ... )
         """
-        return self._query.table(name, ids, columns=columns, where=where, metadata=metadata)
+        return self._query.table(name, ids, columns, where, metadata)
 
     def words(
         self,
@@ -425,7 +424,7 @@ class Corpus:
         metadata: Wanted = False,
     ) -> pd.DataFrame:
         """Return the words of many transcripts, like `table("words", ...)`."""
-        return self._query.table("words", ids, columns=columns, where=where, metadata=metadata)
+        return self._query.table("words", ids, columns, where, metadata)
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts as a pyarrow dataset, without reading it.
@@ -531,9 +530,7 @@ class Corpus:
             >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
             [['the', 'Climate, change', 'it']]
         """
-        return self._search.search(
-            query, context=context, slop=slop, speaker=speaker, ids=ids, where=where, limit=limit, metadata=metadata
-        )
+        return self._search.search(SearchQuery.check(query, slop), context, speaker, ids, where, limit, metadata)
 
     def counts(
         self,
@@ -573,7 +570,7 @@ class Corpus:
             >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        return self._search.counts(query, by=by, slop=slop, speaker=speaker, ids=ids, about=about)
+        return self._search.counts(SearchQuery.check(query, slop), by, speaker, ids, about)
 
     def export(
         self,
@@ -637,16 +634,7 @@ class Corpus:
             ['a1.vtt']
         """
         return self._exporter.export(
-            target,
-            format,
-            tables=tables,
-            ids=ids,
-            partition_by=partition_by,
-            metadata=metadata,
-            pii=pii,
-            pii_types=pii_types,
-            escape_formulas=escape_formulas,
-            overwrite=overwrite,
+            target, format, tables, ids, partition_by, metadata, pii, pii_types, escape_formulas, overwrite
         )
 
     def summarize(
@@ -687,9 +675,8 @@ class Corpus:
             >>> corpus.summarize(answer_format="one sentence").text  # doctest: +SKIP
             'Two neighbours talk about trees.'
         """
-        return self._llm.summarize(
-            transcripts, answer_format=answer_format, client=client, refresh=refresh, progress=progress, **options
-        )
+        own = {"answer_format": answer_format}
+        return self._llm.run("summary", own, transcripts, options, client, refresh, progress)
 
     def ask(
         self,
@@ -706,9 +693,9 @@ class Corpus:
         Args:
             questions: A question, as text or `LlmQuestion`, or an iterable of them.
             transcripts: As for `summarize`.
-            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            client: As for `summarize`.
             refresh: As for `summarize`.
-            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            progress: As for `summarize`.
             **options: As for `summarize`.
 
         Returns:
@@ -722,7 +709,8 @@ class Corpus:
             >>> [reply.answer for reply in answers.replies]  # doctest: +SKIP
             ['A refund.', 'By Friday.']
         """
-        return self._llm.ask(questions, transcripts, client=client, refresh=refresh, progress=progress, **options)
+        own = {"questions": llm_requests.questions(questions)}
+        return self._llm.run("question-answer", own, transcripts, options, client, refresh, progress)
 
     def task(
         self,
@@ -739,9 +727,9 @@ class Corpus:
         Args:
             prompt: The instruction, such as "Write a letter to the caller".
             transcripts: As for `summarize`.
-            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            client: As for `summarize`.
             refresh: As for `summarize`.
-            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            progress: As for `summarize`.
             **options: As for `summarize`.
 
         Returns:
@@ -750,7 +738,8 @@ class Corpus:
         Raises:
             VoxframeError: As for `summarize`.
         """
-        return self._llm.task(prompt, transcripts, client=client, refresh=refresh, progress=progress, **options)
+        own = {"prompt": llm_requests.text("prompt", prompt)}
+        return self._llm.run("task", own, transcripts, options, client, refresh, progress)
 
     def action_items(
         self,
@@ -767,12 +756,12 @@ class Corpus:
         If several requests are needed, their lists are joined instead of being combined by a final request.
 
         Args:
-            transcripts: As for `summarize`.
             answer_format: Form of the list in words, such as "one line per person". None (default): the service
                 decides.
-            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
+            transcripts: As for `summarize`.
+            client: As for `summarize`.
             refresh: As for `summarize`.
-            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+            progress: As for `summarize`.
             **options: As for `summarize`.
 
         Returns:
@@ -781,9 +770,8 @@ class Corpus:
         Raises:
             VoxframeError: As for `summarize`.
         """
-        return self._llm.action_items(
-            transcripts, answer_format=answer_format, client=client, refresh=refresh, progress=progress, **options
-        )
+        own = {"answer_format": answer_format}
+        return self._llm.run("action-items", own, transcripts, options, client, refresh, progress)
 
     def unanswered(self) -> pd.DataFrame:
         """Return the language-model requests with a lost response, oldest first.

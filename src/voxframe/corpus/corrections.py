@@ -18,12 +18,12 @@ import pandas as pd
 from voxframe._files import file_lock, file_name, write_atomic
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.speaker_names import Fingerprint, as_json, checked_text, fingerprints, from_json, unchanged
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import check_writable
-from voxframe.corpus.utterance_fingerprints import Mark, as_json, from_json, holding, marks
 from voxframe.errors import CorpusError, OptionError
 
-_LONGEST = 100_000  # characters of a turn
+_TURN = ("the text of a turn", 100_000)  # description and maximum number of characters
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
@@ -61,13 +61,13 @@ class Corrections:
             >>> corpus.corrections.set("t1", {0: "Hello."})["text"].to_list()
             ['Hello.']
         """
-        positions = marks(self._archive.table("utterances", transcript_id))
+        positions = fingerprints(self._archive.table("utterances", transcript_id))
         path = self._path(transcript_id)
         gone = _read(path)[0].keys()  # corrections of turns that no longer exist can still be removed
         if missing := [n for n, text in texts.items() if n not in positions and not (text is None and n in gone)]:
             there = f"0 to {len(positions) - 1}" if positions else "no turns"
             raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
-        given = {int(position): _checked(text) for position, text in texts.items()}
+        given = {int(position): checked_text(text, *_TURN) for position, text in texts.items()}
         with (
             clear_errors(self._archive.path),
             file_lock(self._archive.path / ".locks" / f"corrections-{file_name(transcript_id)}"),
@@ -77,10 +77,10 @@ class Corrections:
             now = {**before, **given}
             made_for |= {position: positions[position] for position in given if position in positions}
             kept = {str(position): now[position] for position in sorted(now) if now[position] is not None}
-            marked = as_json({n: mark for n, mark in made_for.items() if now.get(n) is not None})
+            kept_for = as_json({n: made for n, made in made_for.items() if now.get(n) is not None})
             if kept:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                whole = {"transcript_id": transcript_id, "texts": kept, "made_for": marked}
+                whole = {"transcript_id": transcript_id, "texts": kept, "made_for": kept_for}
                 state = json.dumps(whole, ensure_ascii=False, indent=1)
                 write_atomic(path, state.encode() + b"\n")
             else:
@@ -125,8 +125,8 @@ class Corrections:
             made_for = _read(self._path(transcript_id))[1]
             for position, text in self._corrected(transcript_id, stale=True).items():
                 rows.append((transcript_id, position, text, None, *made_for.get(position, (None, None))))
-            for position, name, mark in self._names.stale(transcript_id):
-                rows.append((transcript_id, position, None, name, *mark))
+            for position, name, fingerprint in self._names.stale(transcript_id):
+                rows.append((transcript_id, position, None, name, *fingerprint))
         dtypes: dict[str, Any] = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}
         dtypes |= {"speaker_name": _TEXT, "start_ms": pd.Int64Dtype(), "was": _TEXT}
         return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
@@ -136,14 +136,14 @@ class Corrections:
         texts, made_for = _read(self._path(transcript_id))
         if not texts:
             return {}
-        same = holding(texts, made_for, self._archive.table("utterances", transcript_id))
+        same = unchanged(texts, made_for, self._archive.table("utterances", transcript_id))
         return {position: text for position, text in texts.items() if (position in same) != stale}
 
     def _path(self, transcript_id: str) -> Path:
         return self._archive.path / "corrections" / f"{file_name(transcript_id)}.json"
 
 
-def _read(path: Path) -> tuple[dict[int, str], dict[int, Mark]]:
+def _read(path: Path) -> tuple[dict[int, str], dict[int, Fingerprint]]:
     """Return the corrected texts, and the fingerprints that their turns had."""
     try:
         found = json.loads(path.read_bytes())
@@ -153,14 +153,5 @@ def _read(path: Path) -> tuple[dict[int, str], dict[int, Mark]]:
         return {}, {}
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as e:
         raise CorpusError(
-            f"the corrections in {path} cannot be read ({e}); delete the file and correct again"
+            f"the corrections in {path} cannot be read ({e}); delete the file and set them again"
         ) from None
-
-
-def _checked(text: object) -> str | None:
-    if text is None:
-        return None
-    given = " ".join(text.split()) if isinstance(text, str) else ""
-    if not given or len(given) > _LONGEST or any("\ud800" <= c <= "\udfff" for c in given):
-        raise OptionError(f"a turn is a text of 1 to {_LONGEST:,} characters, not {text!r:.100}; None takes it back")
-    return given

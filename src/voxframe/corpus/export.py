@@ -29,7 +29,7 @@ _AT_A_TIME = 64  # transcripts in memory
 
 
 class Exporter:
-    """Writes a corpus to files.
+    """Writes the transcripts of a corpus to files.
 
     Args:
         archive: The transcripts.
@@ -43,27 +43,26 @@ class Exporter:
     def export(
         self,
         target: str | os.PathLike[str],
-        format: str = "parquet",  # noqa: A002  what pandas and its readers call it
-        *,
-        tables: str | Sequence[str] | None = None,
-        ids: str | Iterable[str] | None = None,
-        partition_by: str | Sequence[str] = (),
-        metadata: Wanted = False,
-        pii: Literal["mask", "drop"] | None = None,
-        pii_types: Collection[str] | None = None,
-        escape_formulas: bool = False,
-        overwrite: bool = False,
+        kind: str,
+        tables: str | Sequence[str] | None,
+        ids: str | Iterable[str] | None,
+        partition_by: str | Sequence[str],
+        metadata: Wanted,
+        pii: Literal["mask", "drop"] | None,
+        pii_types: Collection[str] | None,
+        escape_formulas: bool,
+        overwrite: bool,
     ) -> ExportResult:
-        """Write the corpus, or a part of it, to files; see `Corpus.export`."""
-        check_format(format, partition_by, escape_formulas=escape_formulas)
+        """Write the transcripts to files; `Corpus.export` describes the arguments."""
+        check_format(kind, partition_by, escape_formulas=escape_formulas)
         self._check_outside(target)
         wanted = self._archive.ids() if ids is None else identifiers(ids)
-        single = FORMATS[format] != "" and os.fspath(target).lower().endswith(FORMATS[format].lower())
-        if format not in TABLE_FORMATS:
+        single = FORMATS[kind] != "" and os.fspath(target).lower().endswith(FORMATS[kind].lower())
+        if kind not in TABLE_FORMATS:
             if tables is not None:
-                raise OptionError(f"{format} is made of words; tables are for {', '.join(TABLE_FORMATS)}")
+                raise OptionError(f"tables= is for {', '.join(TABLE_FORMATS)}; {kind} contains only words")
             if metadata:
-                raise OptionError(f"{format} has no place for metadata; it is for {', '.join(TABLE_FORMATS)}")
+                raise OptionError(f"metadata= is for {', '.join(TABLE_FORMATS)}; {kind} cannot contain it")
             chosen = ["words"]
         else:
             chosen = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
@@ -72,20 +71,20 @@ class Exporter:
         if single and not partition_by:
             if len(chosen) > 1:
                 raise OptionError(
-                    "one file holds one table: name one with tables= (--table), or a directory, not "
-                    f"{os.fspath(target)!r}"
+                    f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables= "
+                    "(--table), or pass a directory"
                 )
             whole = pd.concat([part[chosen[0]] for part in parts], ignore_index=True)
-            return write(whole, target, format, escape_formulas=escape_formulas, overwrite=overwrite)
+            return write(whole, target, kind, escape_formulas=escape_formulas, overwrite=overwrite)
         losses: Losses = Counter()
         omitted: Losses = Counter()
         with folder(target, overwrite=overwrite) as into, ExitStack() as open_files:
-            if format not in TABLE_FORMATS:
+            if kind not in TABLE_FORMATS:
                 for part in parts:
-                    write_transcripts(part["words"], into, format, losses, omitted)
+                    write_transcripts(part["words"], into, kind, losses, omitted)
             else:
                 writers = {
-                    name: TableWriter(into, name, format, losses, names(partition_by), escape_formulas=escape_formulas)
+                    name: TableWriter(into, name, kind, losses, names(partition_by), escape_formulas=escape_formulas)
                     for name in chosen
                 }
                 for writer in writers.values():
@@ -99,9 +98,9 @@ class Exporter:
         """Refuse a target that is, contains or is inside the corpus: overwriting it would delete paid transcripts."""
         if is_remote(target):
             return
-        place, here = Path(target).expanduser().resolve(), self._archive.path.resolve()
-        if place == here or place in here.parents or here in place.parents:
-            raise OptionError(f"{os.fspath(target)!r} is where the corpus {here} is; name a place beside it")
+        path, here = Path(target).expanduser().resolve(), self._archive.path.resolve()
+        if path == here or path in here.parents or here in path.parents:
+            raise OptionError(f"{os.fspath(target)!r} overlaps the corpus {here}; choose a target outside it")
 
     def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
         """Return the metadata of all transcripts, and the names of the requested and partition columns.

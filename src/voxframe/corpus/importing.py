@@ -9,11 +9,12 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
+
+import pyarrow as pa
 
 from voxframe.client.progress import Progress
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.payload_files import SUFFIXES, UnreadableFileError, contents, is_payload_file
 from voxframe.corpus.store import UNFINISHED, View, content_hash
 from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError
@@ -25,6 +26,12 @@ Payloads: TypeAlias = "Payload | Iterable[Payload]"
 
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
+#: Maximum size after decompression. A ten-hour transcript with every analysis takes 25 MB.
+MAX_BYTES = 512 * 1024 * 1024
+
+_PACKED = {".gz": "gzip", ".zst": "zstd"}
+#: Suffixes of payload files.
+SUFFIXES = tuple(f"{plain}{packed}" for plain in (".json", ".jsonl", ".ndjson") for packed in ("", *_PACKED))
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
 
@@ -49,6 +56,38 @@ class Added:
         if len(self.left_out) > 10:
             lines.append(f"  and {len(self.left_out) - 10} more, in .left_out")
         return "\n".join(lines)
+
+
+class UnreadableFileError(PayloadError):
+    """A payload file is damaged, encrypted or too large."""
+
+
+def is_payload_file(name: str) -> bool:
+    """Return True if a file name has the suffix of a payload file."""
+    return name.lower().endswith(SUFFIXES)
+
+
+def contents(file: IO[bytes], name: str) -> bytes:
+    """Return the content of a payload file, decompressed if its name ends in .gz or .zst.
+
+    Args:
+        file: The open file.
+        name: Its name.
+
+    Raises:
+        UnreadableFileError: The file is damaged or too large.
+    """
+    packing = next((kind for suffix, kind in _PACKED.items() if name.lower().endswith(suffix)), None)
+    try:
+        stream = file if packing is None else pa.CompressedInputStream(pa.PythonFile(file, "r"), packing)
+        data: bytes = stream.read(MAX_BYTES + 1)
+    except (pa.ArrowException, OSError) as error:  # pyarrow uses both
+        if packing is None:
+            raise
+        raise UnreadableFileError(f"{name!r} is not a complete {packing} file ({str(error).splitlines()[0]})") from None
+    if len(data) > MAX_BYTES:
+        raise UnreadableFileError(f"{name!r} is larger than {MAX_BYTES // 1024**2} MB after decompression")
+    return data
 
 
 class _Early(Exception):  # noqa: N818 - never leaves this file
@@ -79,16 +118,16 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
         early: dict[int, tuple[Path | bytes, Collection[str]]] = {}
         with archive.batch() as batch:
             for n, source in enumerate(read):
-                if names := _bring(archive, batch, source, n, found, replace=replace):
+                if names := _add_source(archive, batch, source, n, found, replace=replace):
                     early[n] = source, names
                 bar.advance(1)
         with archive.batch() as batch:
             for n, (source, names) in early.items():
-                _bring(archive, batch, source, n, found, replace=replace, only=names)
+                _add_source(archive, batch, source, n, found, replace=replace, only=names)
     return found
 
 
-def _bring(
+def _add_source(
     archive: Archive,
     batch: TableBatch,
     source: Path | bytes,
@@ -116,7 +155,7 @@ def _bring(
         try:
             if isinstance(payload, PayloadError):
                 raise payload
-            is_new = _take(archive, batch, payload, replace=replace)
+            is_new = _add_payload(archive, batch, payload, replace=replace)
         except _Early as reason:
             if only is None:
                 early.add(name)
@@ -138,9 +177,7 @@ def _sources(source: object) -> list[Path | bytes]:
         return [source]
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
-        raise PayloadError(
-            f"payloads are given as files, folders, patterns or zips, or as dicts or JSON bytes, not {source!r:.100}"
-        )
+        raise PayloadError(f"payloads must be files, folders, patterns, zips, dicts or JSON bytes, got {source!r:.100}")
     path = Path(text).expanduser()
     found: list[Path | bytes] = []
     if path.is_dir():
@@ -151,7 +188,7 @@ def _sources(source: object) -> list[Path | bytes]:
         found += sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())  # noqa: PTH207
     if not found:
         raise PayloadError(
-            f"{text!r} leads to no payload file; check it (.zip files are read, and {', '.join(SUFFIXES)})"
+            f"{text!r} matches no payload file; check the path. Payload files end in {', '.join(SUFFIXES)} or .zip"
         )
     return found
 
@@ -159,7 +196,7 @@ def _sources(source: object) -> list[Path | bytes]:
 def _payloads(source: Path | bytes, number: int) -> Iterator[tuple[str, bytes | PayloadError]]:
     """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
     if isinstance(source, bytes):
-        yield from _each(f"number {number} of the sources, counted from 0", source)
+        yield from _each(f"source {number} (counted from 0)", source)
     elif _is_zip(source.name):
         yield from _zipped(source)
     else:
@@ -183,8 +220,8 @@ def _zipped(path: Path) -> Iterator[tuple[str, bytes | PayloadError]]:
             for info in members[:MAX_MEMBERS]:
                 name = f"{path}:{info.filename}"
                 if not is_payload_file(info.filename):
-                    what = "unpack it first" if _is_zip(info.filename) else "it is no payload file, such as .json"
-                    yield name, PayloadError(what)
+                    reason = "unpack it first" if _is_zip(info.filename) else "it is not a payload file, such as .json"
+                    yield name, PayloadError(reason)
                     continue
                 try:
                     with zipped.open(info) as file:
@@ -194,7 +231,10 @@ def _zipped(path: Path) -> Iterator[tuple[str, bytes | PayloadError]]:
                     continue
                 yield from _each(name, data)
             if len(members) > MAX_MEMBERS:
-                yield str(path), PayloadError(f"it holds {len(members)} files; the first {MAX_MEMBERS} were looked at")
+                yield (
+                    str(path),
+                    PayloadError(f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"),
+                )
     except (OSError, zipfile.BadZipFile) as error:
         yield str(path), _unreadable(error)
 
@@ -212,16 +252,16 @@ def _each(name: str, data: bytes) -> Iterator[tuple[str, bytes | PayloadError]]:
         yield name, error
 
 
-def _take(archive: Archive, batch: TableBatch, data: bytes, *, replace: bool) -> bool:
+def _add_payload(archive: Archive, batch: TableBatch, data: bytes, *, replace: bool) -> bool:
     """Add a payload. Return False if it was already in the corpus.
 
     Raises:
         _Early: It is an export of a transcript that is not in the corpus.
         PayloadError: It cannot be stored.
     """
-    transcript_id, view = _look(data)
+    transcript_id, view = _id_and_view(data)
     if view != "transcript" and not archive.has(transcript_id):
-        raise _Early(f"it is an export of transcript {transcript_id!r}, which is not here; add that one first")
+        raise _Early(f"it is an export of transcript {transcript_id!r}, which is not in the corpus; add that first")
     try:
         here = archive.store.content(transcript_id, view) and content_hash(archive.raw(transcript_id, view))
     except CorpusError:
@@ -230,21 +270,21 @@ def _take(archive: Archive, batch: TableBatch, data: bytes, *, replace: bool) ->
         if here == content_hash(data):
             return False
         if not replace:
-            raise PayloadError(f"another payload of {transcript_id!r} is here; replace=True takes this one instead")
+            raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
     try:
         archive.put(transcript_id, data, view, batch=batch)
     except PayloadError as error:
-        raise PayloadError(f"it was kept, but cannot be read: {error}") from None
+        raise PayloadError(f"it was stored, but cannot be read: {error}") from None
     return True
 
 
-def _look(data: bytes) -> tuple[str, View]:
+def _id_and_view(data: bytes) -> tuple[str, View]:
     """Return the id and the kind of a payload."""
     found = head(data)
     if not found.id:
-        raise PayloadError("it has no id, so nothing could be joined to it")
+        raise PayloadError("it has no id")
     if found.kind == "transcript" and not found.fields & _FINISHED:
-        raise PayloadError("it is no transcript, nor an export of one: it has neither status nor words")
+        raise PayloadError("it is neither a transcript nor an export: it has no status, words or utterances")
     if found.status in UNFINISHED:
-        raise PayloadError(f"its status is {found.status!r}; it is added when it is finished")
+        raise PayloadError(f"its status is {found.status!r}; add it when it is finished")
     return found.id, found.kind

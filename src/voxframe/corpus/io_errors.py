@@ -21,11 +21,11 @@ def clear_errors(path: Path) -> Iterator[None]:
         if isinstance(e, sqlite3.DatabaseError) and not isinstance(e, sqlite3.OperationalError):
             raise CorpusError(
                 f"the ledger of the corpus {path} is damaged ({e}). `voxframe doctor --corpus {path} --rebuild-ledger` "
-                "makes it again from the records of submissions; Corpus.submit() and Corpus.sync() do so by themselves"
+                "rebuilds it from the records of submissions; Corpus.submit() and Corpus.sync() do so automatically"
             ) from None
         if getattr(e, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise CorpusError(
                 f"the ledger of the corpus {path} is locked by another program; close that program, or wait until "
-                "it is done, and try again"
+                "it has finished, and try again"
             ) from None
         raise CorpusError(f"cannot write to the corpus {path}: {getattr(e, 'strerror', None) or e}") from None

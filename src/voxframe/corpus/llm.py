@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,15 @@ import pandas as pd
 from voxframe import frames
 from voxframe.client import llm_requests
 from voxframe.client.http import NOTHING_UNDER_WAY
-from voxframe.client.llm_requests import LlmOptions, LlmQuestion
+from voxframe.client.llm_requests import LlmOptions
 from voxframe.client.llm_results import LlmReply, LlmResponse, Usage, read_response
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
-from voxframe.corpus.batch.submission import EMBEDDED
-from voxframe.corpus.default_client import DefaultClient
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
+from voxframe.corpus.services import EMBEDDED, DefaultClient
 from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
 
@@ -81,77 +80,7 @@ class Llm:
         self._ledger = ledger
         self._default_client = default_client
 
-    def summarize(
-        self,
-        transcripts: Selection = None,
-        *,
-        answer_format: str | None = None,
-        client: Client | None = None,
-        refresh: Refresh = False,
-        progress: bool | None = None,
-        **options: Unpack[LlmOptions],
-    ) -> Answers:
-        """Summarize transcripts; see `Corpus.summarize`."""
-        own = {} if answer_format is None else {"answer_format": answer_format}
-        return self._asked("summary", own, transcripts, options, client, refresh, progress)
-
-    def ask(
-        self,
-        questions: str | LlmQuestion | Iterable[str | LlmQuestion],
-        transcripts: Selection = None,
-        *,
-        client: Client | None = None,
-        refresh: Refresh = False,
-        progress: bool | None = None,
-        **options: Unpack[LlmOptions],
-    ) -> Answers:
-        """Ask questions about transcripts; see `Corpus.ask`."""
-        own = {"questions": llm_requests.questions(questions)}
-        return self._asked("question-answer", own, transcripts, options, client, refresh, progress)
-
-    def task(
-        self,
-        prompt: str,
-        transcripts: Selection = None,
-        *,
-        client: Client | None = None,
-        refresh: Refresh = False,
-        progress: bool | None = None,
-        **options: Unpack[LlmOptions],
-    ) -> Answers:
-        """Run a prompt on transcripts; see `Corpus.task`."""
-        own = {"prompt": llm_requests.text("prompt", prompt)}
-        return self._asked("task", own, transcripts, options, client, refresh, progress)
-
-    def action_items(
-        self,
-        transcripts: Selection = None,
-        *,
-        answer_format: str | None = None,
-        client: Client | None = None,
-        refresh: Refresh = False,
-        progress: bool | None = None,
-        **options: Unpack[LlmOptions],
-    ) -> Answers:
-        """List the action items of transcripts; see `Corpus.action_items`."""
-        own = {} if answer_format is None else {"answer_format": answer_format}
-        return self._asked("action-items", own, transcripts, options, client, refresh, progress)
-
-    def responses(self) -> pd.DataFrame:
-        """Return every cached language-model response as the table `responses`, oldest first."""
-        with clear_errors(self._ledger.path.parent):
-            found: list[Any] = [_restored(answer) for answer in answer_cache.llm_responses(self._ledger)]
-        return frames.to_pandas(response_table(found), "responses")
-
-    def unanswered(self) -> pd.DataFrame:
-        """Return the requests with a lost response, oldest first; see `Corpus.unanswered`."""
-        with clear_errors(self._ledger.path.parent):
-            rows = [{**question.request, "asked": question.created} for question in answer_cache.pending(self._ledger)]
-        found = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
-        dtypes = {"task": _TEXT, "prompt": _TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
-        return found.astype(dtypes)
-
-    def _asked(
+    def run(
         self,
         task: str,
         own: Mapping[str, Any],
@@ -161,31 +90,48 @@ class Llm:
         refresh: Refresh,
         progress: bool | None,
     ) -> Answers:
+        """Run a task on transcripts; `Corpus` describes the tasks.
+
+        Args:
+            task: Name of the task in the API, such as "summary".
+            own: Fields of this task only. Nulls are left out.
+            transcripts: The selection.
+            options: Fields of all tasks.
+            client: The service.
+            refresh: Send a request again.
+            progress: Show a progress bar.
+        """
         if options.get("input_text") is not None:
-            raise OptionError("a corpus is asked about its transcripts; Client.summarize and the like take input_text")
+            raise OptionError("input_text cannot be used with a corpus; pass it to Client.summarize, ask or task")
         if refresh not in (True, False, "lost"):
-            raise OptionError(f"refresh is True, False or 'lost', not {refresh!r}")
+            raise OptionError(f"refresh must be True, False or 'lost', got {refresh!r}")
         llm_requests.body("any", options)  # validates the options before anything is sent
+        fields = {name: value for name, value in {**own, **options}.items() if value is not None}
         with clear_errors(self._ledger.path.parent):
-            wanted = self._texts.batches(transcripts)
-            whole = tuple(dict.fromkeys(i for batch in wanted for i in batch.ids))
-            asker = _Asker(
-                self._texts,
-                self._ledger,
-                self._default_client,
-                task,
-                {**own, **_given(options)},
-                client,
-                refresh=refresh,
-            )
-            with Progress(f"asking for {task}", jobs=len(wanted), show=progress) as bar:
-                for batch in wanted:
-                    asker.ask_about(batch)
+            batches = self._texts.batches(transcripts)
+            requests = _Requests(self._texts, self._ledger, self._default_client, task, fields, client, refresh)
+            with Progress(f"requesting {task}", jobs=len(batches), show=progress) as bar:
+                for batch in batches:
+                    requests.send(batch)
                     bar.advance(1)
-                return _together(asker, whole)
+                return _combined(requests, tuple(dict.fromkeys(i for batch in batches for i in batch.ids)))
+
+    def responses(self) -> pd.DataFrame:
+        """Return the cached responses as the table `responses`, oldest first."""
+        with clear_errors(self._ledger.path.parent):
+            found: list[Any] = [_restored(answer) for answer in answer_cache.llm_responses(self._ledger)]
+        return frames.to_pandas(response_table(found), "responses")
+
+    def unanswered(self) -> pd.DataFrame:
+        """Return the requests with a lost response, oldest first."""
+        with clear_errors(self._ledger.path.parent):
+            rows = [{**question.request, "asked": question.created} for question in answer_cache.pending(self._ledger)]
+        found = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
+        dtypes = {"task": _TEXT, "prompt": _TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
+        return found.astype(dtypes)
 
 
-class _Asker:
+class _Requests:
     """Sends the same request for one batch after another, and collects the responses."""
 
     def __init__(
@@ -196,7 +142,6 @@ class _Asker:
         task: str,
         arguments: Mapping[str, Any],
         client: Client | None,
-        *,
         refresh: Refresh,
     ) -> None:
         self.task = task
@@ -205,10 +150,10 @@ class _Asker:
         self._arguments, self._client, self._refresh = arguments, client, refresh
         self._service = default_client.service_name(client)
 
-    def ask_about(self, batch: LlmBatch) -> None:
+    def send(self, batch: LlmBatch) -> None:
         """Request a response for a batch. If the service refuses it, send the transcripts it did not create as text."""
-        parts = None if self._is_kept(batch) else self._apart(batch)
-        if parts is None or not all(map(self._is_kept, parts)):  # otherwise it was refused before; use the cached parts
+        parts = None if self._is_cached(batch) else self._split(batch)
+        if parts is None or not all(map(self._is_cached, parts)):  # otherwise it was refused before
             try:
                 self.ask(batch)
             except (BadRequestError, NotFoundError):
@@ -235,10 +180,10 @@ class _Asker:
     def _known(self, key: str) -> answer_cache.CachedAnswer | None:
         return None if self._refresh is True else answer_cache.find(self._ledger, key)
 
-    def _is_kept(self, batch: LlmBatch) -> bool:
+    def _is_cached(self, batch: LlmBatch) -> bool:
         return self._known(self._key(batch)) is not None
 
-    def _apart(self, batch: LlmBatch) -> list[LlmBatch] | None:
+    def _split(self, batch: LlmBatch) -> list[LlmBatch] | None:
         """Split a batch into the transcripts that the service created, sent by id, and the others, sent as text.
 
         Returns:
@@ -265,24 +210,24 @@ class _Asker:
             "task": client.task,
             "action-items": client.action_items,
         }
-        with self._noted(key, batch.ids):
+        with self._pending(key, batch.ids):
             answer = replace(calls[self.task](**arguments, **source), transcript_ids=batch.ids)
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": batch.ids}
         answer_cache.store_response(self._ledger, key, self._service, answer.request_id, batch.ids, note, answer.raw)
         return answer
 
     @contextmanager
-    def _noted(self, key: str, ids: Sequence[str]) -> Iterator[None]:
-        """Mark a request as pending in the ledger until its outcome is known, because the service may charge for it."""
+    def _pending(self, key: str, ids: Sequence[str]) -> Iterator[None]:
+        """Mark a request as pending in the ledger until its outcome is known: the service may charge for it."""
         ledger = self._ledger
         if self._service == EMBEDDED:  # charges nothing
             yield
             return
         if not self._refresh and (lost := answer_cache.pending(ledger, key)):
             raise LostAnswerError(
-                f"this {self.task} was asked for at {lost[0].created:%Y-%m-%d %H:%M} UTC and the answer was lost; it "
-                "may have been paid for, and the service has no list of answers to find it in. Ask again with "
-                "refresh='lost', on the command line with --lost"
+                f"this {self.task} was requested at {lost[0].created:%Y-%m-%d %H:%M} UTC and the response was lost. "
+                "The service may have charged for it, and has no list to find it in. refresh='lost' (--lost) "
+                "sends the request again"
             )
         answer_cache.mark_pending(
             ledger,
@@ -305,12 +250,12 @@ def _may_be_answered(error: Exception | KeyboardInterrupt) -> bool:
     return isinstance(error, ServiceError) and error.possibly_delivered
 
 
-def _together(asker: _Asker, ids: tuple[str, ...]) -> Answers:
+def _combined(requests: _Requests, ids: tuple[str, ...]) -> Answers:
     """Combine the responses for all batches into one result."""
-    parts = list(asker.answers)
+    parts = list(requests.answers)
     if not parts:  # the transcripts have words, but none has text
-        raise OptionError("nothing is said in the transcripts that were asked for")
-    if asker.task == "action-items" and len(parts) > 1:
+        raise OptionError("the selected transcripts contain no text; select others")
+    if requests.task == "action-items" and len(parts) > 1:
         text = "\n".join(part.text for part in parts)
         return Answers(text, (LlmReply(text),), ids, tuple(parts))
     level = parts
@@ -318,13 +263,9 @@ def _together(asker: _Asker, ids: tuple[str, ...]) -> Answers:
         groups = texts_together([part.text for part in level])
         if len(groups) == len(level):  # no two texts fit into one request
             text = "\n\n".join(part.text for part in level)
-            return Answers(text, (LlmReply(text),), ids, tuple(asker.answers))
-        level = [asker.ask(LlmBatch(ids, text)) for text in groups]
-    return Answers(level[0].text, level[0].replies, ids, tuple(asker.answers))
-
-
-def _given(options: LlmOptions) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+            return Answers(text, (LlmReply(text),), ids, tuple(requests.answers))
+        level = [requests.ask(LlmBatch(ids, text)) for text in groups]
+    return Answers(level[0].text, level[0].replies, ids, tuple(requests.answers))
 
 
 def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:

@@ -61,19 +61,15 @@ class LlmTexts:
         ids = None if transcripts is None else identifiers(transcripts)
         known = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
         if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
-            raise OptionError(f"transcript {undone[0]!r} is not completed; only completed ones have text. Leave it out")
+            raise OptionError(f"transcript {undone[0]!r} is not completed, so it has no text; leave it out")
         known = known[known["status"] == "completed"]
         if known.empty:
-            raise OptionError(
-                f"the corpus {self._archive.path} has no completed transcript in this selection; check it"
-            )
+            raise OptionError(f"the selection contains no completed transcript of the corpus {self._archive.path}")
         chosen = known["transcript_id"].tolist()
         spoken = self._archive.with_rows("words", chosen) | self._archive.with_rows("utterances", chosen)
         known = known[known["transcript_id"].isin(spoken)]
         if known.empty:
-            raise OptionError(
-                f"nothing is said in the transcripts that were asked for in the corpus {self._archive.path}"
-            )
+            raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
         named = {*self._speakers.get(known["transcript_id"])["transcript_id"]}
         named |= {*self._corrections.get(known["transcript_id"])["transcript_id"]}
         lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()

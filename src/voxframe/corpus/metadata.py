@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, datetime
 from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe import frames
+from voxframe._text import masked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata_values import metadata_from_json, metadata_to_json, typed
 from voxframe.corpus.reading import DTYPES, Where, all_of, identifiers
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS
@@ -21,7 +26,7 @@ from voxframe.schema import CORPUS_TABLES, JOBS
 Wanted: TypeAlias = "bool | str | Sequence[str]"
 
 _ID = "transcript_id"
-_NOBODY = ""  # no transcript has this id
+_NO_ID = ""  # no transcript has this id
 
 
 class Metadata:
@@ -72,7 +77,7 @@ class Metadata:
             if unknown := [transcript_id for transcript_id in rows if transcript_id not in known]:
                 raise CorpusError(
                     f"{len(unknown)} transcripts are not in the corpus {self._archive.path}, such as {unknown[0]!r}; "
-                    "Corpus.ids() lists what is there"
+                    "Corpus.ids() lists its transcripts"
                 )
             self._ledger.set_metadata(rows)
         return self.get()
@@ -136,7 +141,7 @@ def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | No
             continue
         left = _matching(mine, about)
         rest = [triple for triple in clause if triple not in mine]
-        clauses.append([(_ID, "in", sorted(left) or [_NOBODY]), *rest])
+        clauses.append([(_ID, "in", sorted(left) or [_NO_ID]), *rest])
         if possible is not None:
             possible |= left
     if not clauses:
@@ -201,9 +206,9 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
         CorpusError: A column does not exist.
     """
     names = chosen(about, wanted)
-    given = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
-    place = given.index.get_indexer(pd.Index(frame[_ID]))
-    return frame.assign(**{name: given[name].array.take(place, allow_fill=True) for name in names})
+    values = to_frame(about.select([_ID, *names])).drop_duplicates(_ID).set_index(_ID)
+    rows = values.index.get_indexer(pd.Index(frame[_ID]))
+    return frame.assign(**{name: values[name].array.take(rows, allow_fill=True) for name in names})
 
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
@@ -220,7 +225,8 @@ def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
         found = name if name in known else f"metadata_{name}"
         if found not in known:
             raise CorpusError(
-                f"there is no metadata {name!r}; there is {', '.join(known) or 'none'}, and corpus.metadata.set adds it"
+                f"there is no metadata column {name!r}; the columns are: {', '.join(known) or '(none)'}. "
+                "corpus.metadata.set adds columns"
             )
         names.append(found)
     return names
@@ -232,20 +238,35 @@ def to_frame(about: pa.Table) -> pd.DataFrame:
     return frame
 
 
+def check_columns(columns: pd.Index[Any], key: str) -> None:
+    """Check that all columns except `key` can be stored as metadata.
+
+    Raises:
+        OptionError: A name is not text, occurs twice, or is that of a column of the table `jobs`.
+    """
+    if not columns.is_unique:
+        raise OptionError(
+            f"the DataFrame has the column {columns[columns.duplicated()][0]!r} more than once; rename or drop one"
+        )
+    bad = [name for name in columns if name != key and (not isinstance(name, str) or not name or name in JOBS.names)]
+    if bad:
+        raise OptionError(
+            f"metadata cannot be named {', '.join(map(repr, bad))}: a name must be non-empty text and must not be a "
+            "column of Corpus.jobs(). Rename the column, or leave it out with df.drop(columns=...)"
+        )
+
+
 def _check(about: object) -> None:
     if not isinstance(about, pd.DataFrame) or _ID not in about.columns:
-        raise OptionError("metadata is a DataFrame with a column transcript_id and others about the recordings")
-    odd = [n for n in about.columns if not isinstance(n, str) or not n or (n in JOBS.names and n != _ID)]
-    if odd or not about.columns.is_unique:
-        taken = ", ".join(map(str, odd)) or "the same twice"
-        raise OptionError(
-            f"metadata cannot be named {taken}: Corpus.jobs() has such a column of its own, or it is no name; rename it"
-        )
+        raise OptionError("metadata must be a DataFrame with a column transcript_id and columns about the recordings")
+    check_columns(about.columns, _ID)
     ids = about[_ID]
     if not all(isinstance(transcript_id, str) for transcript_id in ids):
-        raise OptionError("the column transcript_id holds what is no identifier; leave those rows out")
+        raise OptionError("the column transcript_id must contain only transcript ids (text); drop the other rows")
     if not ids.is_unique:
-        raise OptionError(f"transcript {ids[ids.duplicated()].iloc[0]!r} is there twice; give each once")
+        raise OptionError(
+            f"the column transcript_id contains {ids[ids.duplicated()].iloc[0]!r} more than once; keep one row for it"
+        )
 
 
 def _clauses(where: Where | None) -> list[Sequence[Any]]:
@@ -274,7 +295,7 @@ def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
         return set(about.filter(all_of(typed))[_ID].to_pylist())
     except (pa.ArrowException, TypeError, ValueError) as e:
         raise CorpusError(
-            f"where={list(conditions)!r} cannot be used ({str(e).splitlines()[0]}); corpus.metadata.get() shows the "
+            f"where={list(conditions)!r} is not valid ({str(e).splitlines()[0]}); corpus.metadata.get() shows the "
             "columns and their types"
         ) from None
 
@@ -287,3 +308,92 @@ def _moment(value: Any, kind: pa.DataType) -> Any:
         return [_moment(one, kind) for one in value]
     moment = pd.Timestamp(value)
     return moment.tz_localize(kind.tz) if kind.tz and moment.tz is None else moment
+
+
+def metadata_to_json(metadata: Mapping[str, Any]) -> str:
+    """Return the metadata of a recording as JSON. Times become `{"datetime": ..., "zone": ...}`.
+
+    Args:
+        metadata: Text, numbers, booleans, dates, times or nulls by column name.
+
+    Raises:
+        OptionError: A value has another type, or text is not valid Unicode.
+    """
+    text = json.dumps({name: _plain(name, value) for name, value in metadata.items()}, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"metadata is not valid Unicode, it contains an unpaired surrogate: {text!r:.200}") from None
+    return text
+
+
+def metadata_from_json(text: str) -> dict[str, Any]:
+    """Return the metadata of a recording from the JSON of `metadata_to_json`."""
+    found: dict[str, Any] = json.loads(text)
+    return {name: _timestamp(value) if isinstance(value, dict) else value for name, value in found.items()}
+
+
+def typed(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, pa.Array]:
+    """Return metadata columns by name, with one value per row.
+
+    A column of values without a common type becomes text. Times keep their time zone if it is the same in all rows, and
+    are converted to UTC if it differs. Times with and without a time zone have no common type.
+
+    Args:
+        rows: Values of each row by name, as returned by `metadata_from_json`. A missing value becomes null.
+        names: Names of the columns.
+    """
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def jobs_frame(jobs: Sequence[Job]) -> pd.DataFrame:
+    """Return jobs as the table `jobs` with their metadata columns. Passwords and signatures in URLs are masked."""
+    rows = [asdict(job) | {"source": masked(job.source), "error": job.error and masked(job.error)} for job in jobs]
+    df = frames.to_pandas(pa.Table.from_pylist(rows, schema=JOBS.arrow), "jobs")
+    return beside(df, [job.metadata for job in jobs])
+
+
+def beside(df: pd.DataFrame, metadata: Sequence[str]) -> pd.DataFrame:
+    """Append metadata columns to a table.
+
+    Args:
+        df: The table.
+        metadata: Metadata of each row as JSON.
+    """
+    rows = [metadata_from_json(text) for text in metadata]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if not names:
+        return df
+    more = pa.table(typed(rows, names)).to_pandas(types_mapper=DTYPES.get)
+    return df.assign(**{name: more[name].array for name in names})
+
+
+def _plain(name: str, value: Any) -> Any:
+    if hasattr(value, "item") and hasattr(value, "dtype"):  # a NumPy scalar
+        value = pd.Timestamp(value) if value.dtype.kind == "M" else value.item()
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return None
+    if isinstance(value, datetime | date):
+        zone = getattr(getattr(value, "tzinfo", None), "key", None)  # the zone's name: an offset lacks summer time
+        return {"datetime": value.isoformat()} | ({"zone": zone} if zone else {})
+    if isinstance(value, bool | int | float | str):
+        return value
+    raise OptionError(f"metadata {name!r} must be text, numbers, booleans or dates, got {value!r:.100}")
+
+
+def _timestamp(value: Mapping[str, str]) -> pd.Timestamp:
+    moment = pd.Timestamp(value["datetime"])
+    return moment.tz_convert(value["zone"]) if "zone" in value else moment
+
+
+def _column(values: list[Any]) -> pa.Array:
+    zones = {str(value.tz) for value in values if isinstance(value, pd.Timestamp)}
+    if len(zones) > 1 and "None" not in zones:
+        values = [value.tz_convert("UTC") if isinstance(value, pd.Timestamp) else value for value in values]
+    try:
+        column = None if len(zones) > 1 and "None" in zones else pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        column = None
+    if column is None:
+        column = pa.array([None if value is None else str(value) for value in values], pa.string())
+    return column.cast(pa.string()) if pa.types.is_null(column.type) else column

@@ -1,7 +1,8 @@
-"""Reads of tables over many transcripts."""
+"""Reads of tables over many transcripts, as DataFrames, datasets or the result of a DuckDB query."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -22,15 +23,17 @@ from voxframe.corpus.part_reading import Located
 from voxframe.corpus.reading import Where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import CorpusWarning, DamagedFileError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TRANSCRIPT_TABLES
 
 if TYPE_CHECKING:
+    import duckdb
     import polars as pl
 
 
 _SHOWN = 5  # transcripts named in one warning
+_SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by the names of speakers
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
@@ -49,7 +52,7 @@ class Query:
         self._archive, self._metadata, self._names = archive, metadata, names
 
     def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
-        """Return every table of one transcript by name; see `Corpus.tables`."""
+        """Return every table of one transcript by name."""
         found = self._archive.tables(transcript_id)
         for view in EXPORTS:
             if self._archive.has(transcript_id, view):
@@ -67,12 +70,11 @@ class Query:
         self,
         name: str,
         ids: str | Iterable[str] | None = None,
-        *,
         columns: Sequence[str] | None = None,
         where: Where | None = None,
         metadata: Wanted = False,
     ) -> pd.DataFrame:
-        """Return one table over many transcripts; see `Corpus.table`."""
+        """Return one table over many transcripts."""
         if not is_named(name, columns, where, metadata):
             return self._frame(name, self._select(name, ids), columns, where, asked=ids is not None)
         wanted = self._select(name, ids)
@@ -154,7 +156,7 @@ class Query:
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> ds.Dataset:
-        """Return one table over many transcripts as a pyarrow dataset; see `Corpus.scan`.
+        """Return one table over many transcripts as a pyarrow dataset.
 
         Args:
             name: Name of the table.
@@ -183,7 +185,7 @@ class Query:
         return whole if ids is None or not children else whole.filter(pc.field("transcript_id").isin(wanted))
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
-        """Return one table over many transcripts as a Polars LazyFrame; see `Corpus.to_polars`."""
+        """Return one table over many transcripts as a Polars LazyFrame."""
         return reading.lazy_frame(name, *self._with_names(name, ids))
 
     def sql(
@@ -192,21 +194,19 @@ class Query:
         parameters: Sequence[object] | Mapping[str, object] | None,
         others: Mapping[str, Callable[[], object]],
     ) -> pd.DataFrame:
-        """Run a DuckDB query; see `Corpus.sql`.
+        """Run a DuckDB query.
 
         Args:
             query: The query.
             parameters: Values of its placeholders.
             others: Functions that return further tables, by table name.
         """
-        from voxframe.corpus.sql import DamageError, answer
-
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
         try:
-            return answer(query, parameters, tables, self._with_names, others)
-        except DamageError:
-            return answer(query, parameters, tables, partial(self._with_names, verify=True), others)
+            return _run_sql(query, parameters, tables, self._with_names, others)
+        except _DamageError:
+            return _run_sql(query, parameters, tables, partial(self._with_names, verify=True), others)
 
     def _with_names(
         self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False
@@ -241,3 +241,78 @@ def _report(located: Located, wanted: int, *, asked: bool) -> None:
             CorpusWarning,
             stacklevel=caller(),
         )
+
+
+class _DamageError(Exception):
+    """A file has damage that its footer does not show."""
+
+
+def _run_sql(
+    query: str,
+    parameters: Sequence[object] | Mapping[str, object] | None,
+    tables: Sequence[str],
+    scan: Callable[[str], tuple[ds.Dataset, pa.Table | None]],
+    others: Mapping[str, Callable[[], object]],
+) -> pd.DataFrame:
+    """Run a query. Only tables with a name that occurs in it are opened.
+
+    Args:
+        query: DuckDB SQL.
+        parameters: Values of the placeholders: a sequence for `?`, a mapping for `$name`.
+        tables: Names of the tables stored as files.
+        scan: Returns such a table as a dataset, and the names of its speakers that differ from their labels.
+        others: Functions that return the other tables, by name.
+
+    Raises:
+        _DamageError: A file that the query reads is damaged.
+        CorpusError: The query failed.
+        MissingExtraError: DuckDB is not installed.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise MissingExtraError("sql", "Corpus.sql") from None
+    if _SHOW_TABLES.fullmatch(query):  # tables are only registered if the query names them, so DuckDB knows none
+        return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), reading.TEXT)})
+    # A query must not use the network, so extensions are not downloaded.
+    config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False, "TimeZone": "UTC"}
+    with duckdb.connect(config=config) as database:
+        try:
+            named = set(re.findall(r"\w+", query.lower()))
+            for name in tables:
+                if name in named:
+                    _register(database, name, *scan(name))
+            for name, make in others.items():
+                if name in named:
+                    database.register(name, make())
+            given = dict(parameters) if isinstance(parameters, Mapping) else list(parameters or ())
+            relation = database.sql(query, params=given or None)
+            if relation is None:
+                raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")
+            found: pa.Table = relation.to_arrow_table()
+        except duckdb.Error as e:
+            if "IOError" in str(e):  # pyarrow's error for a damaged page
+                raise _DamageError from None
+            known = ""
+            if isinstance(e, duckdb.CatalogException):
+                known = f"\nThe tables are {', '.join([*tables, *others])}; Corpus.sql('show tables') lists them"
+            raise CorpusError(f"the query failed: {e}{known}") from None
+    frame: pd.DataFrame = found.to_pandas(types_mapper=reading.DTYPES.get)
+    return frame
+
+
+def _register(database: duckdb.DuckDBPyConnection, name: str, data: ds.Dataset, names: pa.Table | None) -> None:
+    """Register a table of the corpus with DuckDB, with the column `speaker_name` if it has speakers."""
+    if names is None:
+        database.register(name, data)
+        return
+    database.register(f"_{name}", data)
+    columns = [f"t.{column}" for column in CORPUS_TABLES[name].names]
+    place = columns.index("t.speaker_name")
+    join = ""
+    columns[place] = "t.speaker as speaker_name"
+    if names.num_rows:
+        database.register(f"_{name}_names", names)
+        columns[place] = "coalesce(n.speaker_name, t.speaker) as speaker_name"
+        join = f" left join _{name}_names n using ({', '.join(TABLES[name].key)})"
+    database.execute(f"create temp view {name} as select {', '.join(columns)} from _{name} t{join}")  # noqa: S608

@@ -16,11 +16,11 @@ from voxframe._files import file_name
 from voxframe.client import exports
 from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.default_client import DefaultClient
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm import Llm
 from voxframe.corpus.rebuild import rebuild
+from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View
 from voxframe.errors import CorpusError, CorpusWarning
 

@@ -91,9 +91,9 @@ class Snapshot:
         data = self.scan(name)
         wanted = None if ids is None else reading.identifiers(ids)
         if name == _METADATA:
-            raise CorpusError("metadata is what Snapshot.metadata() gives, and metadata=... joins to every table")
+            raise CorpusError("metadata is not a table; use Snapshot.metadata(), or metadata=... to join it to a table")
         if absent := sorted(set(wanted or ()) - set(self.ids() if wanted else ())):
-            raise CorpusError(f"there is no transcript {absent[0]!r} in {self!r}; ids() lists what is there")
+            raise CorpusError(f"{self!r} has no transcript {absent[0]!r}; ids() lists its transcripts")
         if not is_named(name, columns, where, metadata):
             return self._rows(name, data, wanted, columns, where)
         about = self._about()
@@ -168,7 +168,7 @@ class Snapshot:
 
     def _damaged(self, name: str) -> CorpusError:
         return CorpusError(
-            f"{self._file(name)} is missing or damaged; make a new version with corpus.snapshots.create()"
+            f"{self._file(name)} is missing or damaged; create a new version with corpus.snapshots.create()"
         )
 
     def _file(self, name: str) -> Path:
@@ -251,7 +251,7 @@ class Snapshots:
         root = self._archive.path
         there = self.versions()
         if not there:
-            raise CorpusError(f"the corpus {root} has no snapshot; corpus.snapshots.create() makes one")
+            raise CorpusError(f"the corpus {root} has no snapshot; corpus.snapshots.create() creates one")
         number = there[-1] if version is None else version
         if number not in there:
             raise CorpusError(f"the corpus {root} has no snapshot {version!r}; it has {', '.join(map(str, there))}")
@@ -259,7 +259,7 @@ class Snapshots:
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
         except (OSError, ValueError) as e:
-            raise CorpusError(f"the manifest of {path} cannot be read ({e}); make a new version") from None
+            raise CorpusError(f"the manifest of {path} cannot be read ({e}); create a new version") from None
         return Snapshot(path, manifest)
 
     def versions(self) -> list[int]:
@@ -315,8 +315,18 @@ class Snapshots:
             if before == hashes():
                 return tables
         raise CorpusError(
-            f"the corpus {self._archive.path} changes all the time; stop what writes to it, then make the snapshot"
+            f"transcripts of the corpus {self._archive.path} keep changing; stop the program that writes them"
         )
+
+
+def snapshots_with(snapshots: Snapshots, transcript_id: str) -> list[Path]:
+    """Return the directories of the readable snapshots that contain a transcript."""
+    found = []
+    for version in snapshots.versions():
+        with contextlib.suppress(CorpusError):
+            snapshot = snapshots.open(version)
+            found += [snapshot.path] * (transcript_id in snapshot.ids())
+    return found
 
 
 def _versions(folder: Path) -> list[int]:

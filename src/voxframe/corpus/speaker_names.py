@@ -1,6 +1,7 @@
-"""Files of speaker names: `names/<id>.json`. The payloads keep their labels.
+"""Files of speaker names, `names/<id>.json`, and fingerprints of annotated turns. The payloads keep their labels.
 
-A file holds every past state and, last, the current one, so that changes can be undone.
+A file contains every past state and, last, the current one, so that changes can be undone. If a transcript is replaced,
+fingerprints tell which annotated turns are unchanged.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +22,48 @@ import pyarrow.compute as pc
 
 from voxframe._files import file_lock, file_name, write_atomic
 from voxframe.corpus.store import check_writable
-from voxframe.corpus.utterance_fingerprints import Mark, as_json, from_json, holding
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import SPEAKER_NAME
+
+#: Fingerprint of a turn: its start in milliseconds, and its text as received.
+Fingerprint: TypeAlias = tuple[int | None, str | None]
+
+
+def fingerprints(turns: pa.Table) -> dict[int, Fingerprint]:
+    """Return the fingerprint of each turn of a transcript, by `utterance_idx`.
+
+    Args:
+        turns: Table `utterances` of the transcript.
+    """
+    columns = (turns[name].to_pylist() for name in ("utterance_idx", "start_ms", "text"))
+    return {position: (start_ms, text) for position, start_ms, text in zip(*columns, strict=True)}
+
+
+def unchanged(positions: Iterable[int], made_for: Mapping[int, Fingerprint], turns: pa.Table) -> set[int]:
+    """Return the positions of the turns that are unchanged.
+
+    Args:
+        positions: Positions of annotated turns (`utterance_idx`).
+        made_for: Fingerprints at the time of the annotation. A turn without one, from an older version, counts as
+            unchanged.
+        turns: The current table `utterances`.
+    """
+    now = fingerprints(turns)
+    return {n for n in positions if n in now and made_for.get(n, now[n]) == now[n]}
+
+
+def as_json(made_for: Mapping[int, Fingerprint]) -> dict[str, list[int | str | None]]:
+    """Return fingerprints in the form stored in JSON files."""
+    return {str(position): list(fingerprint) for position, fingerprint in made_for.items()}
+
+
+def from_json(found: Mapping[str, list[int | str | None]]) -> dict[int, Fingerprint]:
+    """Return fingerprints from the form of `as_json`.
+
+    Raises:
+        ValueError, TypeError: The value has another form.
+    """
+    return {int(position): (start_ms, text) for position, (start_ms, text) in found.items()}  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -40,15 +80,15 @@ class SpeakerNames:
     speakers: Mapping[str, str] = field(default_factory=dict)
     turns: Mapping[int, str] = field(default_factory=dict)
     made: str = ""
-    made_for: Mapping[int, Mark] = field(default_factory=dict)
+    made_for: Mapping[int, Fingerprint] = field(default_factory=dict)
 
-    def holding(self, turns: pa.Table) -> SpeakerNames:
+    def still_valid(self, turns: pa.Table) -> SpeakerNames:
         """Return the names without those of turns that have changed since.
 
         Args:
             turns: Table `utterances` of the transcript.
         """
-        same = holding(self.turns, self.made_for, turns) if self.turns else set()
+        same = unchanged(self.turns, self.made_for, turns) if self.turns else set()
         return replace(self, turns={n: who for n, who in self.turns.items() if n in same})
 
     def __bool__(self) -> bool:
@@ -138,7 +178,28 @@ def _parse(raw: bytes, path: Path) -> tuple[str, list[SpeakerNames]]:
             for state in found["states"]
         ] or [SpeakerNames()]
     except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise CorpusError(f"the names in {path} cannot be read ({e}); delete the file and name them again") from None
+        raise CorpusError(f"the names in {path} cannot be read ({e}); delete the file and set them again") from None
+
+
+def checked_text(value: object, description: str, longest: int) -> str | None:
+    """Return a name or a corrected text with single spaces between words. None stays None.
+
+    Args:
+        value: The text, as given.
+        description: Description of the text for the error message, such as "the name of a speaker".
+        longest: Maximum number of characters.
+
+    Raises:
+        OptionError: It is not text, empty, too long, or not valid Unicode.
+    """
+    if value is None:
+        return None
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not text or len(text) > longest or any("\ud800" <= c <= "\udfff" for c in text):
+        raise OptionError(
+            f"{description} must be text of 1 to {longest:,} characters, or None to remove it, got {value!r:.100}"
+        )
+    return text
 
 
 def with_names(

@@ -14,11 +14,10 @@ import pyarrow as pa
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.reading import identifiers
-from voxframe.corpus.speaker_names import SpeakerNames, voices_of, with_names
-from voxframe.corpus.utterance_fingerprints import Mark, marks
+from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
 from voxframe.errors import OptionError
 
-_LONGEST = 200  # characters of a name
+_NAME = ("the name of a speaker", 200)  # description and maximum number of characters
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 _RACY_NS = 2_000_000_000  # a folder changed this recently may change again without a new modification time
 
@@ -29,7 +28,7 @@ class _Checked(NamedTuple):
     names: SpeakerNames
     settled: int
     source_hash: str
-    holding: SpeakerNames
+    valid: SpeakerNames
 
 
 class CurrentNames:
@@ -50,7 +49,7 @@ class CurrentNames:
         changed = self._archive.store.changed_ns()
         settled = changed if time.time_ns() - changed > _RACY_NS else -1
         return {
-            transcript_id: self._holding(transcript_id, names, settled) if names.turns else names
+            transcript_id: self._still_valid(transcript_id, names, settled) if names.turns else names
             for transcript_id, names in self._archive.names.all().items()
         }
 
@@ -58,17 +57,17 @@ class CurrentNames:
         """Return a table with the column `speaker_name`, if it has `speaker`."""
         return with_names(table, self.all(), lambda transcript_id: self._archive.table("utterances", transcript_id))
 
-    def stale(self, transcript_id: str) -> list[tuple[int, str, Mark]]:
+    def stale(self, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
         """Return the turns with a name that no longer applies: index, name and fingerprint."""
         names = self._archive.names.get(transcript_id)[0]
         if not names.turns:
             return []
-        same = names.holding(self._archive.table("utterances", transcript_id)).turns
+        valid = names.still_valid(self._archive.table("utterances", transcript_id)).turns
         return [
-            (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in same
+            (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in valid
         ]
 
-    def _holding(self, transcript_id: str, names: SpeakerNames, settled: int) -> SpeakerNames:
+    def _still_valid(self, transcript_id: str, names: SpeakerNames, settled: int) -> SpeakerNames:
         """Return the names without those of turns that have changed.
 
         Args:
@@ -78,14 +77,14 @@ class CurrentNames:
         """
         known = self._checked.get(transcript_id)
         if known is not None and known.names is names and known.settled == settled != -1:
-            return known.holding
+            return known.valid
         source_hash = self._archive.source_hash(transcript_id)
         if source_hash is None:
             return names
         same = known is not None and known.names is names and known.source_hash == source_hash
-        holding = known.holding if known and same else names.holding(self._archive.table("utterances", transcript_id))
-        self._checked[transcript_id] = _Checked(names, settled, source_hash, holding)
-        return holding
+        valid = known.valid if known and same else names.still_valid(self._archive.table("utterances", transcript_id))
+        self._checked[transcript_id] = _Checked(names, settled, source_hash, valid)
+        return valid
 
 
 class Speakers:
@@ -142,9 +141,9 @@ class Speakers:
             now = history[-1] if history else SpeakerNames()
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
             corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
-            there = marks(self._archive.table("utterances", transcript_id))
+            there = fingerprints(self._archive.table("utterances", transcript_id))
             made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
-            made_for = {k: mark for k, mark in made_for.items() if k in corrected}
+            made_for = {k: fingerprint for k, fingerprint in made_for.items() if k in corrected}
             if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
                 made = datetime.now(UTC).isoformat(timespec="seconds")
                 files.keep(transcript_id, [*history, SpeakerNames(speakers, corrected, made, made_for)])
@@ -166,7 +165,7 @@ class Speakers:
         with clear_errors(self._archive.path), files.turn(transcript_id):
             history = files.history(transcript_id)
             if not history:
-                raise OptionError(f"the speakers of {transcript_id!r} have no names; there is nothing to take back")
+                raise OptionError(f"the speakers of {transcript_id!r} have no names, so there is no change to undo")
             files.keep(transcript_id, history[:-1])
         return self.get(transcript_id)
 
@@ -204,8 +203,8 @@ class Speakers:
             there = f"0 to {len(positions) - 1}" if positions else "no turns"
             raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
         return (
-            {label: _checked_name(name) for label, name in names.items()},
-            {int(position): _checked_name(name) for position, name in turns.items()},
+            {label: checked_text(name, *_NAME) for label, name in names.items()},
+            {int(position): checked_text(name, *_NAME) for position, name in turns.items()},
         )
 
     def _labels(self, transcript_id: str) -> list[str]:
@@ -215,12 +214,3 @@ class Speakers:
                 v for v in voices_of(self._archive.table(name, transcript_id)).unique().to_pylist() if v
             )
         return list(found)
-
-
-def _checked_name(name: object) -> str | None:
-    if name is None:
-        return None
-    given = " ".join(name.split()) if isinstance(name, str) else ""
-    if not given or len(given) > _LONGEST or any("\ud800" <= c <= "\udfff" for c in given):
-        raise OptionError(f"a speaker's name is a text of 1 to {_LONGEST} characters, not {name!r:.100}")
-    return given

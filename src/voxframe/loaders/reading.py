@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from voxframe import frames
 from voxframe.corpus import Corpus
-from voxframe.corpus.payload_files import UnreadableFileError
+from voxframe.corpus.importing import UnreadableFileError
 from voxframe.corpus.reading import to_frames
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, FINAL, View

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
-from voxframe.corpus.payload_files import contents, is_payload_file
+from voxframe.corpus.importing import contents, is_payload_file
 from voxframe.corpus.store import View
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode

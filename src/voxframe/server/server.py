@@ -16,7 +16,7 @@ from typing import Any
 
 from voxframe import models, settings
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
-from voxframe.server.data_dir import DataDir
+from voxframe.server.data_dir import DataDir, RetentionPolicy
 from voxframe.server.jobs.ssrf_guard import origin
 
 _log = logging.getLogger("voxframe.server")
@@ -96,7 +96,6 @@ def serve(
         from voxframe.server.http.uvicorn_protocols import HTTPProtocol
         from voxframe.server.jobs import webhook_delivery
         from voxframe.server.jobs.database import UnusableDatabaseError
-        from voxframe.server.jobs.retention import RetentionPolicy
         from voxframe.server.llm.chat import chat_from_settings
         from voxframe.server.speech.engines.selection import select_engine
     except ModuleNotFoundError as error:

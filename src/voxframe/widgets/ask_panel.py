@@ -15,8 +15,8 @@ from voxframe._text import clock
 from voxframe.client import Client, connect
 from voxframe.client.llm_results import LlmResponse
 from voxframe.corpus import Corpus
-from voxframe.corpus.batch.submission import service_name
 from voxframe.corpus.llm import Answers
+from voxframe.corpus.services import service_name
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders.result_loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS

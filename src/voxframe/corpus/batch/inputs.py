@@ -14,8 +14,8 @@ import pandas as pd
 
 from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.batch.media import filesystem, reading
+from voxframe.corpus.metadata import check_columns
 from voxframe.errors import AudioNotFoundError, OptionError
-from voxframe.schema import JOBS
 
 #: One source: the path of a file or folder, a pattern (`*`, `?`, `[]`, `**`), or a URL.
 OneSource: TypeAlias = "str | os.PathLike[str]"
@@ -54,8 +54,7 @@ def expand(sources: Recordings) -> list[Recording]:
     Args:
         sources: A path, a pattern, a folder (searched recursively), an http or https URL, a URL that fsspec knows
             (`s3://bucket/calls/*.mp3`), an iterable of these, or a DataFrame. The DataFrame has one column of sources
-            named
-            audio, path, url, source, file or audio_url; its other columns are metadata.
+            named audio, path, url, source, file or audio_url; its other columns are metadata.
 
     Raises:
         OptionError: The sources have another type, or the DataFrame is ambiguous.
@@ -74,22 +73,14 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
     if len(named) != 1:
         found = f"it has {' and '.join(named)}" if named else f"it has {', '.join(map(str, df.columns)) or 'none'}"
         raise OptionError(
-            f"a DataFrame of recordings has one column of paths or addresses, named {', '.join(SOURCE_COLUMNS[:-1])} "
-            f"or {SOURCE_COLUMNS[-1]}; {found}. Rename the one that is meant"
+            f"a DataFrame of recordings must have one column of paths or URLs, named {', '.join(SOURCE_COLUMNS[:-1])} "
+            f"or {SOURCE_COLUMNS[-1]}; {found}. Rename the column"
         )
-    if not df.columns.is_unique:
-        twice = ", ".join(map(repr, df.columns[df.columns.duplicated()].unique()))
-        raise OptionError(f"a DataFrame of recordings has the column {twice} more than once; rename or drop one")
+    check_columns(df.columns, named[0])
     others = [name for name in df.columns if name != named[0]]
-    taken = [str(name) for name in others if name in JOBS.names or not isinstance(name, str) or not name]
-    if taken:
-        raise OptionError(
-            f"metadata cannot be named {', '.join(taken)}: Corpus.jobs() has such a column of its own, or it is no "
-            "name; rename it, or leave it out with df.drop(columns=...)"
-        )
     for row, source in enumerate(df[named[0]]):
         if not isinstance(source, str | os.PathLike):
-            raise OptionError(f"row {row} of the column {named[0]!r} holds {source!r}, not a path or an address")
+            raise OptionError(f"row {row} of the column {named[0]!r} must be a path or a URL, got {source!r}")
         metadata = {name: df[name].iloc[row] for name in others}
         for path in _paths(source):
             yield Recording(path, metadata)
@@ -147,13 +138,11 @@ def _media(paths: Iterable[str], *, local: bool = True) -> list[str]:
 def _found(paths: list[str], text: str) -> list[str]:
     if not paths:
         raise AudioNotFoundError(
-            f"{text!r} leads to no recording; check it (recordings in a folder are known by their extension, such as "
-            ".mp3, and a pattern such as 'calls/**/*.mp3' finds any)"
+            f"{text!r} matches no recording; check the path. Recordings in a folder are found by their extension, such "
+            "as .mp3; a pattern such as 'calls/**/*.mp3' finds any file"
         )
     return paths
 
 
 def _not_sources(value: object) -> OptionError:
-    return OptionError(
-        f"recordings are given as paths, folders, patterns, addresses or a DataFrame, not {value!r:.100}"
-    )
+    return OptionError(f"recordings must be paths, folders, patterns, URLs or a DataFrame, got {value!r:.100}")

@@ -1,4 +1,4 @@
-"""Media files: identity of their content, duration, and reading, from disk or from a store that fsspec knows."""
+"""Media files: content hash, duration and reading, from disk or from a store that fsspec supports."""
 
 from __future__ import annotations
 
@@ -153,11 +153,11 @@ def signature(source: str) -> str:
         return str(reading(source, lambda: system.ukey(path)))
     found = reading(source, lambda: Path(source).stat())
     if Path(source).is_dir():
-        raise AudioError(f"{source!r} is a directory; name one recording in it")
+        raise AudioError(f"{source!r} is a directory; pass one recording in it")
     if not Path(source).is_file():
-        raise AudioError(f"{source!r} is no file but a pipe or a device; save the recording to a file first")
+        raise AudioError(f"{source!r} is a pipe or a device; save the recording to a file first")
     if found.st_size == 0:
-        raise AudioError(f"{source!r} is empty: there is no audio to send")
+        raise AudioError(f"{source!r} is empty; there is no audio to send")
     return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {found.st_ctime_ns}"
 
 
@@ -217,7 +217,7 @@ def reading(source: str, work: Callable[[], T]) -> T:
     except FileNotFoundError:
         raise AudioNotFoundError(f"there is no file {source!r}; check its path") from None
     except IsADirectoryError:
-        raise AudioError(f"{source!r} is a directory; name one recording in it") from None
+        raise AudioError(f"{source!r} is a directory; pass one recording in it") from None
     except Exception as e:
         if not isinstance(e, OSError | ImportError | ValueError) and not is_remote(source):
             raise  # stores raise errors of their own libraries

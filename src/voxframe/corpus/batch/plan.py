@@ -16,11 +16,11 @@ from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import is_address
 from voxframe.corpus.batch.inputs import Recording
 from voxframe.corpus.batch.media import UNREADABLE, ManyFiles, Media, identify, unreadable
-from voxframe.corpus.batch.submission import EMBEDDED
 from voxframe.corpus.batch.worker_pool import run_in_threads
 from voxframe.corpus.job import LOST, PENDING, Job, merged, new_job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata_values import beside, metadata_to_json
+from voxframe.corpus.metadata import beside, metadata_to_json
+from voxframe.corpus.services import EMBEDDED
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusWarning
 
 #: new: never sent. new_options: sent before with other options. pending: planned before and not sent. known: at the
@@ -76,7 +76,7 @@ class Plan:
 
     @property
     def new_options(self) -> int:
-        """Recordings that were sent with other options: new jobs, which are paid for."""
+        """Recordings that were sent with other options. They are new jobs, which are charged for."""
         return self.count("new_options")
 
     @property
@@ -116,7 +116,7 @@ class Plan:
 
     @property
     def unmeasured(self) -> int:
-        """Recordings to send of unknown duration: URLs, and files that only PyAV could open."""
+        """Recordings to send of unknown duration, such as URLs."""
         return sum(step.job.audio_duration_s is None for step in self.steps if step.verdict in TO_SEND)
 
     @property
@@ -128,12 +128,12 @@ class Plan:
 
     def __repr__(self) -> str:
         counts = Counter(step.verdict for step in self.steps)
-        parts = [f"{counts[verdict]} {_SAID[verdict]}" for verdict in _SAID if counts[verdict]]
+        parts = [f"{counts[verdict]} {_LABELS[verdict]}" for verdict in _LABELS if counts[verdict]]
         if self.duplicates:
-            parts.append(f"{self.duplicates} the same as another")
+            parts.append(f"{self.duplicates} identical to another")
         listed = "".join(f"\n  {part}" for part in parts)
-        where = "the embedded service" if self.service == EMBEDDED else self.service
-        return f"Plan: {self.to_send} of {len(self.steps)} recordings to send to {where}{self._hours()}{listed}"
+        service = "the embedded service" if self.service == EMBEDDED else self.service
+        return f"Plan: {self.to_send} of {len(self.steps)} recordings to send to {service}{self._hours()}{listed}"
 
     def _hours(self) -> str:
         if not self.to_send:
@@ -145,14 +145,14 @@ class Plan:
         return f", {length} of audio{more}"
 
 
-_SAID: Mapping[Verdict, str] = {
+_LABELS: Mapping[Verdict, str] = {
     "new": "new",
     "new_options": "sent before with other options: new jobs",
     "pending": "planned before and not sent",
     "known": "known: not sent again",
     "failed": "failed before: retry(failed=True) sends them again",
-    "unreadable": "empty or unreadable: jobs() says why after submit(...)",
-    "uncertain": "uncertain: they may have been sent, sync() finds out",
+    "unreadable": "empty or unreadable: jobs() shows the reason after submit(...)",
+    "uncertain": "uncertain: they may have been sent; sync() looks for them",
 }
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voxframe.client import listing
 from voxframe.client.api import list_transcripts
-from voxframe.corpus.batch.claim import claim_listed_job
-from voxframe.corpus.batch.submission import service_name
-from voxframe.corpus.batch.worker_pool import is_of_one_job
+from voxframe.corpus.batch.worker_pool import UNUSABLE, is_of_one_job
 from voxframe.corpus.job import LOST, Job, now
 from voxframe.corpus.ledger import Ledger
-from voxframe.errors import ServerError, ServiceError
-from voxframe.options import LIST_LIMIT
+from voxframe.corpus.services import service_name
+from voxframe.errors import NotFoundError, ServerError, ServiceError
+from voxframe.options import DEFAULTS, FIELDS, LIST_LIMIT, normalise
 
 if TYPE_CHECKING:
     from voxframe.client import Client
@@ -25,21 +25,39 @@ if TYPE_CHECKING:
 
 #: Seconds after which a request that was cut off can no longer arrive: longer than any gateway holds one.
 SETTLE_S = 120.0
+#: Options that a service fills in itself if they are not given.
+_FILLED_IN = frozenset(
+    {
+        "language_code",
+        "language_confidence_threshold",
+        "speech_model",
+        "boost_param",
+        "redact_pii_audio_quality",
+        "redact_pii_sub",
+        "content_safety_confidence",
+        "summary_model",
+        "summary_type",
+    }
+)
+#: Options that do not change the transcript.
+_IGNORED = frozenset({"audio_url", "webhook_url", "webhook_auth_header_name", "webhook_auth_header_value"})
+#: Values that mean the same as leaving an option out.
+_UNSET: tuple[object, ...] = (None, False, 0, "", [], ())
 
 
-def reconcile(ledger: Ledger, client: Client) -> int:
-    """Find out what happened to submissions whose response was lost.
+def find_lost_jobs(ledger: Ledger, client: Client) -> int:
+    """Look for submissions whose response was lost in the service's list.
 
-    `claim_listed_job` decides which job in the list belongs to a submission. That none does proves something only if
-    all of these hold:
+    `claim_listed_job` decides which job in the list belongs to a submission. If none does, the submission never reached
+    the service, provided that:
 
     - The request had time to arrive.
     - The list was read back to a job that is known to be older, or to its end.
     - The list shows a job that was sent later, under the URL it was sent with.
-    - Every job that it shows under the URL of this submission belongs to another one.
+    - Every job in the list with the URL of this submission belongs to another one.
 
-    Then this is the right account at a service that repeats URLs, and the list is complete and current. A submission
-    that cannot be decided becomes "uncertain".
+    These conditions show that the account is the right one, that the service repeats URLs, and that the list is
+    complete and current. If one of them does not hold, the submission becomes "uncertain".
 
     Args:
         ledger: The ledger.
@@ -60,7 +78,7 @@ def reconcile(ledger: Ledger, client: Client) -> int:
     listed = {item.id: item for item in history}
     keys = [job.key for job in lost]
     found = 0
-    while claimed := {key for key in keys if _claim(ledger, client, key, listed)}:  # each may settle others
+    while claimed := {key for key in keys if _claim(ledger, client, key, listed)}:  # may decide others
         found += len(claimed)
         keys = [key for key in keys if key not in claimed]
     jobs = ledger.jobs(service)
@@ -72,9 +90,9 @@ def reconcile(ledger: Ledger, client: Client) -> int:
             if job is None:
                 continue
             if _never_arrived(job, seen_until) and job.address not in unowned and _had_time(job, begun, begun_clock_s):
-                ledger.save(job, state="planned", error="the request never reached the service")
+                ledger.save(job, state="planned", error="the request did not reach the service")
             elif job.state == "submitting":
-                ledger.save(job, state="uncertain", error="the process ended before the service had answered")
+                ledger.save(job, state="uncertain", error="the process ended before the service responded")
     return found
 
 
@@ -172,3 +190,83 @@ def _had_time(job: Job, date: datetime, clock_s: float) -> bool:
     if since_s < 0:  # the machine was restarted since
         since_s = clock_s
     return min((date - job.sent).total_seconds(), since_s) >= SETTLE_S
+
+
+def claim_listed_job(ledger: Ledger, client: Client, job: Job, listed: Iterable[TranscriptItem]) -> Job | None:
+    """Find the job of a submission in the service's list and record its id in the ledger.
+
+    The job has the audio URL of the submission, belongs to no other submission, and echoes no option that contradicts a
+    requested one. Some services give equal audio the same URL. If the job could also belong to another submission whose
+    response was lost, the one with more confirmed options gets it. Otherwise it stays unassigned.
+
+    Args:
+        ledger: The ledger.
+        client: The service.
+        job: The submission, locked by the caller.
+        listed: Transcripts of the service's list.
+
+    Returns:
+        The submission with its transcript id, or None.
+
+    Raises:
+        ServiceError: The options of a transcript could not be fetched.
+    """
+    same = {item.id: item for item in listed if item.audio_url is not None and item.audio_url == job.address}
+    if not same:
+        return None
+    others = [other for other in ledger.jobs(job.service) if other.key != job.key]  # read after the list
+    rivals = [other for other in others if other.state in LOST and other.address == job.address]
+    owned = {other.transcript_id for other in others}
+    for transcript_id in same:
+        if transcript_id in owned:
+            continue
+        try:
+            echoed = client.transcript(transcript_id).json()
+        except NotFoundError:
+            continue
+        except UNUSABLE:  # its options are unknown; a URL that no other submission has is enough
+            if any(other.address == job.address for other in others):
+                continue
+            echoed = {}
+        if contradicts(job, echoed):
+            continue
+        if any(not contradicts(r, echoed) and _confirmed(r, echoed) >= _confirmed(job, echoed) for r in rivals):
+            continue
+        claimed = ledger.claim(job, transcript_id)
+        if claimed is not None:
+            return claimed
+    return None
+
+
+def contradicts(job: Job, answer: Mapping[str, Any]) -> bool:
+    """Return True if a transcript echoes an option with another value than the submission requested.
+
+    Args:
+        job: The submission.
+        answer: The transcript as returned by the service.
+    """
+    asked = json.loads(job.options)
+    echoed = normalise(answer)
+    detected = asked.get("language_detection") or echoed.get("language_detection")
+    for name, value in echoed.items():
+        if name in _IGNORED or (name in _FILLED_IN and name not in asked) or (name == "language_code" and detected):
+            continue
+        if not _same(name, asked.get(name, DEFAULTS.get(name)), value):
+            return True
+    return False
+
+
+def _confirmed(job: Job, answer: Mapping[str, Any]) -> int:
+    """Return how many requested options the service echoes with the same value."""
+    asked, echoed = json.loads(job.options), normalise(answer)
+    return sum(name in echoed and _same(name, value, echoed[name]) for name, value in asked.items())
+
+
+def _same(name: str, asked: Any, echoed: Any) -> bool:
+    if asked in _UNSET and echoed in _UNSET:
+        return True
+    if name == "language_code":  # a service may return en_us for en
+        return str(echoed).startswith(str(asked)) or str(asked).startswith(str(echoed))
+    if FIELDS[name].choices and isinstance(asked, list | tuple) and isinstance(echoed, list | tuple):
+        return sorted(asked) == sorted(echoed)
+    return bool(asked == echoed)

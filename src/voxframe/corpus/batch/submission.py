@@ -9,28 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from voxframe.client.api import create_transcript
 from voxframe.client.async_bridge import stopped_by
-from voxframe.client.embedded import is_embedded
-from voxframe.corpus.addresses import canonical, is_address, marked
-from voxframe.corpus.batch.claim import claim_listed_job
+from voxframe.corpus.addresses import is_address, marked
 from voxframe.corpus.batch.media import identify, opened, signature
+from voxframe.corpus.batch.reconcile import claim_listed_job
 from voxframe.corpus.batch.worker_pool import UNUSABLE, AdaptiveThrottle, Stopped, is_of_one_job
 from voxframe.corpus.job import PENDING, Job, State, now
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.services import EMBEDDED, service_name
 from voxframe.errors import AudioError, ServiceError
 from voxframe.options import LIST_LIMIT
-from voxframe.settings import resolve
 
 if TYPE_CHECKING:
     from voxframe.client import Client
-
-#: Name of the embedded server in the ledger, whatever its port.
-EMBEDDED = "embedded"
-
-
-def service_name(client: Client | None) -> str:
-    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use."""
-    address = resolve().base_url if client is None else client.base_url
-    return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
 
 
 class Sender:
@@ -66,8 +56,7 @@ class Sender:
         Raises:
             AudioError: The recording cannot be read, or its content has changed.
             ServiceError: The service refused it, is unreachable, or its response was lost. The state in the ledger is
-            then
-                "error", "planned" or "uncertain".
+                then "error", "planned" or "uncertain".
             Stopped: The batch is being stopped.
         """
         with self._turn(job.key):
@@ -159,11 +148,11 @@ class Sender:
 
 
 def is_final(error: Exception) -> bool:
-    """Return True if the error concerns this recording alone. The others go on, and retrying it is no use."""
+    """Return True if the error concerns only this recording, and sending it again would not help."""
     if isinstance(error, ServiceError):
         return is_of_one_job(error) and not isinstance(error, UNUSABLE)
     return isinstance(error, AudioError)
 
 
 def _changed(source: str) -> AudioError:
-    return AudioError(f"{source!r} has changed since it was first read; submit it again once it is complete")
+    return AudioError(f"{source!r} changed after it was first read; submit it again once it is complete")

@@ -1,4 +1,4 @@
-"""Submit many recordings: plan all of them in the ledger, then send them in a few threads."""
+"""Submit many recordings in a few threads, and count what was done."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ import json
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from voxframe.client.progress import Progress
-from voxframe.corpus.batch.batch_result import BatchResult
 from voxframe.corpus.batch.inputs import Recording
-from voxframe.corpus.batch.media import UNREADABLE
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
-from voxframe.corpus.batch.reconcile import reconcile
-from voxframe.corpus.batch.submission import EMBEDDED, Sender, is_final, service_name
+from voxframe.corpus.batch.reconcile import find_lost_jobs
+from voxframe.corpus.batch.submission import Sender, is_final
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
-from voxframe.corpus.job import LOST, PENDING, Job, State
+from voxframe.corpus.job import PENDING, Job, State
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata_values import metadata_from_json
+from voxframe.corpus.metadata import metadata_from_json
 from voxframe.errors import AudioError, OptionError, ServiceError
 
 if TYPE_CHECKING:
@@ -34,96 +32,59 @@ CONCURRENCY = 4
 _LOST_IN_A_ROW = 8
 
 
-def submit(
-    ledger: Ledger,
-    client: Client,
-    recordings: Sequence[Recording],
-    body: Mapping[str, Any],
-    *,
-    concurrency: int = CONCURRENCY,
-    progress: bool | None = None,
-) -> BatchResult:
-    """Send recordings that were not sent before, and add all of them to the ledger.
+@dataclass(frozen=True)
+class BatchResult:
+    """Result of `submit`, `sync`, `retry` or `adopt`: the work done and the work left.
 
-    Args:
-        ledger: The ledger.
-        client: The service.
-        recordings: The recordings.
-        body: Options as returned by `voxframe.options.check`.
-        concurrency: Maximum number of concurrent submissions.
-        progress: Show a progress bar. None (default): only in an interactive session, after one second.
-
-    Raises:
-        OptionError: `concurrency` is invalid. Nothing was sent.
-        AudioNotFoundError: A file does not exist. Nothing was sent.
-        ServiceError: The service is unavailable. The remaining recordings are planned.
-        KeyboardInterrupt: Ctrl-C was pressed. The remaining recordings are planned.
+    Attributes:
+        sent: Jobs created at the service.
+        known: Recordings that were already at the service or in the corpus.
+        adopted: Jobs found at the service that the corpus did not know.
+        fetched: Transcripts added to the corpus.
+        failed: Jobs that failed or were refused, and transcripts that could not be fetched.
+        waiting: Jobs that the service is still working on, or that were not fetched yet.
+        pending: Recordings that are not sent yet.
+        uncertain: Jobs that the service may or may not have.
     """
-    _check(concurrency)
-    plan = make_plan(ledger, recordings, body, service_name(client), measure=False, progress=progress)
-    adopted = reconcile(ledger, client)
-    if adopted:
-        plan = make_plan(ledger, recordings, body, plan.service, measure=False, progress=False)
-    _note(ledger, plan)
-    verdicts, states = TO_SEND, PENDING
-    if plan.service == EMBEDDED:  # charges nothing
-        verdicts, states = (*TO_SEND, "uncertain"), (*PENDING, *LOST)
-    wanted = [(step.job, step.source, body) for step in plan.steps if step.verdict in verdicts]
-    sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
-    keys = {step.job.key for step in plan.steps}
-    counts = count(job for job in ledger.jobs(plan.service) if job.key in keys)
-    return replace(counts, sent=sent, known=plan.known, adopted=adopted)
+
+    sent: int = 0
+    known: int = 0
+    adopted: int = 0
+    fetched: int = 0
+    failed: int = 0
+    waiting: int = 0
+    pending: int = 0
+    uncertain: int = 0
+
+    def __repr__(self) -> str:
+        parts = [f"{count} {f.name}" for f in fields(self) if (count := getattr(self, f.name))]
+        lines = [", ".join(parts) or "nothing to do"]
+        lines += [f"  {name}: {advice}" for name, advice in _ADVICE.items() if getattr(self, name)]
+        return "\n".join(lines)
+
+    def after(self, other: BatchResult) -> BatchResult:
+        """Return this step combined with an earlier one. Work done is added up; work left is that of this step."""
+        done = ("sent", "known", "adopted", "fetched")
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in done})
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing failed, is uncertain or is pending."""
+        return not (self.failed or self.uncertain or self.pending)
 
 
-def retry(
-    ledger: Ledger,
-    client: Client,
-    *,
-    failed: bool,
-    uncertain: bool,
-    keys: Collection[str] | None = None,
-    concurrency: int = CONCURRENCY,
-    progress: bool | None = None,
-) -> BatchResult:
-    """Send recordings of the ledger that were not sent yet, and on request those that failed or are uncertain.
-
-    Args:
-        ledger: The ledger.
-        client: The service.
-        failed: Send failed jobs again.
-        uncertain: Send jobs again that the service may have but does not list.
-        keys: Keys of the jobs to send. None (default): all.
-        concurrency: Maximum number of concurrent submissions.
-        progress: Show a progress bar. None (default): only in an interactive session, after one second.
-
-    Raises:
-        OptionError: A key is unknown.
-        ServiceError: The service is unavailable.
-        KeyboardInterrupt: Ctrl-C was pressed. The remaining recordings are planned.
-    """
-    _check(concurrency)
-    wanted_keys = None if keys is None else {keys} if isinstance(keys, str) else set(keys)
-    if unknown := sorted(wanted_keys - {job.key for job in ledger.jobs()} if wanted_keys else ()):
-        raise OptionError(f"there is no submission with the key {unknown[0]!r}; Corpus.jobs() has a column of them")
-    adopted = reconcile(ledger, client)
-    states: tuple[State, ...] = PENDING
-    if failed:
-        states += ("error",)
-    if uncertain:
-        states += ("uncertain",)
-    service = service_name(client)
-    jobs = [job for job in ledger.jobs(service, states) if wanted_keys is None or job.key in wanted_keys]
-    wanted = []
-    for job in jobs:
-        if job.media.startswith(UNREADABLE):
-            wanted += _read_again(ledger, job)
-        else:
-            wanted.append((job, job.source, json.loads(job.options)))
-    sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
-    return replace(count(ledger.jobs(service)), sent=sent, adopted=adopted)
+_ADVICE = {
+    "waiting": "sync() fetches them once they are finished",
+    "failed": "jobs() shows the reasons; retry(failed=True) submits them again",
+    "pending": "submit(...) or retry() submits them",
+    "uncertain": (
+        "the service may have them under an unknown id; a later sync() looks for them. If client.list() shows that it "
+        "does not have them, retry(uncertain=True) submits them again; otherwise they would be charged for twice"
+    ),
+}
 
 
-def _note(ledger: Ledger, plan: Plan) -> None:
+def store_plan(ledger: Ledger, plan: Plan) -> None:
     """Write a plan into the ledger: unreadable recordings as failed, without those that can be read again."""
     ledger.plan([step.job for step in plan.steps if step.verdict != "unreadable"])
     ledger.save_all([step.job for step in plan.steps if step.verdict == "unreadable"])
@@ -131,16 +92,16 @@ def _note(ledger: Ledger, plan: Plan) -> None:
         ledger.drop_unreadable(plan.recovered)
 
 
-def _read_again(ledger: Ledger, job: Job) -> list[Item]:
+def read_again(ledger: Ledger, job: Job) -> list[Item]:
     """Return the work for a recording that could not be read before, if it can be read now."""
     options = json.loads(job.options)
     recording = Recording(job.source, metadata_from_json(job.metadata))
     try:
         plan = make_plan(ledger, [recording], options, job.service, measure=False, progress=False)
-    except AudioError as error:  # it is gone
+    except AudioError as error:  # still unreadable
         ledger.save(job, error=str(error))
         return []
-    _note(ledger, plan)
+    store_plan(ledger, plan)
     return [(step.job, step.source, options) for step in plan.steps if step.verdict in TO_SEND]
 
 
@@ -168,25 +129,26 @@ def send_all(
     Returns:
         Number of jobs that were created.
     """
-    batch = _Batch(ledger, client, concurrency, states)
+    batch = _Sending(ledger, client, concurrency, states)
     try:
         with Progress("submitting", jobs=len(wanted), show=progress) as bar:
             run_in_threads(wanted, batch.send, threads=concurrency, stop=batch.stop, done=lambda: bar.advance(1))
     except (KeyboardInterrupt, ServiceError) as stopped:
-        stopped.add_note("Recordings that were not sent are in the ledger: submit(...) again, or retry(), sends them.")
+        stopped.add_note("Recordings that were not submitted are in the ledger; submit(...) or retry() submits them.")
         raise
     if batch.lost:
         with suppress(ServiceError):  # then they stay uncertain, which the result shows
-            reconcile(ledger, client)
+            find_lost_jobs(ledger, client)
     return batch.sent
 
 
-def _check(concurrency: object) -> None:
+def check_concurrency(concurrency: object) -> None:
+    """Raise an OptionError unless the number of concurrent submissions is at least 1."""
     if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
         raise OptionError(f"concurrency must be a whole number of at least 1, got {concurrency!r}")
 
 
-class _Batch:
+class _Sending:
     """State shared by the threads of a batch."""
 
     def __init__(self, ledger: Ledger, client: Client, concurrency: int, states: Collection[State]) -> None:
@@ -202,14 +164,14 @@ class _Batch:
         try:
             job = self._sender.send(job, source, body, self._states)
         except Exception as error:
-            if not self._goes_on(job.key, error):
+            if not self._continues_after(job.key, error):
                 raise
         else:
             with self._lock:
                 self._in_a_row = 0
                 self.sent += job.key in self._sender.asked
 
-    def _goes_on(self, key: str, error: Exception) -> bool:
+    def _continues_after(self, key: str, error: Exception) -> bool:
         """Return True if the batch continues after an error of one submission."""
         if isinstance(error, ServiceError) and error.possibly_delivered:
             job = self._ledger.find(key)

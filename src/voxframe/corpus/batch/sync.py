@@ -1,87 +1,45 @@
-"""Fetch finished jobs: find them in the pages of the list, and fetch them in a few threads, payload first."""
+"""Fetch transcripts from a service in a few threads: those of the corpus's jobs, and those it does not know."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from voxframe.client.progress import Progress
 from voxframe.client.transcript import FINISHED
-from voxframe.client.waiting import interval
+from voxframe.corpus.addresses import canonical, unmarked
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.batch.batch_result import BatchResult
-from voxframe.corpus.batch.reconcile import History, reconcile
-from voxframe.corpus.batch.submission import service_name
-from voxframe.corpus.batch.submit import count
-from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, is_of_one_job, run_in_threads
-from voxframe.corpus.job import Job
+from voxframe.corpus.batch.reconcile import History
+from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, is_of_one_job
+from voxframe.corpus.job import Job, new_job
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.services import service_name
 from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import NotFoundError, PayloadError, ServiceError
+from voxframe.options import normalise
 
 if TYPE_CHECKING:
     from voxframe.client import Client, Transcript
+    from voxframe.client.listing import TranscriptItem
 
 #: Number of concurrent fetches.
 CONCURRENCY = 4
-#: This many jobs are requested one by one, without the list.
+#: Up to this many jobs are requested one by one, without the list.
 _FEW = 3
 #: Jobs per round that are requested although the list does not show them.
 _UNLISTED_A_ROUND = 20
-
-
-def sync(
-    archive: Archive, ledger: Ledger, client: Client, *, wait: bool = False, progress: bool | None = None
-) -> BatchResult:
-    """Fetch what has finished.
-
-    Args:
-        archive: Stores the payloads.
-        ledger: The submissions.
-        client: The service.
-        wait: Whether to go on until nothing is left at the service.
-        progress: Whether to show progress.
-
-    Raises:
-        CorpusError: The corpus cannot be written.
-        ServiceError: The service cannot be used at the moment.
-        KeyboardInterrupt: What was fetched is kept.
-    """
-    adopted = reconcile(ledger, client)
-    service = service_name(client)
-    fetching = _Fetching(archive, ledger, client)
-    total = len(fetching.pending(service))
-    waited_s = 0.0
-    with Progress("fetching", jobs=total, show=progress) as bar:
-        while pending := fetching.pending(service):
-            with archive.batch() as batch:
-                run_in_threads(
-                    fetching.finished(pending),
-                    partial(fetching.fetch, batch),
-                    threads=CONCURRENCY,
-                    stop=fetching.stop,
-                    done=lambda: bar.advance(fetching.ended - bar.count),
-                )
-            if not wait or not fetching.pending(service):
-                break
-            pause_s = interval(waited_s, local=client.is_local)
-            time.sleep(pause_s)
-            waited_s += pause_s
-    counts = count(ledger.jobs(service))
-    return replace(counts, adopted=adopted, fetched=fetching.ended - fetching.failed, failed=fetching.failed)
+#: Audio URL that the service returns for a deleted transcript.
+_DELETED = "http://deleted_by_user"
 
 
 def keep(archive: Archive, ledger: Ledger, job: Job, handle: Transcript, batch: TableBatch | None = None) -> Job:
-    """Keep the payload of a finished job with the submission that led to it, and note that it is over.
+    """Store the payload of a finished job, together with the job, and record in the ledger that it is finished.
 
     Args:
         archive: Stores the payloads.
-        ledger: The submissions.
-        job: The submission.
+        ledger: The jobs.
+        job: The job.
         handle: Its transcript.
         batch: Collects the tables of many transcripts. None (default): write them now.
 
@@ -98,26 +56,37 @@ def keep(archive: Archive, ledger: Ledger, job: Job, handle: Transcript, batch: 
     )
     try:
         archive.put(handle.id, handle.raw, job=done, batch=batch)
-    except PayloadError as unreadable:  # it is kept as it came, and that is all that can be done
+    except PayloadError as unreadable:  # the payload is stored as received, but has no tables
         done = replace(done, error=str(unreadable))
     return ledger.save(done)
 
 
-class _Fetching:
-    """State shared by the threads of a sync."""
+def _request(client: Client, transcript_id: str) -> tuple[Transcript, str | None]:
+    handle = client.transcript(transcript_id)
+    return handle, handle.status  # the status reads the response, which may be cut short
+
+
+class Fetching:
+    """State shared by the threads of a sync.
+
+    Attributes:
+        ended: Jobs that finished, including those that could not be fetched.
+        failed: Those of them that failed or could not be fetched.
+    """
 
     def __init__(self, archive: Archive, ledger: Ledger, client: Client) -> None:
         self._archive, self._ledger, self._client = archive, ledger, client
+        self.service = service_name(client)
         self.stop = threading.Event()
         self.ended = self.failed = 0
         self._throttle = AdaptiveThrottle(CONCURRENCY, self.stop)
         self._lock = threading.Lock()
         self._asked: set[str] = set()  # unlisted jobs that were requested in this cycle
-        self._refused: set[str] = set()  # transcripts that could not be fetched; a later sync tries again
+        self._refused: set[str] = set()  # jobs that could not be fetched; a later sync tries again
 
-    def pending(self, service: str) -> list[Job]:
-        """Jobs at the service, and those that are over and whose payload is not here."""
-        jobs = self._ledger.jobs(service, ("submitted", "completed"))
+    def pending(self) -> list[Job]:
+        """Return the jobs at the service, and finished jobs without a payload in the corpus."""
+        jobs = self._ledger.jobs(self.service, ("submitted", "completed"))
         here = set(self._archive.ids())
         return [
             job
@@ -139,7 +108,7 @@ class _Fetching:
         return iter([*found, *turn])
 
     def fetch(self, batch: TableBatch, job: Job) -> None:
-        """Bring one transcript into the corpus, unless somebody else is at it."""
+        """Fetch one transcript, unless it is not finished or another process is fetching it."""
         ledger = self._ledger
         with ledger.lock(job.key, wait=False) as held, self._throttle.turn():
             now = ledger.find(job.key) if held else None
@@ -147,7 +116,7 @@ class _Fetching:
                 return
             identifier = now.transcript_id
             try:
-                handle, status = self._throttle.retry(lambda: self._ask(identifier))
+                handle, status = self._throttle.retry(lambda: _request(self._client, identifier))
             except NotFoundError as missing:
                 ledger.save(now, state="uncertain", error=str(missing))
                 return
@@ -167,10 +136,6 @@ class _Fetching:
                 self.ended += 1
                 self.failed += status == "error"
 
-    def _ask(self, transcript_id: str) -> tuple[Transcript, str | None]:
-        handle = self._client.transcript(transcript_id)
-        return handle, handle.status  # looking at the status reads the answer, which may turn out to be cut short
-
     def _states(self, pending: list[Job]) -> dict[str, str | None]:
         """Return the status of each pending job, as far back as the list goes."""
         wanted = {job.transcript_id for job in pending}
@@ -182,3 +147,81 @@ class _Fetching:
                 if len(found) == len(wanted):
                     break
         return found
+
+
+class Adoption:
+    """State shared by the threads that fetch the transcripts of jobs that the corpus does not know.
+
+    Attributes:
+        adopted: Transcripts that became jobs of the corpus.
+        fetched: Those of them that are finished and were fetched.
+        refused: Errors of the transcripts that could not be fetched, by id.
+    """
+
+    def __init__(self, archive: Archive, ledger: Ledger, client: Client) -> None:
+        self._archive, self._ledger, self._client = archive, ledger, client
+        self.service = service_name(client)
+        self.stop = threading.Event()
+        self.throttle = AdaptiveThrottle(CONCURRENCY, self.stop)
+        self.adopted = self.fetched = 0
+        self.refused: dict[str, ServiceError] = {}
+        self._lock = threading.Lock()
+
+    def unknown(self) -> list[TranscriptItem]:
+        """Return the transcripts of the service to fetch, oldest first, without failed and deleted ones."""
+        known = {job.transcript_id for job in self._ledger.jobs(self.service)}
+        listed = [
+            item
+            for item in self._client.iter_transcripts()
+            if item.id not in known and item.status != "error" and item.audio_url != _DELETED
+        ]
+        return listed[::-1]
+
+    def take(self, batch: TableBatch, item: TranscriptItem) -> None:
+        """Add one transcript. If it is not finished, a later sync fetches it."""
+        with self.throttle.turn():
+            try:
+                handle, status = self.throttle.retry(lambda: _request(self._client, item.id))
+            except NotFoundError:  # deleted after the list was read
+                return
+            except ServiceError as error:
+                if not is_of_one_job(error):
+                    raise
+                with self._lock:
+                    self.refused[item.id] = error
+                return
+        if status == "error":
+            return
+        job = self._job(handle, item)
+        with self._ledger.lock(job.key), self._lock:
+            known = self._ledger.find(job.key)
+            if known is not None and known.transcript_id is not None:  # the same media was submitted more than once
+                job = replace(job, key=new_job(item.id, item.id, {}, self.service).key)
+            elif known is not None:
+                job = replace(job, source=known.source, metadata=known.metadata)
+            if status in FINISHED:
+                keep(self._archive, self._ledger, job, handle, batch)
+            else:
+                self._ledger.save(job, state="submitted")
+            self.adopted += 1
+            self.fetched += status in FINISHED
+
+    def _job(self, handle: Transcript, item: TranscriptItem) -> Job:
+        """Return the job that `submit` would have created for a transcript, if its audio has a URL."""
+        answer = handle.json()
+        if answer.get("language_detection"):
+            answer.pop("language_code", None)  # the detected language, which was not requested
+        asked = {k: v for k, v in normalise(answer).items() if k != "audio_url"}
+        address = item.audio_url or handle.id
+        return new_job(
+            unmarked(address),
+            canonical(unmarked(address)),
+            asked,
+            self.service,
+            transcript_id=handle.id,
+            address=address,
+            audio_duration_s=handle.audio_duration_s,
+            attempts=1,
+            created=item.created,
+            sent=item.created,
+        )

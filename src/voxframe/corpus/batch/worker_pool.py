@@ -29,7 +29,7 @@ GRACE_S = 10.0
 PATIENCE_S = 900.0
 #: The same before the first success: the URL may be wrong.
 FIRST_PATIENCE_S = 15.0
-#: Attempts at a response that is cut short or no JSON. After these the fault is that response, not the service.
+#: Attempts at a response that is cut short or not JSON. After these, the error concerns this job only.
 MAX_UNREADABLE = 3
 
 
@@ -186,16 +186,16 @@ def run_in_threads(
         waiting.put(item)
         count += 1
     ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
-    crew = [
+    workers = [
         threading.Thread(target=_run, args=(waiting, work, stop, ended), name="voxframe-batch", daemon=True)
         for _ in range(min(threads, count))
     ]
-    for thread in crew:
+    for thread in workers:
         thread.start()
     error: BaseException | None = None
     try:
         for _ in range(count):
-            found = _next(ended, crew)
+            found = _next(ended, workers)
             if found is not None:
                 stop.set()
                 error = found
@@ -203,9 +203,9 @@ def run_in_threads(
             done()
     except KeyboardInterrupt:
         stop.set()
-        _join(crew)
+        _join(workers)
         raise
-    _join(crew)
+    _join(workers)
     if error is not None:
         raise _first(error, ended)
 
@@ -230,13 +230,13 @@ def _run(
             ended.put(None)
 
 
-def _next(ended: queue.SimpleQueue[BaseException | None], crew: list[threading.Thread]) -> BaseException | None:
+def _next(ended: queue.SimpleQueue[BaseException | None], workers: list[threading.Thread]) -> BaseException | None:
     """Return the result of the next item. Waits in slices, because Ctrl-C interrupts no wait on some systems."""
     while True:
         try:
             return ended.get(timeout=0.1)
         except queue.Empty:
-            if not any(thread.is_alive() for thread in crew) and ended.empty():
+            if not any(thread.is_alive() for thread in workers) and ended.empty():
                 return Stopped()
 
 
@@ -247,7 +247,7 @@ def _first(error: BaseException, ended: queue.SimpleQueue[BaseException | None])
     return error
 
 
-def _join(crew: list[threading.Thread]) -> None:
+def _join(workers: list[threading.Thread]) -> None:
     until = time.monotonic() + GRACE_S
-    for thread in crew:
+    for thread in workers:
         thread.join(max(0.0, until - time.monotonic()))

@@ -54,11 +54,11 @@ class SearchIndex:
         self._mutex = threading.Lock()
         self._open: dict[str, IndexSegment] = {}
         self._manifest = Manifest()
-        self._known: tuple[str, Manifest] | None = None  # the manifest on the disk, and its file's stamp
+        self._known: tuple[str, Manifest] | None = None  # stamp of the manifest file, and its content
         self._tidying: threading.Thread | None = None
         self._view: OpenIndex | None = None
         self._seen = -1
-        self._unread: list[str] = []  # why transcripts of this corpus are not in the index
+        self._unread: list[str] = []  # reasons why transcripts are not in the index
 
     def view(self) -> OpenIndex:
         """Update the index and return it.
@@ -74,7 +74,7 @@ class SearchIndex:
                 self._view = self._current()
                 self._seen = changed if settled else -1
                 self._tidy_later()
-            for error in self._unread:  # of every search, not only of the one that looked
+            for error in self._unread:  # in every search, not only in the one that updated the index
                 warnings.warn(f"not searched: {error}", PayloadWarning, stacklevel=2)
             return self._view
 

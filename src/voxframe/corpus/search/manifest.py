@@ -101,9 +101,8 @@ class Manifest:
         """Replace several segments by a merged one.
 
         Args:
-            merged: For each old segment, the positions of the documents in the new one, in order. Documents replaced
-            since
-                are dead there, too.
+            merged: For each old segment, the positions of the documents in the new one, in order. Documents that were
+                replaced since then are dead in the new segment too.
             name: Name of the new segment.
             words: Number of its words.
         """

@@ -1,9 +1,9 @@
 """A segment of the search index: the words of some transcripts, and postings for every word.
 
-A segment is an Arrow IPC file with one row, whose columns are lists. Mapped into memory, each list is an array that
-costs nothing to open. Words are ordered by transcript and channel, because the words of people who talk at once
-alternate, and a phrase is said by one of them. One word of the table may hold several searchable words ("New York"), or
-none ("..."). The searchable words are called tokens here.
+A segment is an Arrow IPC file with one row, whose columns are lists. The file is mapped into
+memory, so opening it takes no time. Words are ordered by transcript and channel, because the words of simultaneous
+speakers alternate, and a phrase belongs to one speaker. One word of the table may contain several searchable words
+("New York"), or none ("..."). The searchable words are called tokens here.
 
     ids                       id of each document, a transcript
     doc_word, doc_token       its first word and token, plus a final entry for the end
@@ -99,7 +99,7 @@ class IndexSegment:
         self._key_texts = memoryview(texts or b"")
 
     def voices(self, names: tuple[str, ...]) -> SpeakerCodes:
-        """Return who says each word, by columns such as `speaker`. Cached, because segments never change."""
+        """Return the speaker or channel of each word, by columns such as `speaker`. Cached: segments never change."""
         if names not in self._voices:
             encoded = [getattr(self, f"span_{name}").dictionary_encode("encode") for name in names]
             values = tuple(column.dictionary for column in encoded)

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router, WebSocketRoute
 
-from voxframe.server.data_dir import DataDir
-from voxframe.server.http import openapi, page, routes, tokens
+from voxframe.server.data_dir import DataDir, RetentionPolicy
+from voxframe.server.http import openapi, page, routes
 from voxframe.server.http.middleware import (
     LOOPBACK,
     AuthMiddleware,
@@ -23,11 +23,10 @@ from voxframe.server.http.middleware import (
     RateLimitMiddleware,
     error_response,
 )
-from voxframe.server.http.server_state import ServerState, route
+from voxframe.server.http.server_state import ServerState, TokenStore, route
 from voxframe.server.jobs import redacted_audio_store, webhook_delivery
 from voxframe.server.jobs.job_store import JobStore
 from voxframe.server.jobs.redacted_audio_store import RedactedAudioStore
-from voxframe.server.jobs.retention import RetentionPolicy
 from voxframe.server.jobs.scheduler import JobScheduler
 from voxframe.server.jobs.webhook_delivery import WebhookQueue, WebhookSender
 from voxframe.server.llm import llm_routes
@@ -95,8 +94,8 @@ def make_app(
             jobs.close()
             responses.close()
 
-    token_store = tokens.TokenStore()
-    streaming = StreamEndpoint(key, token_store, stream_limits, choice)
+    tokens = TokenStore()
+    streaming = StreamEndpoint(key, tokens, stream_limits, choice)
     language_model = Router(llm_routes.ROUTES, redirect_slashes=False)
 
     app = Starlette(
@@ -109,7 +108,7 @@ def make_app(
             Route("/v2/transcript/{transcript_id}/{resource}", routes.derived, methods=["GET"]),
             Route(redacted_audio_store.PREFIX + "{name}", routes.redacted_file, methods=["GET"]),
             Mount(f"/{llm_prefix}/v3", RateLimitMiddleware(language_model, llm_requests)),
-            Route("/v2/realtime/token", tokens.create, methods=["POST"]),
+            Route("/v2/realtime/token", routes.create_token, methods=["POST"]),
             WebSocketRoute("/v2/realtime/ws", streaming.endpoint),
         ],
         middleware=[
@@ -120,9 +119,8 @@ def make_app(
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.tokens = token_store
     app.state.server = ServerState(
-        data_dir, jobs, scheduler, key, hosts, redacted_audio, set(allowed_origins), choice.engine
+        data_dir, jobs, scheduler, key, hosts, redacted_audio, set(allowed_origins), choice.engine, tokens
     )
     app.state.llm = llm_routes.LLMState(answerer, responses)
     return app

@@ -1,4 +1,4 @@
-"""Endpoints for uploads, transcripts and resources derived from them."""
+"""Endpoints for uploads, transcripts, resources derived from them, and streaming tokens."""
 
 from __future__ import annotations
 
@@ -16,10 +16,17 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from voxframe._text import DEFAULT_CHARS
-from voxframe.options import FIELDS, LIST_LIMIT
-from voxframe.server.http import request_validation, serialization
-from voxframe.server.http.request_bodies import read_json, reports_unknown_fields, save_upload, unknown_fields
-from voxframe.server.http.server_state import UNKNOWN_ID, ServerState, json_response, server_state
+from voxframe.options import FIELDS, LIST_LIMIT, TOKEN_SECONDS
+from voxframe.server.http import serialization
+from voxframe.server.http.request_bodies import (
+    RequestRefused,
+    read_json,
+    reports_unknown_fields,
+    save_upload,
+    unknown_fields,
+    validated,
+)
+from voxframe.server.http.server_state import UNKNOWN_ID, ServerState, TokenStore, json_response, server_state
 from voxframe.server.jobs import redacted_audio_store
 from voxframe.server.jobs.job_store import STATUSES, JobRecord, Webhook
 from voxframe.server.jobs.ssrf_guard import is_known_private, origin
@@ -61,8 +68,8 @@ async def create(request: Request) -> Response:
 
 def _create(state: ServerState, body: object) -> dict[str, Any]:
     try:
-        fields = request_validation.read(body, state.engine)
-    except request_validation.RequestRefused as refused:
+        fields = validated(body, state.engine)
+    except RequestRefused as refused:
         raise HTTPException(400, str(refused)) from None
     webhook = _webhook(state, fields)
     job = state.jobs.add(fields, state.upload_of(fields["audio_url"]), state.owner, state.data_dir.job, webhook)
@@ -244,6 +251,27 @@ def redacted_file(request: Request) -> Response:
         raise HTTPException(403, str(error)) from None
     except FileNotFoundError as error:
         raise HTTPException(404, str(error)) from None
+
+
+async def create_token(request: Request) -> Response:
+    """POST /v2/realtime/token: issue a token."""
+    body = await read_json(request)
+    unknown = unknown_fields("POST /v2/realtime/token", body, ("expires_in",))
+    with reports_unknown_fields(unknown):
+        return json_response({"token": _issue_token(server_state(request).tokens, body)}, headers=unknown)
+
+
+def _issue_token(tokens: TokenStore, body: object) -> str:
+    seconds = body.get("expires_in") if isinstance(body, dict) else None
+    if isinstance(seconds, str) and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
+        seconds = int(seconds)
+    low, high = TOKEN_SECONDS
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not low <= seconds <= high:
+        raise HTTPException(400, f"expires_in must be a number of seconds from {low} to {high}")
+    token = tokens.issue(seconds)
+    if token is None:
+        raise HTTPException(429, "too many unused tokens; use some of them, or wait until they expire")
+    return token
 
 
 _VIEWS: dict[str, Callable[[dict[str, Any], Request], Response | dict[str, Any]]] = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
@@ -25,6 +27,48 @@ from voxframe.server.jobs.scheduler import JobScheduler
 
 _UPLOAD = re.compile(r"/upload/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 UNKNOWN_ID = "Transcript lookup error, transcript id not found"
+_MAX_TOKENS = 10_000
+
+
+class TokenStore:
+    """The valid tokens, in memory only. Tokens of an earlier start of the server are invalid.
+
+    Args:
+        max_tokens: Maximum number of valid tokens.
+    """
+
+    def __init__(self, max_tokens: int = _MAX_TOKENS) -> None:
+        self._max_tokens = max_tokens
+        self._expiry: dict[bytes, float] = {}
+
+    def issue(self, seconds: float) -> str | None:
+        """Return a new token that is valid for `seconds`, or None if there are too many tokens."""
+        now = time.monotonic()
+        if len(self._expiry) >= self._max_tokens:
+            self._expiry = {token: expiry for token, expiry in self._expiry.items() if expiry > now}
+            if len(self._expiry) >= self._max_tokens:
+                return None
+        token = secrets.token_hex(32)
+        self._expiry[_digest(token)] = now + seconds
+        return token
+
+    def take(self, token: str) -> float | None:
+        """Use up a token.
+
+        Returns:
+            The time of its expiry, for `give_back`; None if the token is invalid.
+        """
+        # Looked up by its digest, so that the duration reveals nothing about the token.
+        expiry = self._expiry.pop(_digest(token), None)
+        return expiry if expiry is not None and time.monotonic() < expiry else None
+
+    def give_back(self, token: str, expiry: float) -> None:
+        """Make a token valid again because its session did not start."""
+        self._expiry[_digest(token)] = expiry
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
 @dataclass(frozen=True)
@@ -40,6 +84,7 @@ class ServerState:
         redacted: The redacted audio files.
         webhook_origins: Origins that may be notified although they are not public. The parent process may add some.
         engine: Name of the speech engine.
+        tokens: The valid tokens for streaming.
     """
 
     data_dir: DataDir
@@ -50,6 +95,7 @@ class ServerState:
     redacted: RedactedAudioStore
     webhook_origins: set[str]
     engine: str
+    tokens: TokenStore
 
     @property
     def owner(self) -> str:

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from voxframe._files import acquire_lock, file_lock, release_lock
-from voxframe.server.data_dir import DataDir
+from voxframe.server.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe.server.jobs.job_store import JobRecord, JobStore, Stage
-from voxframe.server.jobs.retention import RetentionPolicy, sweep
 from voxframe.server.jobs.worker_process import WorkerTask
 from voxframe.server.speech.engines import selection
 from voxframe.server.speech.engines.selection import EngineChoice

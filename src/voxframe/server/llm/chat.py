@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from voxframe.errors import SettingsError
-from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.context import Source, count, cut, written
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
 from voxframe.server.llm.model import ChatModel, ModelReply

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from voxframe import encoder
 from voxframe.server.analyses.extract import choose, quoted, scores
-from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.bm25 import BM25Index, BM25Match, choose_option, in_order, terms
 from voxframe.server.llm.context import Line, Source, count, cut
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest

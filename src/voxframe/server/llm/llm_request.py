@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 import orjson
 
 from voxframe.options import LLM_DEFAULTS, LLM_INPUT_DEFAULT, LLM_OUTPUT_TOKENS, LLM_TRANSCRIPTS
-from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.context import Source, count
 
 Task = Literal["summary", "task", "question-answer", "action-items"]

@@ -19,9 +19,8 @@ from starlette.responses import Response as HTTPResponse
 from starlette.routing import Route
 
 from voxframe.options import LLM_HOURS
-from voxframe.server.http.openapi.request_schemas import llm_request as request_schema
-from voxframe.server.http.request_bodies import read_json, reports_unknown_fields, unknown_fields
-from voxframe.server.http.request_validation import RequestRefused
+from voxframe.server.http.request_bodies import RequestRefused, read_json, reports_unknown_fields, unknown_fields
+from voxframe.server.http.request_bodies import llm_request as request_schema
 from voxframe.server.http.server_state import ServerState, json_response, route, server_state
 from voxframe.server.jobs.database import Database
 from voxframe.server.jobs.job_store import now

@@ -24,7 +24,7 @@ import orjson
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from voxframe.server import realtime
-from voxframe.server.http.tokens import TokenStore
+from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
 from voxframe.server.realtime.decode_pool import DecodeError, DecodePool
 from voxframe.server.realtime.stream_validation import SessionRefusedError, StreamParameters, record_of

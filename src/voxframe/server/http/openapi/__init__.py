@@ -10,8 +10,9 @@ from importlib.metadata import version
 from typing import Any
 
 from voxframe import options
-from voxframe.server.http.openapi import request_schemas, response_schemas
-from voxframe.server.http.openapi.request_schemas import Schema
+from voxframe.server.http import request_bodies
+from voxframe.server.http.openapi import response_schemas
+from voxframe.server.http.request_bodies import Schema
 
 _OPEN: dict[str, Any] = {"security": []}
 _ERRORS = {
@@ -116,7 +117,7 @@ def _transcripts() -> dict[str, Any]:
                 "Submit a transcription job.",
                 transcript,
                 ("408", "413"),
-                requestBody=_body(request_schemas.transcript_request()),
+                requestBody=_body(request_bodies.transcript_request()),
                 links=link,
             ),
             "get": _operation(
@@ -227,7 +228,7 @@ def _media() -> dict[str, Any]:
         "Create a token for one streaming session.",
         {"content": _content(_ref("Token"))},
         ("408", "413", "429"),
-        requestBody=_body(request_schemas.token_request()),
+        requestBody=_body(request_bodies.token_request()),
     )
     return {"/v2/upload": {"post": upload}, "/v2/realtime/token": {"post": token}}
 
@@ -241,11 +242,11 @@ def _language_model(prefix: str) -> dict[str, Any]:
                 "Run a task on transcripts or on a text.",
                 answer,
                 ("408", "413", "429", "503", "504"),
-                requestBody=_body(request_schemas.llm_request(task)),
+                requestBody=_body(request_bodies.llm_request(task)),
                 links=_links("request_id", "request_id", "getAnswer", "purgeAnswer"),
             )
         }
-        for task, name in request_schemas.TASK_NAMES.items()
+        for task, name in request_bodies.TASK_NAMES.items()
     }
     purged = {"content": _content(_ref("Purged"))}
     paths[f"/{prefix}/v3/{{request_id}}"] = {

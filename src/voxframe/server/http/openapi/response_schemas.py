@@ -12,7 +12,7 @@ import orjson
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from voxframe import options
-from voxframe.server.http.openapi.request_schemas import Schema, option_schemas, or_null
+from voxframe.server.http.request_bodies import Schema, option_schemas, or_null
 from voxframe.validators import WebAddress
 
 Ms = Annotated[int, Meta(ge=0, description="ms")]

@@ -1,4 +1,4 @@
-// One job of the list: a line that says where it stands and, once opened, its text.
+// One job of the list: a line with its status and, when opened, its text.
 
 const STATES = ["queued", "processing", "completed", "error"];
 
@@ -13,7 +13,7 @@ function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** What to call a job: the last part of the address of its media. */
+/** Return the name of a job: the last part of the URL of its media. */
 function nameOf(job) {
   let url;
   try {
@@ -31,8 +31,8 @@ function nameOf(job) {
   }
 }
 
-/** Where the media is, without the part of its address that may hold a signature. */
-function placeOf(address) {
+/** Return the URL of the media without its query, which may contain a signature. */
+function withoutQuery(address) {
   return String(address).split(/[?#]/)[0];
 }
 
@@ -51,7 +51,7 @@ export function build(job, api) {
   time.textContent = created.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
   name.dir = "auto";
   bar.max = 1;
-  bar.setAttribute("aria-label", "done");
+  bar.setAttribute("aria-label", "progress");
   note.append(bar, said);
   summary.append(state, name, time, note);
   const inside = make("div", "inside");
@@ -59,7 +59,7 @@ export function build(job, api) {
   item.append(details);
   item.parts = { api, details, state, name, note, bar, said, inside };
   details.addEventListener("toggle", () => {
-    if (details.open) unfold(item);
+    if (details.open) showDetails(item);
   });
   return item;
 }
@@ -77,34 +77,34 @@ export function fill(item, job, queue) {
   else bar.value = done;
   let text = "";
   if (job.status === "processing") text = done === undefined ? "" : `${Math.round(100 * done)} %`;
-  else if (job.status === "queued" && place !== undefined) text = place === 1 ? "next in the queue" : `place ${place} in the queue`;
+  else if (job.status === "queued" && place !== undefined) text = place === 1 ? "next in the queue" : `number ${place} in the queue`;
   else if (job.status === "error") text = job.error ?? "";
   put(said, text);
   note.hidden = !text && bar.hidden;
   const changed = before === undefined || before.status !== job.status || before.audio_url !== job.audio_url;
-  if (details.open && changed) unfold(item);
+  if (details.open && changed) showDetails(item);
 }
 
-async function unfold(item) {
+async function showDetails(item) {
   const { api, inside } = item.parts, job = item.job;
-  const turn = (item.turn = (item.turn ?? 0) + 1); // of two that overlap, the later one is shown
+  const turn = (item.turn = (item.turn ?? 0) + 1); // if two calls overlap, the result of the later one is shown
   const view = make("div");
   try {
     const transcript = await api.transcript(job.id);
-    view.append(facts(transcript));
+    view.append(metadataLine(transcript));
     if (typeof transcript.summary === "string" && transcript.summary) view.append(make("p", "said", transcript.summary));
     if (transcript.status === "completed") view.append(await textOf(transcript, api));
-    else if (transcript.status !== "error") view.append(make("p", "hint", "Its text appears here once it is completed."));
+    else if (transcript.status !== "error") view.append(make("p", "hint", "The text appears here when the job is completed."));
   } catch (error) {
-    view.append(make("p", "wrong", `It could not be shown: ${error.message || "the key is refused"}`));
+    view.append(make("p", "wrong", `The transcript could not be loaded: ${error.message || "the API key is not valid"}`));
   }
-  if (nameOf(job) !== "deleted") view.append(remover(item));
+  if (nameOf(job) !== "deleted") view.append(deleteButton(item));
   if (item.turn === turn) inside.replaceChildren(...view.children);
 }
 
-function facts(transcript) {
+function metadataLine(transcript) {
   const line = make("p", "facts");
-  const known = [transcript.id, placeOf(transcript.audio_url)];
+  const known = [transcript.id, withoutQuery(transcript.audio_url)];
   if (transcript.audio_duration) known.push(clock(1000 * transcript.audio_duration));
   if (transcript.language_code) known.push(transcript.language_code);
   for (const fact of known) line.append(make("span", "", String(fact)));
@@ -122,14 +122,14 @@ async function textOf(transcript, api) {
     line.append(make("span", "who", `${speaker}${clock(one.start)}`), text);
     box.append(line);
   }
-  if (!box.children.length) box.append(make("span", "said", transcript.text || "Nothing was said."));
-  box.tabIndex = 0; // it scrolls, also by keys
+  if (!box.children.length) box.append(make("span", "said", transcript.text || "No speech was found."));
+  box.tabIndex = 0; // it can be scrolled with the keyboard
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", "Text");
   return box;
 }
 
-function remover(item) {
+function deleteButton(item) {
   const { api } = item.parts, { id, status } = item.job;
   const running = status === "queued" || status === "processing";
   const button = make("button", "quiet", running ? "Cancel and delete…" : "Delete…");

@@ -1,60 +1,61 @@
-// Shows the jobs of the service, as they change. What the service holds is anybody's text: it reaches the page by
-// textContent alone. The key is in `key` and nowhere else.
+// Shows the jobs of the server and updates them. Transcripts are untrusted text: they reach the page only through
+// textContent. The API key is stored only in `key`.
 
 import { build, fill } from "./job.js";
 
-const PERIOD_MS = 1000, STEP = 20, MOST = 200; // a page of the list holds 200 at most
+const PERIOD_MS = 1000, STEP = 20, MOST = 200; // the maximum of the API
+const INVALID_KEY = "This is not the API key of this server.";
 const at = (id) => document.getElementById(id);
-const shown = new Map(); // id of a job -> its element
+const shown = new Map(); // element of each job, by id
 
 let key = null;
 let limit = STEP;
-let turn = 0; // a loop whose turn is over ends
+let turn = 0; // number of the current loop; older loops end
 
-class Refused extends Error {}
+class Unauthorized extends Error {}
 
-async function ask(path, method = "GET") {
-  const answer = await fetch(path, {
+async function request(path, method = "GET") {
+  const response = await fetch(path, {
     method,
     headers: { Authorization: key },
     cache: "no-store",
     credentials: "omit",
     redirect: "error",
   });
-  if (answer.status === 401) throw new Refused();
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.error);
+  if (response.status === 401) throw new Unauthorized();
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error);
   return body;
 }
 
 const api = {
-  transcript: (id) => ask(`/v2/transcript/${encodeURIComponent(id)}`),
-  paragraphs: (id) => ask(`/v2/transcript/${encodeURIComponent(id)}/paragraphs`),
+  transcript: (id) => request(`/v2/transcript/${encodeURIComponent(id)}`),
+  paragraphs: (id) => request(`/v2/transcript/${encodeURIComponent(id)}/paragraphs`),
   remove: (id, name) => {
-    at("sure-what").textContent = `Delete ${name}?`;
+    at("confirm-text").textContent = `Delete ${name}?`;
     at("delete").dataset.id = id;
-    at("sure").showModal();
+    at("confirm").showModal();
   },
 };
 
-async function look(mine) {
+async function refresh(mine) {
   const filter = at("filter").value;
   const query = new URLSearchParams(filter ? { limit, status: filter } : { limit });
-  const [page, queue] = await Promise.all([ask(`/v2/transcript?${query}`), ask("/queue")]);
+  const [page, queue] = await Promise.all([request(`/v2/transcript?${query}`), request("/queue")]);
   if (mine !== turn) return;
   const { result_count: total } = page.page_details;
   put(at("count"), `${total} ${total === 1 ? "job" : "jobs"}`);
   at("none").hidden = total > 0;
-  put(at("none"), filter ? "None is in this state." : "Nobody has asked for a transcript yet. What is asked for appears here by itself.");
+  put(at("none"), filter ? "No job has this status." : "There are no jobs yet. New jobs appear here automatically.");
   at("older").hidden = total <= page.transcripts.length || limit >= MOST;
-  arrange(page.transcripts, queue);
+  showJobs(page.transcripts, queue);
 }
 
 function put(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-function arrange(jobs, queue) {
+function showJobs(jobs, queue) {
   const list = at("list"), here = new Set(jobs.map((job) => job.id));
   for (const [id, element] of shown) {
     if (!here.has(id)) {
@@ -68,7 +69,7 @@ function arrange(jobs, queue) {
       element = build(job, api);
       shown.set(job.id, element);
     }
-    // Only what is new is put into its place: moving an element would take the focus from it.
+    // Elements are only inserted, because moving an element would remove the focus from it.
     if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
     fill(element, job, queue);
   });
@@ -79,52 +80,52 @@ async function watch() {
   while (mine === turn) {
     if (!document.hidden) {
       try {
-        await look(mine);
+        await refresh(mine);
         if (mine !== turn) return;
-        link("live");
+        showConnection("connected");
         open(true);
       } catch (error) {
         if (mine !== turn) return;
-        if (error instanceof Refused || at("jobs").hidden) {
-          forget(error instanceof Refused ? "This is not the key of this service." : `No answer: ${error.message}`);
+        if (error instanceof Unauthorized || at("jobs").hidden) {
+          forget(error instanceof Unauthorized ? INVALID_KEY : `No response: ${error.message}`);
           return;
         }
-        link("no answer; trying again", true);
+        showConnection("no response; retrying", true);
       }
     }
     await new Promise((resolve) => setTimeout(resolve, PERIOD_MS));
   }
 }
 
-function link(text, lost = false) {
-  put(at("link"), text);
-  at("link").classList.toggle("lost", lost);
+function showConnection(text, lost = false) {
+  put(at("connection"), text);
+  at("connection").classList.toggle("lost", lost);
 }
 
 function open(yes) {
   if (at("jobs").hidden !== yes) return;
-  for (const id of ["jobs", "link", "forget"]) at(id).hidden = !yes;
-  at("ask").hidden = yes;
+  for (const id of ["jobs", "connection", "forget"]) at(id).hidden = !yes;
+  at("login").hidden = yes;
   (yes ? at("filter") : at("key")).focus();
 }
 
-function forget(why = "") {
+function forget(reason = "") {
   turn += 1;
   key = null;
   limit = STEP;
   shown.clear();
   at("list").replaceChildren();
   at("count").textContent = "";
-  at("key-wrong").textContent = why;
-  at("sure").close();
+  at("key-error").textContent = reason;
+  at("confirm").close();
   open(false);
 }
 
-at("ask").addEventListener("submit", (event) => {
+at("login").addEventListener("submit", (event) => {
   event.preventDefault();
   key = at("key").value.trim();
   at("key").value = "";
-  at("key-wrong").textContent = "";
+  at("key-error").textContent = "";
   watch();
 });
 at("forget").addEventListener("click", () => forget());
@@ -133,15 +134,15 @@ at("older").addEventListener("click", () => {
   limit = Math.min(limit + STEP, MOST);
   watch();
 });
-at("keep").addEventListener("click", () => at("sure").close());
+at("cancel").addEventListener("click", () => at("confirm").close());
 at("delete").addEventListener("click", async () => {
   try {
-    await ask(`/v2/transcript/${encodeURIComponent(at("delete").dataset.id)}`, "DELETE");
-    at("sure").close();
+    await request(`/v2/transcript/${encodeURIComponent(at("delete").dataset.id)}`, "DELETE");
+    at("confirm").close();
     watch();
   } catch (error) {
-    if (error instanceof Refused) forget("This is not the key of this service.");
-    else at("sure-what").textContent = `It could not be deleted: ${error.message}`;
+    if (error instanceof Unauthorized) forget(INVALID_KEY);
+    else at("confirm-text").textContent = `The job could not be deleted: ${error.message}`;
   }
 });
 document.addEventListener("visibilitychange", () => {

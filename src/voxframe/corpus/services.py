@@ -1,13 +1,24 @@
-"""The client that a corpus uses if none is passed."""
+"""Names of services in the ledger, and the client that a corpus uses if none is passed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxframe.corpus.batch.submission import service_name
+from voxframe.client.embedded import is_embedded
+from voxframe.corpus.addresses import canonical
+from voxframe.settings import resolve
 
 if TYPE_CHECKING:
     from voxframe.client import Client
+
+#: Name of the embedded server in the ledger, whatever its port.
+EMBEDDED = "embedded"
+
+
+def service_name(client: Client | None) -> str:
+    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use."""
+    address = resolve().base_url if client is None else client.base_url
+    return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
 
 
 class DefaultClient:
