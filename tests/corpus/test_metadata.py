@@ -111,7 +111,7 @@ def test_dates_as_partitions(filled: voxframe.Corpus, tmp_path: Path) -> None:
     filled.metadata.set(pd.DataFrame(about))
     written = filled.export(tmp_path / "set", tables="words", partition_by=["day", "at"], ids=["t1", "t2"])
     assert {name.rpartition("/")[0] for name in written} == {
-        "words/day=2026-01-02/at=2026-01-02%2010%3A30%3A00",
+        "words/day=2026-01-02/at=2026-01-02 10%3A30%3A00",
         "words/day=2026-07-02/at=2026-01-03",
     }
     found = duckdb.sql(f"select distinct day from '{tmp_path}/set/words/**/*.parquet' order by day").fetchall()

@@ -5,6 +5,7 @@ import datetime as dt
 import io
 import json
 import random
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -170,6 +171,41 @@ def test_an_empty_text_to_partition_by_shares_the_folder_of_nulls(tmp_path: Path
     assert [value for (value,) in duckdb.sql(sql).fetchall()] == ["A", None, None, None, "a/b=c"]
     parts = pl.read_parquet(tmp_path / "set" / "**" / "*.parquet", hive_partitioning=True).sort("n")
     assert parts["speaker"].to_list() == ["A", None, None, None, "a/b=c"]
+
+
+def test_values_of_folders_come_back_in_every_reader(tmp_path: Path) -> None:
+    """Letters of any script, punctuation, control characters and escapes are the same for pyarrow, DuckDB and Polars.
+
+    Spark decodes an escape to one character, so only ASCII characters are escaped.
+    """
+    texts = [f"a{chr(code)}b" for code in [*range(128), 0x85, 0xE9, 0x2028, 0x65E5, 0x1F600]]
+    texts += ["Zoë", "日本語", "a%20b", "a%2Fb", "..", " a", "a ", "e\u0301", "100%"]
+    df = pd.DataFrame({"speaker": texts, "n": range(len(texts))})
+    result = export.write(df, tmp_path / "set", "parquet", partition_by="speaker")
+    assert len(result) == len(texts)
+    names = [path.name for path in (tmp_path / "set").iterdir()]
+    assert {"speaker=Zoë", "speaker=日本語", "speaker=a%2520b", "speaker=a%00b"} <= set(names)
+    for name in names:
+        # https://github.com/apache/spark: ExternalCatalogUtils.charToEscape and unescapePathName
+        assert not set(name.partition("=")[2]) & set("\x01\x1f\"#'*/:=?\\\x7f{[]^")
+        assert re.sub("%([0-9A-F]{2})", lambda found: chr(int(found[1], 16)), name.partition("=")[2]) in texts
+    read = pyarrow.dataset.dataset(tmp_path / "set", partitioning="hive").to_table().sort_by("n")
+    assert read["speaker"].to_pylist() == texts
+    assert pd.read_parquet(tmp_path / "set").sort_values("n")["speaker"].to_list() == texts
+    sql = f"select speaker from read_parquet('{tmp_path}/set/*/*.parquet', hive_partitioning=true) order by n"
+    assert [value for (value,) in duckdb.sql(sql).fetchall()] == texts
+    parts = pl.read_parquet(tmp_path / "set" / "**" / "*.parquet", hive_partitioning=True).sort("n")
+    assert parts["speaker"].to_list() == texts
+
+
+def test_every_value_may_have_a_folder(tmp_path: Path) -> None:
+    """More than a thousand folders are written; a table of nothing but folders is refused."""
+    df = pd.DataFrame({"transcript_id": [f"t{n % 1500}" for n in range(4500)], "n": range(4500)})
+    assert len(export.write(df, tmp_path / "set", "parquet", partition_by="transcript_id")) == 1500
+    read = duckdb.sql(f"select transcript_id, n from '{tmp_path}/set/*/*.parquet' order by n").fetchall()
+    assert read == list(zip(df["transcript_id"], df["n"], strict=True))
+    with pytest.raises(OptionError, match="every column is a column to partition by"):
+        export.write(df, tmp_path / "none", "parquet", partition_by=["n", "transcript_id"])
 
 
 def test_formulas_are_escaped_on_request(tmp_path: Path) -> None:

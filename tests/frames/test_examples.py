@@ -285,7 +285,7 @@ UNKNOWN_MEMBERS = {
     "names like known ones": ['"Text":1', '"texts":2', '" text":3', '"one_long_confidence":4', '"a_long_confidence":5'],
     "names with escapes": ['"a\\"b":1', '"\\u0061":2', '"":3', '"é":4'],
     "more names than are looked for": [f'"n{n}":{n}' for n in range(20)],
-    "large numbers": ['"x":18446744073709551616', '"x":9007199254740993', '"x":1e300'],
+    "large numbers": ['"x":18446744073709551616', '"x":9007199254740993', '"x":1e300', '"x":"5e5"'],
     "a name twice": ['"x":1,"x":2', '"x":3'],
 }  # fmt: skip
 

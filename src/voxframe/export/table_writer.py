@@ -17,14 +17,11 @@ import pyarrow.parquet as pq
 
 from voxframe.errors import OptionError
 from voxframe.export.result import Losses
-from voxframe.export.targets import Folder
+from voxframe.export.targets import NULL_PARTITION, Folder, partition_folder
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, with_pandas
 
 #: Formats for any table, and their file extensions.
 TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
-
-#: Folder of rows with a null partition value, as in Hive, Spark, DuckDB, Polars and pyarrow.
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 _EMPTY_FOLDER = "empty texts in a column of folders, read as nulls"
 _AS_TEXT = "values of a column with several types, written as text"
@@ -110,21 +107,19 @@ class TableWriter:
             raise OptionError(
                 f"cannot partition by {missing[0]!r}; {self._name or 'the table'} has {', '.join(table.column_names)}"
             )
-        for name in self._partition_by:
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, _folder_name(table[name], self._losses))
         kept = [field for field in table.schema if field.name not in self._partition_by]  # folders are columns
-        table = table.replace_schema_metadata(with_pandas(pa.schema(kept)).metadata)
-        pq.write_to_dataset(
-            table,
-            f"{self._folder.root}/{self._name}" if self._name else self._folder.root,
-            partition_cols=self._partition_by,
-            basename_template=f"part-{self._parts}-{{i}}.parquet",
-            existing_data_behavior="overwrite_or_ignore",
-            filesystem=self._folder.filesystem,
-            compression="zstd",
-            file_visitor=lambda written: self._folder.files.append(written.path.removeprefix(f"{self._folder.root}/")),
-        )
+        if not kept:
+            raise OptionError("every column is a column to partition by; leave one out of partition_by")
+        folders = [_folders(name, table[name], self._losses) for name in self._partition_by]
+        paths = pc.binary_join_element_wise(*folders, "/").dictionary_encode()
+        places = paths.indices.to_numpy()
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum(np.bincount(places, minlength=len(paths.dictionary))).tolist()
+        metadata = with_pandas(pa.schema(kept)).metadata
+        rows = table.select([field.name for field in kept]).take(pa.array(order)).replace_schema_metadata(metadata)
+        for path, start, end in zip(paths.dictionary.to_pylist(), [0, *ends], ends, strict=False):
+            with self._folder.open(f"{self._below}{path}/part-{self._parts}.parquet") as file:
+                pq.write_table(rows.slice(start, end - start), file, compression="zstd", compression_level=1)
 
     def _bytes(self, name: str) -> IO[bytes]:
         if self._file is None:
@@ -224,21 +219,23 @@ def _text(value: object, losses: Losses) -> str | None:
     return whole
 
 
-def _folder_name(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
-    """Return partition values as text: timestamps in their time zone, dates without a time, and empty text as null.
+def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
+    """Return the name of the folder of each row, such as `speaker=A`.
 
-    Spark rejects a data set with a folder `speaker=`, and Hive uses one folder for nulls and empty texts.
+    Timestamps are in their time zone, and dates have no time. An empty text is a null: Spark rejects a data set with a
+    folder `speaker=`, and Hive uses one folder for both.
     """
     if pa.types.is_timestamp(column.type):
         local = pc.local_timestamp(column) if column.type.tz else column
-        return pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
-    if pa.types.is_dictionary(column.type):
+        column = pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
+    elif pa.types.is_dictionary(column.type):
         column = column.cast(_settled(column.type.value_type))
-    if not pa.types.is_string(column.type):
-        return column
-    empty = pc.fill_null(pc.is_in(column, pa.array(["", _NULL_FOLDER])), False)
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    empty = pa.array([value in ("", NULL_PARTITION) for value in values], pa.bool_()).take(encoded.indices)
     losses[_EMPTY_FOLDER] += pc.sum(empty).as_py() or 0
-    return pc.if_else(empty, pa.scalar(None, pa.string()), column)
+    folders = pa.array([partition_folder(name, value) for value in values], pa.string())
+    return folders.take(encoded.indices).fill_null(partition_folder(name, None))
 
 
 _AT_A_TIME = 10_000  # rows converted to Python objects at once

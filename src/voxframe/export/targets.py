@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,10 @@ from typing import IO, Any
 
 from voxframe._files import hidden_path, put_in_place
 from voxframe.errors import ExportError, MissingExtraError, OptionError, VoxframeError
+
+#: Partition value of nulls, as in Hive, Spark, DuckDB, Polars and pyarrow.
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
 class Folder:
@@ -46,6 +51,21 @@ class Folder:
         """Write a text file in the directory, as UTF-8."""
         with self.open(name) as file:
             file.write(text.encode("utf-8", "replace"))
+
+
+def partition_folder(column: str, value: str | None) -> str:
+    """Return the name of the folder for a value of a column to partition by; an empty text counts as null.
+
+    Only the characters that Spark escapes are escaped. Spark decodes one escape to one character, so that it would
+    misread other letters, of which pyarrow escapes every byte. See `ExternalCatalogUtils.charToEscape` in
+    https://github.com/apache/spark.
+
+    Example:
+        >>> partition_folder("speaker", "Zoë 1/2")
+        'speaker=Zoë 1%2F2'
+    """
+    parts = (_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", part) for part in (column, value or NULL_PARTITION))
+    return "=".join(parts)
 
 
 def is_remote(target: str | os.PathLike[str]) -> bool:
