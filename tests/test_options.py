@@ -1,9 +1,12 @@
+import inspect
 import json
+import re
 import typing
 
 import numpy as np
 import pytest
 
+import voxframe
 from voxframe import options
 from voxframe.errors import OptionError
 
@@ -18,7 +21,67 @@ def test_every_create_field_of_the_interface_is_there(payload_folder):
 
 def test_typed_arguments_and_fields_are_the_same():
     """Editors complete exactly the fields that can be sent; the audio is a separate argument."""
-    assert set(options.TranscriptOptions.__annotations__) == set(options.FIELDS) - {"audio_url"}
+    assert set(options.TranscriptOptions.__annotations__) == set(options.FIELDS) - {"audio_url"} | {"extra_body"}
+
+
+@pytest.mark.parametrize("use_jedi", [True, False])
+@pytest.mark.parametrize(
+    "call", ["client.transcribe(", "client.submit('a', ", "corpus.submit(", "corpus.plan(", "TranscriptOptions("]
+)
+def test_ipython_completes_every_option(call, use_jedi):
+    """In IPython, Tab after a call or a comma offers every option of a job."""
+    from IPython.core.completer import IPCompleter, provisionalcompleter
+
+    names = {
+        "client": object.__new__(voxframe.Client),
+        "corpus": object.__new__(voxframe.Corpus),
+        "TranscriptOptions": options.TranscriptOptions,
+    }
+    completer = IPCompleter(namespace=names, use_jedi=use_jedi)
+    with provisionalcompleter():
+        offered = {completion.text for completion in completer.completions(call, len(call))}
+    assert {f"{name}=" for name in options.TranscriptOptions.__annotations__} <= offered
+
+
+def test_signature_shows_type_and_default_and_docstring_the_help():
+    """`help(client.transcribe)` explains an option: its type, the default of the service and its meaning."""
+    parameter = inspect.signature(voxframe.Client.transcribe).parameters["boost_param"]
+    assert (parameter.annotation, parameter.default) == ("BoostParam | None", "default")
+    assert "boost_param: How strongly to expect them." in inspect.getdoc(voxframe.Client.transcribe)
+
+
+def test_options_are_described_as_a_table():
+    """`voxframe.describe("options")` has one row per option, with allowed values and default."""
+    rows = {row[0]: row[1:3] for row in voxframe.describe("options").rows}
+    assert set(rows) == set(options.TranscriptOptions.__annotations__)
+    assert rows["speech_model"] == ("best, nano", "")
+    assert rows["content_safety_confidence"] == ("25 to 100", "50")
+    assert rows["audio_end_at"] == ("160 or more", "")
+    assert rows["redact_pii_policies"][0] == "list of 44 such as account_number"
+
+
+def test_extra_body_is_sent_unchecked():
+    """Fields that voxframe does not know are added to the request as they are."""
+    extra = {"speech_models": ["universal"], "keyterms": None}
+    assert options.check(punctuate=False, extra_body=extra) == {"punctuate": False, **extra}
+    assert options.check(extra_body=None) == {}
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ({"punctuate": False}, "extra_body has 'punctuate', which voxframe knows; give it as the option punctuate"),
+        ({"audio_url": "https://a.b/c"}, "extra_body has 'audio_url', which voxframe knows; give it as the recording"),
+        ({"new": float("nan")}, "extra_body must be a dict that can be written as JSON: "),
+        ({"new": {1, 2}}, "extra_body must be a dict that can be written as JSON: "),
+        ({1: 2}, "extra_body must be a dict with names of fields as keys, not {1: 2}"),
+        (["new"], "extra_body must be a dict with names of fields as keys, not ['new']"),
+    ],
+)
+def test_extra_body_that_cannot_be_sent_is_refused(extra, message):
+    """Known fields belong to the options, and the rest must be a JSON object."""
+    with pytest.raises(OptionError, match=re.escape(message)):
+        options.check(extra_body=extra)
 
 
 def test_language_codes_and_policies_are_all_there():

@@ -15,11 +15,13 @@ from html import escape
 from pathlib import Path
 
 from voxframe.errors import OptionError
+from voxframe.options import option_rows
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, SPEAKER_NAME, TABLES, Table
 
 PAGE = Path("data", "dictionary.md")
 
 _COLUMN_HEADS = ("column", "dtype", "unit", "wire path", "description")
+_OPTION_HEADS = ("option", "values", "default", "description")
 _TABLE_HEADS = ("table", "one row per", "key", "columns", "source")
 
 
@@ -61,7 +63,7 @@ def describe(table: str | None = None) -> Description:
     """Describe a table: its grain and key, and the dtype, unit, response path and meaning of each column.
 
     Args:
-        table: Name of a table. None (default): list all tables.
+        table: Name of a table, or "options" for the options of a transcription job. None (default): list all tables.
 
     Returns:
         A description that displays itself.
@@ -75,8 +77,14 @@ def describe(table: str | None = None) -> Description:
     """
     if table is None:
         rows = tuple((t.name, t.grain, ", ".join(t.key), str(len(t.columns)), t.source) for t in TABLES.values())
-        notes = (("more", 'describe("words") shows the columns of a table'), *_CONVENTIONS)
+        notes = (
+            ("more", 'describe("words") shows the columns of a table; describe("options") lists the options of a job'),
+            *_CONVENTIONS,
+        )
         return Description("tables of voxframe", notes, _TABLE_HEADS, rows)
+    if table == "options":
+        used = ("used by", "Client.transcribe, Client.submit, Corpus.submit, Corpus.plan, Corpus.transcribe")
+        return Description("options of a transcription job", (used,), _OPTION_HEADS, tuple(option_rows()))
     if table not in TABLES:
         near = difflib.get_close_matches(str(table), TABLES, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""

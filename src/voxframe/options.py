@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict, Unpack, cast, get_args
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
 from voxframe import validators as values
 from voxframe.errors import OptionError
@@ -64,7 +66,10 @@ CustomSpelling = TypedDict("CustomSpelling", {"from": Sequence[str], "to": str})
 
 
 class TranscriptOptions(TypedDict, total=False):
-    """Options of a transcription job, as keyword arguments. None means the default of the service."""
+    """Options of a transcription job, as keyword arguments. None means the default of the service.
+
+    `voxframe.describe("options")` explains them. Fields that this version does not know go into `extra_body`.
+    """
 
     language_code: LanguageCode | None
     language_detection: bool | None
@@ -104,6 +109,7 @@ class TranscriptOptions(TypedDict, total=False):
     summary_type: SummaryType | None
     custom_topics: bool | None
     topics: Sequence[str] | None
+    extra_body: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -163,14 +169,14 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         Field(
             "word_boost",
             values.ListOf(values.Text(), "words or phrases"),
-            "Words and names to expect, one per line.",
+            "Words and names to expect.",
             default=(),
         ),
         _choice("boost_param", BoostParam, "default", "How strongly to expect them."),
         Field(
             "custom_spelling",
             values.ListOf(values.Spelling(), 'entries {"from": [...], "to": ...}'),
-            "How to write recognized words, one per line: Decarlo = dicarlo, di carlo",
+            "How to write recognized words.",
         ),
     ),
     "Speakers": (
@@ -198,7 +204,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         _choice("summary_model", SummaryModel, "informative", "Style of the summary."),
         _choice("summary_type", SummaryType, "bullets", "Form of the summary."),
         _flag("custom_topics", "Look for your own topics."),
-        Field("topics", values.ListOf(values.Text(), "topics"), "Your topics, one per line.", default=()),
+        Field("topics", values.ListOf(values.Text(), "topics"), "Your topics.", default=()),
     ),
     "Privacy": (
         _flag("redact_pii", "Remove personal information from the text."),
@@ -243,6 +249,79 @@ FIELDS: dict[str, Field] = {"audio_url": Field("audio_url", _URL, "URL of the au
 #: Values that the service uses for absent fields; fields without such a value are left out.
 DEFAULTS: dict[str, Any] = {f.name: f.default for f in FIELDS.values() if f.default is not None}
 
+#: Help of the option that passes fields of a request unchecked.
+_EXTRA_BODY_HELP = (
+    "Further fields of the request, as a dict. They are sent unchecked, for options that the service has and this "
+    "version of voxframe does not know."
+)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def option_rows() -> list[tuple[str, str, str, str]]:
+    """Return name, values, default of the service and meaning of every job option, as texts.
+
+    Example:
+        >>> option_rows()[1]
+        ('language_detection', 'True or False', 'False', 'Detect the language.')
+    """
+    rows = [
+        (field.name, _allowed(field), "" if field.default is None else repr(field.default), field.help)
+        for fields in _GROUPS.values()
+        for field in fields
+    ]
+    return [*rows, ("extra_body", "a dict", "", _EXTRA_BODY_HELP)]
+
+
+def _allowed(field: Field) -> str:
+    """Return the allowed values of an option as text."""
+    if field.choices:
+        few = (
+            ", ".join(field.choices) if len(field.choices) <= 5 else f"{len(field.choices)} such as {field.choices[0]}"
+        )
+        return f"list of {few}" if isinstance(field.type, values.ListOf) else few
+    if isinstance(field.type, values.ListOf):
+        return f"list of {field.type.noun}"
+    schema = field.type.schema
+    if schema["type"] == "boolean":
+        return "True or False"
+    if "minimum" not in schema:
+        return "URL" if schema.get("format") == "uri" else "text"
+    top = schema["maximum"]
+    return f"{schema['minimum']} or more" if top == values.LARGEST_INTEGER else f"{schema['minimum']} to {top}"
+
+
+def takes_options(function: _Function) -> _Function:
+    """Add every job option to the signature and docstring of a function that takes them as `**options`.
+
+    IPython completes calls from the signature. Each option is a keyword-only parameter with its type and the default
+    of the service.
+
+    Example:
+        >>> import inspect
+        >>> @takes_options
+        ... def send(audio, **options):
+        ...     "Send it."
+        >>> str(inspect.signature(send))[:60]
+        "(audio, *, language_code: 'LanguageCode | None' = 'en_us', l"
+    """
+    signature = inspect.signature(function)
+    given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    vars(function)["__signature__"] = signature.replace(parameters=[*given, *_parameters()])
+    help_lines = [f"    {name}: {text}" for name, _, _, text in option_rows()]
+    function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Options:", *help_lines])
+    return function
+
+
+def _parameters() -> list[inspect.Parameter]:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(name, kind, default=DEFAULTS.get(name), annotation=getattr(type_, "__forward_arg__", type_))
+        for name, type_ in TranscriptOptions.__annotations__.items()
+    ]
+
+
+setattr(TranscriptOptions, "__signature__", inspect.Signature(_parameters()))  # noqa: B010  for `TranscriptOptions(`
+
 
 def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
     """Check the options of a job and return them as they are sent.
@@ -262,12 +341,13 @@ def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
         >>> check(speaker_labels=True, speakers_expected=2)
         {'speaker_labels': True, 'speakers_expected': 2}
     """
+    extra_body = options.pop("extra_body", None) or {}
     given = cast("Mapping[str, object]", options)
     body, errors = _convert(given)
-    errors = _unknown(given) + errors
+    errors = _unknown(given) + errors + _extra_problems(extra_body)
     if errors:
         raise OptionError("\n".join(errors))
-    return body
+    return {**body, **extra_body}
 
 
 def check_address(audio_url: str) -> str:
@@ -322,13 +402,29 @@ def _unknown(options: Mapping[str, object]) -> list[str]:
     """Return one message for each unknown option and each unknown key of a `custom_spelling` entry."""
     errors = [
         f"there is no option {name!r}{values.nearest(name, tuple(FIELDS))}; "
-        "`sorted(voxframe.options.FIELDS)` lists them all"
+        "`voxframe.describe('options')` lists them all, and `extra_body={...}` sends fields that it does not list"
         for name in options.keys() - FIELDS.keys()
     ]
     entries = options.get("custom_spelling")
     entries = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, Sequence) else []
     extra = [key for entry in entries for key in entry if key not in {"from", "to"}]
     return sorted(errors) + [f"custom_spelling entries have the keys from and to only, not {key!r}" for key in extra]
+
+
+def _extra_problems(extra_body: object) -> list[str]:
+    """Return one message if `extra_body` is no JSON object, and one for each of its fields that is an option."""
+    try:
+        json.dumps(extra_body, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        return [f"extra_body must be a dict that can be written as JSON: {error}"]
+    if not isinstance(extra_body, dict) or not all(isinstance(name, str) for name in extra_body):
+        return [f"extra_body must be a dict with names of fields as keys, not {values.shown(extra_body)}"]
+    return [
+        f"extra_body has {name!r}, which voxframe knows; give it as "
+        + ("the recording" if name == "audio_url" else f"the option {name}")
+        for name in extra_body
+        if name in FIELDS
+    ]
 
 
 def _contradictions(body: Mapping[str, Any], options: Mapping[str, object]) -> list[str]:

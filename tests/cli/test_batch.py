@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.corpus.conftest import peer  # noqa: F401  a fixture
 
+import voxframe
 from voxframe.cli import main
 
 
@@ -48,6 +49,21 @@ def test_submit_sync_and_jobs(peer, calls: Path, capsys) -> None:  # noqa: F811
     assert said.count("completed") == 3
     status, said = run(capsys, "jobs", "--corpus", "c", "--json", "--rows", "1")
     assert json.loads(said)["transcript_id"] in ("t1", "t2", "t3")
+
+
+def test_fields_that_voxframe_does_not_know_are_sent(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """`-o extra_body={...}` reaches the service beside the options, and another value is another job."""
+    assert run(capsys, "submit", "0.mp3", "--corpus", "c", "-o", 'extra_body={"tier": 2}')[0] == 0
+    assert (peer.asked_for["t1"]["tier"], peer.asked_for["t1"]["speaker_labels"]) == (2, True)
+    assert run(capsys, "submit", "0.mp3", "--corpus", "c", "-o", 'extra_body={"tier": 1}')[0] == 0
+    assert peer.asked_for["t2"]["tier"] == 1
+
+
+def test_options_are_listed(capsys) -> None:
+    """`voxframe options` prints what `voxframe.describe("options")` shows; --json prints an object per option."""
+    assert run(capsys, "options") == (0, f"{voxframe.describe('options')}\n")
+    first = json.loads(run(capsys, "options", "--json")[1].splitlines()[3])
+    assert (first["option"], first["values"]) == ("speech_model", "best, nano")
 
 
 def test_other_columns_of_a_table_become_metadata(peer, calls: Path, capsys) -> None:  # noqa: F811

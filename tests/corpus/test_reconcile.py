@@ -165,6 +165,10 @@ def test_equal_urls_without_options_settle_nothing(peer, client, corpus, calls) 
         ({"redact_pii_policies": ["drug", "event"]}, {"redact_pii_policies": ["event", "drug"]}, False),
         ({"word_boost": ["a", "b"]}, {"word_boost": ["a"]}, True),
         ({"speech_model": "nano"}, {"speech_model": "best"}, True),
+        ({"extra_body": {"tier": 2}}, {"tier": 2}, False),
+        ({"extra_body": {"tier": 2}}, {"tier": 1}, True),
+        ({"extra_body": {"tier": 2}}, {}, False),
+        ({}, {"tier": 1}, False),
     ],
 )
 def test_contradicting_options(options: dict, echoed: dict, is_other: bool) -> None:

@@ -39,6 +39,7 @@ COMMANDS = {
     "submit": "submit many recordings, each only once, without waiting",
     "sync": "fetch finished transcripts from the service",
     "jobs": "show submitted jobs and their states",
+    "options": "list the options of a job",
     "tables": "show the tables of a corpus or of a payload file",
     "search": "find words and phrases in a corpus, with context",
     "summarize": "summarize a corpus or ask questions about it",

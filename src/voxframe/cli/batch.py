@@ -29,7 +29,7 @@ examples:
   voxframe submit --corpus calls                        submit jobs that were planned but not sent
   voxframe submit --failed --corpus calls               submit failed jobs again
 
--o sets any option of the jobs to a JSON value or text; `voxframe.options.TranscriptOptions` lists the options.
+-o sets any option of the jobs to a JSON value or text; `voxframe options` lists the options.
 exit status: 0 all sent; 1 a job failed, is uncertain or could not be sent; 2 invalid arguments; 130 Ctrl-C
 """
 

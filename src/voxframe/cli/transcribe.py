@@ -30,8 +30,7 @@ def add_transcribe(commands: argparse._SubParsersAction[Any], help_line: str) ->
         "with the same options before is not sent again. Uses the hosted service at VOXFRAME_BASE_URL, if it is set, "
         "otherwise the embedded server.",
         epilog="-o sets any option of the jobs to a JSON value or text: -o auto_highlights=true "
-        "-o word_boost='[\"voxframe\"]' -o language_code=en_uk. `voxframe.options.TranscriptOptions` lists the "
-        "options.",
+        "-o word_boost='[\"voxframe\"]' -o language_code=en_uk. `voxframe options` lists them.",
     )
     parser.add_argument("audio", nargs="+", metavar="AUDIO", help="audio or video files, or http(s) URLs")
     add_corpus(parser)

@@ -27,7 +27,7 @@ from voxframe.client.response import clean
 from voxframe.client.transcript import Transcript
 from voxframe.client.upload import Media
 from voxframe.errors import OptionError, SettingsError
-from voxframe.options import LIST_LIMIT, TranscriptOptions, check
+from voxframe.options import LIST_LIMIT, TranscriptOptions, check, takes_options
 from voxframe.settings import Settings, is_loopback
 
 if TYPE_CHECKING:  # clients that do not stream need not import the streaming half
@@ -96,6 +96,7 @@ class Client:
         """Async version of `upload`."""
         return await self.transport.workers.call(self.upload, media, progress=progress)
 
+    @takes_options
     def submit(self, audio: Media, *, progress: bool | None = None, **options: Unpack[TranscriptOptions]) -> Transcript:
         """Start a transcription job without waiting for it.
 
@@ -126,12 +127,14 @@ class Client:
         handle.label = clean(label, 60) or None
         return handle
 
+    @takes_options
     async def submit_async(
         self, audio: Media, *, progress: bool | None = None, **options: Unpack[TranscriptOptions]
     ) -> Transcript:
         """Async version of `submit`."""
         return await self.transport.workers.call(self.submit, audio, progress=progress, **options)
 
+    @takes_options
     def transcribe(
         self,
         audio: Media,
@@ -159,6 +162,7 @@ class Client:
         """
         return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
 
+    @takes_options
     async def transcribe_async(
         self,
         audio: Media,

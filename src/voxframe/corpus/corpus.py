@@ -39,7 +39,7 @@ from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError
 from voxframe.export.result import ExportResult
-from voxframe.options import TranscriptOptions
+from voxframe.options import TranscriptOptions, takes_options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -135,6 +135,7 @@ class Corpus:
         """Return the ids of all transcripts, sorted."""
         return self._archive.ids()
 
+    @takes_options
     def plan(
         self,
         sources: Recordings,
@@ -162,6 +163,7 @@ class Corpus:
         """
         return self._batch.plan(sources, client, progress, options)
 
+    @takes_options
     def submit(
         self,
         sources: Recordings,
@@ -329,6 +331,7 @@ class Corpus:
         """
         self._batch.forget(transcript_id, remote, client)
 
+    @takes_options
     def transcribe(
         self,
         client: Client,

@@ -58,7 +58,8 @@ def form_field(name: str) -> FormField:
         kind = "choices" if field.choices else "list"
     else:
         kind = "secret" if field.secret else _KINDS.get(type(field.type), "text")
-    return FormField(name, field.help, kind, field.default, field.choices)
+    lines = {"custom_spelling": " One per line: Decarlo = dicarlo, di carlo"}.get(name, " One per line.")
+    return FormField(name, field.help + lines * (kind == "list"), kind, field.default, field.choices)
 
 
 def parse_input(name: str, value: Any) -> Any:

@@ -246,7 +246,7 @@ def contradicts(job: Job, answer: Mapping[str, Any]) -> bool:
         answer: The transcript as returned by the service.
     """
     asked = json.loads(job.options)
-    echoed = normalise(answer)
+    echoed = _echoed(asked, answer)
     detected = asked.get("language_detection") or echoed.get("language_detection")
     for name, value in echoed.items():
         if name in _IGNORED or (name in _FILLED_IN and name not in asked) or (name == "language_code" and detected):
@@ -258,8 +258,14 @@ def contradicts(job: Job, answer: Mapping[str, Any]) -> bool:
 
 def _confirmed(job: Job, answer: Mapping[str, Any]) -> int:
     """Return how many requested options the service echoes with the same value."""
-    asked, echoed = json.loads(job.options), normalise(answer)
+    asked = json.loads(job.options)
+    echoed = _echoed(asked, answer)
     return sum(name in echoed and _same(name, value, echoed[name]) for name, value in asked.items())
+
+
+def _echoed(asked: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options in a transcript, and those fields of `extra_body` that it has."""
+    return normalise(answer) | {name: answer[name] for name in asked if name not in FIELDS and name in answer}
 
 
 def _same(name: str, asked: Any, echoed: Any) -> bool:
@@ -267,6 +273,6 @@ def _same(name: str, asked: Any, echoed: Any) -> bool:
         return True
     if name == "language_code":  # a service may return en_us for en
         return str(echoed).startswith(str(asked)) or str(asked).startswith(str(echoed))
-    if FIELDS[name].choices and isinstance(asked, list | tuple) and isinstance(echoed, list | tuple):
+    if name in FIELDS and FIELDS[name].choices and isinstance(asked, list | tuple) and isinstance(echoed, list | tuple):
         return sorted(asked) == sorted(echoed)
     return bool(asked == echoed)
