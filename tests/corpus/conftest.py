@@ -69,19 +69,19 @@ class Peer:
     Attributes:
         statuses: Status of each transcript it has, by id.
         asked: Every request, as "METHOD /path".
-        cut_submissions: So many submissions are taken and their answers lost.
-        drop_submissions: So many submissions are dropped before they are taken.
-        refuse_submissions: So many are answered with 400.
-        limit_submissions: So many are answered with 429.
-        listing: Whether the list can be had.
-        audio_urls: Address of the audio of each transcript, by id.
+        cut_submissions: Number of submissions that are accepted and whose responses are lost.
+        drop_submissions: Number of submissions that are dropped before they are accepted.
+        refuse_submissions: Number of submissions that get a 400.
+        limit_submissions: Number of submissions that get a 429.
+        listing: True if the list is available.
+        audio_urls: URL of the audio of each transcript, by id.
         asked_for: Body of each submission, by id.
-        outcome: Status that new transcripts get.
-        clock: Time by the service's clock when it makes a transcript.
-        equal_uploads: Whether equal audio gets equal addresses.
-        longest_list: Transcripts after which the list ends, without a link to older ones.
-        lagging: Whether the list does not show what is made from now on; `catch_up` ends that.
-        base_url: Its address.
+        outcome: Status of new transcripts.
+        clock: Time by the service's clock when it creates a transcript.
+        equal_uploads: True if equal audio gets equal URLs.
+        longest_list: Number of transcripts after which the list ends, without a link to older ones.
+        lagging: True if the list does not show new transcripts until `catch_up` is called.
+        base_url: Its URL.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Search over a corpus: what a person asks and what comes back."""
+"""Search over a corpus, as users call it."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
 
 def say(corpus: voxframe.Corpus, transcript_id: str, text: str, **fields: object) -> None:
-    """Put a transcript of these words into a corpus, one word a second."""
+    """Store a transcript of these words, one word per second."""
     words = [
         {"text": word, "start": 1000 * n, "end": 1000 * n + 900, **fields} for n, word in enumerate(text.split("/"))
     ]
@@ -25,7 +25,7 @@ def say(corpus: voxframe.Corpus, transcript_id: str, text: str, **fields: object
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
-    """The recordings in data/, as the embedded service transcribed them."""
+    """The recordings in data/, as transcribed by the embedded server."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("recordings"))
     for name in ("call", "interview", "panel"):
         corpus.raw.put(name, (PAYLOADS / f"{name}.json").read_bytes())
@@ -33,7 +33,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> voxframe.Corpus:
 
 
 def test_the_same_matches_as_the_service(recordings: voxframe.Corpus) -> None:
-    """Every word and every run of two to five words of every recording is found where the service finds it."""
+    """Every word and every phrase of two to five words of each recording is found like in the service's word search."""
     for name in recordings.ids():
         words = json.loads(recordings.raw.get(name))["words"]
         texts = [word["text"] for word in words]
@@ -55,7 +55,7 @@ def test_the_same_matches_as_the_service(recordings: voxframe.Corpus) -> None:
 
 
 def test_the_same_matches_as_an_example_of_the_interface(tmp_path: Path, payload_folder: Path) -> None:
-    """The service's own answer on its own transcript, as the table of that answer and as a search here."""
+    """The API's example response has the same matches as a search over its transcript."""
     corpus = voxframe.Corpus(tmp_path)
     corpus.raw.put("t", (payload_folder / "transcripts" / "completed.json").read_bytes())
     answer = voxframe.load_word_matches((payload_folder / "transcript_word-search.json").read_bytes())
@@ -87,7 +87,7 @@ def test_the_same_matches_as_an_example_of_the_interface(tmp_path: Path, payload
     ],
 )
 def test_spellings(tmp_path_factory: pytest.TempPathFactory, query: str, found: list[str]) -> None:
-    """Case, accents, apostrophes and other punctuation make no difference; a star stands for letters or for a word."""
+    """Case, accents, apostrophes and other punctuation are ignored; a star stands for letters or a word."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("spellings"))
     said = "Don't/caf\u00e9/Cafe,/dont/DON\u2019T!/Boston's/boston/New York/3,000/3.5./Economy./economic/politics"
     say(corpus, "t", said)
@@ -95,7 +95,7 @@ def test_spellings(tmp_path_factory: pytest.TempPathFactory, query: str, found: 
 
 
 def test_no_match_runs_over_the_end_of_a_transcript(tmp_path: Path) -> None:
-    """What ends one transcript and begins the next is no phrase, however the two lie in the index."""
+    """The last words of one transcript and the first of the next are not a phrase."""
     corpus = voxframe.Corpus(tmp_path)
     say(corpus, "a", "climate")
     say(corpus, "b", "change")
@@ -105,8 +105,8 @@ def test_no_match_runs_over_the_end_of_a_transcript(tmp_path: Path) -> None:
     assert (row["left"], row["right"]) == ("", "")
 
 
-def test_any_order_within_so_many_words(tmp_path: Path) -> None:
-    """With slop=, the shortest stretches that hold all words of the query."""
+def test_slop_finds_words_in_any_order(tmp_path: Path) -> None:
+    """With slop=, the shortest spans that contain all words of the query are found."""
     corpus = voxframe.Corpus(tmp_path)
     say(corpus, "t", "change/the/climate/of/a/great/change/change")
     found = corpus.search("climate change", slop=5)
@@ -116,7 +116,7 @@ def test_any_order_within_so_many_words(tmp_path: Path) -> None:
 
 
 def test_columns_and_dtypes_also_without_rows(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """The table is that of the data dictionary, with many rows, none, and in a corpus that does not exist."""
+    """The table has the columns of the data dictionary with many rows, none, and in a corpus that does not exist."""
     some, none = recordings.search("the"), recordings.search("zebra")
     nowhere = voxframe.Corpus(tmp_path / "nothing").search("the")
     assert len(some) > 20
@@ -126,7 +126,7 @@ def test_columns_and_dtypes_also_without_rows(recordings: voxframe.Corpus, tmp_p
 
 
 def test_filters_and_limit(recordings: voxframe.Corpus) -> None:
-    """Speakers, transcripts, an expression over the columns, and a limit leave the rows they name, in order."""
+    """Speakers, ids, an expression over the columns and a limit select rows and keep their order."""
     whole = recordings.search(["the", "a"])
     assert whole["term"].to_list() == sorted(whole["term"], reverse=True)
     one = recordings.search(["the", "a"], speaker="B", ids=["interview", "panel"])
@@ -145,7 +145,7 @@ def test_filters_and_limit(recordings: voxframe.Corpus) -> None:
 
 
 def test_rows_join_to_the_words(recordings: voxframe.Corpus) -> None:
-    """The positions of a match are those of the table of words, which says the same."""
+    """The positions of a match are those of the words table."""
     words = recordings.table("words").set_index(["transcript_id", "word_idx"])
     for row in recordings.search(["in the", "of"]).to_dict("records"):
         last = words.loc[(row["transcript_id"], row["last_word_idx"])]
@@ -156,8 +156,8 @@ def test_rows_join_to_the_words(recordings: voxframe.Corpus) -> None:
         assert pd.isna(row["utterance_idx"]) or row["utterance_idx"] == first["utterance_idx"]
 
 
-def test_counts_by_anything(recordings: voxframe.Corpus) -> None:
-    """Counts are those of the rows, for every group there is, also where nothing was found."""
+def test_counts_equal_the_rows_of_a_search(recordings: voxframe.Corpus) -> None:
+    """Counts equal the number of rows for every group, including groups without matches."""
     rows = recordings.search(["the", "trees"])
     words = recordings.table("words")
     counted = recordings.counts(["the", "trees"])
@@ -182,8 +182,8 @@ def test_counts_by_anything(recordings: voxframe.Corpus) -> None:
     ]
 
 
-def test_counts_in_nothing(tmp_path: Path) -> None:
-    """A corpus without transcripts gives columns, and a total of nothing."""
+def test_counts_of_an_empty_corpus(tmp_path: Path) -> None:
+    """A corpus without transcripts gives all columns, and a total of 0."""
     corpus = voxframe.Corpus(tmp_path / "nothing")
     none = corpus.counts("the", by=["transcript_id", "speaker"])
     assert none.columns.to_list() == ["term", "transcript_id", "speaker", "occurrences", "words", "per_1000"]
@@ -206,13 +206,13 @@ def test_counts_in_nothing(tmp_path: Path) -> None:
         ({"query": "a", "where": pc.field("left") == "the"}, "where must be an expression over transcript_id"),
     ],
 )
-def test_what_cannot_be_searched_for(recordings: voxframe.Corpus, arguments: dict, said: str) -> None:
+def test_invalid_searches_are_refused(recordings: voxframe.Corpus, arguments: dict, said: str) -> None:
     """The message names the value and what is allowed."""
     with pytest.raises(OptionError, match=said.replace("?", r"\?").replace("*", r"\*")):
         recordings.search(**arguments)
 
 
-def test_counts_by_what_is_not_there(recordings: voxframe.Corpus) -> None:
-    """The message names the columns there are."""
+def test_counts_by_an_unknown_column(recordings: voxframe.Corpus) -> None:
+    """The message names the columns to group by."""
     with pytest.raises(OptionError, match="among transcript_id, speaker, speaker_name, channel, got 'customer'"):
         recordings.counts("the", by="customer")

@@ -1,4 +1,4 @@
-"""The search index against a slow, plain reading of what a search means."""
+"""The search index compared with a slow, plain implementation."""
 
 import json
 from collections import Counter
@@ -63,7 +63,7 @@ QUERIES = st.lists(st.sampled_from(list(ASKED)), min_size=1, max_size=6).filter(
 
 
 def payload(transcript_id, words):
-    """A transcript in which word n is said at n seconds."""
+    """Return a transcript in which word n is said at n seconds."""
     return json.dumps(
         {
             "id": transcript_id,
@@ -76,8 +76,8 @@ def payload(transcript_id, words):
     ).encode()
 
 
-def stretches(transcripts, query, slop):
-    """First and last word of every match, by trying all stretches of each channel of each transcript."""
+def spans(transcripts, query, slop):
+    """Return the first and last word of every match, by trying all spans of each channel of each transcript."""
     patterns = [ASKED[word] for word in query]
     for transcript_id, words in transcripts.items():
         numbered = sorted(enumerate(words), key=lambda word: str(word[1][1]))
@@ -91,7 +91,7 @@ def stretches(transcripts, query, slop):
 
 
 def is_match(texts, patterns, *, ordered):
-    """Whether a stretch is a match of itself, not because of a shorter one inside it."""
+    """Return True if a span is a match and contains no shorter one."""
     if ordered:
         return len(texts) == len(patterns) and all(map(fnmatchcase, texts, patterns))
 
@@ -103,7 +103,7 @@ def is_match(texts, patterns, *, ordered):
 
 @pytest.fixture(scope="module")
 def small_segments():
-    """Segments so small that a few transcripts are merged again and again."""
+    """Segments so small that a few transcripts are merged repeatedly."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest, "MAX_WORDS", 60)
         patch.setattr(manifest, "FAN", 3)
@@ -118,8 +118,8 @@ def small_segments():
     room=st.sampled_from([None, None, 0, 2, 6]),
 )
 @settings(max_examples=40, deadline=None)
-def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, transcripts, later, query, room):
-    """Phrases, wildcards and words near each other, in transcripts that come, go and are replaced."""
+def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, transcripts, later, query, room):
+    """Phrases, wildcards and slop give the same matches while transcripts are added, removed and replaced."""
     store = Store(tmp_path_factory.mktemp("corpus"))
     built = index.SearchIndex(store, lambda i: frames.transcript_tables(store.raw(i, "transcript"))["words"])
     slop = None if room is None else len(query) + room
@@ -134,7 +134,7 @@ def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, tran
             del here[transcript_id]
         found = frames.to_pandas(find_in_context(built.view(), asked, 2), "concordance")
         rows = list(zip(found["transcript_id"], found["word_idx"], found["last_word_idx"], strict=True))
-        assert rows == sorted(stretches(here, query, slop))
+        assert rows == sorted(spans(here, query, slop))
         built.wait()
     counted = counts(built.view(), asked, by="transcript_id").set_index("transcript_id")
     assert counted["occurrences"].to_dict() == {i: sum(row[0] == i for row in rows) for i in here}
@@ -164,7 +164,7 @@ def test_finds_what_a_plain_reading_finds(tmp_path_factory, small_segments, tran
 @given(st.lists(st.one_of(st.text(max_size=8), st.text("aZ3.,'_- \x1f\u00e9", max_size=8)), max_size=20))
 @settings(max_examples=100, deadline=None)
 def test_many_texts_are_folded_as_one_is(texts):
-    """All at once come the words that come one after the other."""
+    """Folding many texts at once gives the same words as folding each alone."""
     words, text = spoken_of_all(pa.array(texts, pa.string()))
     expected = [(word, n) for n, each in enumerate(texts) for word in spoken(each)]
     assert list(zip(words.to_pylist(), text.tolist(), strict=True)) == expected

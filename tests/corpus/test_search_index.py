@@ -1,4 +1,4 @@
-"""The search index on the disk: brought up to date, shared by processes, made again where it cannot be used."""
+"""The search index on disk: updates, sharing between processes, and rebuilds."""
 
 import contextlib
 import json
@@ -19,77 +19,77 @@ from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
 def say(corpus: voxframe.Corpus, transcript_id: str, text: str) -> None:
-    """Put a transcript of these words into a corpus."""
+    """Store a transcript of these words."""
     words = [{"text": word, "start": n, "end": n} for n, word in enumerate(text.split())]
     corpus.raw.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
 
 
-def where(corpus: voxframe.Corpus, query: str) -> list[str]:
-    """Transcripts with a match, one entry a match."""
+def matched_ids(corpus: voxframe.Corpus, query: str) -> list[str]:
+    """Return the ids of the transcripts with a match, one entry per match."""
     return corpus.search(query)["transcript_id"].to_list()
 
 
 @pytest.fixture
 def segments(corpus: voxframe.Corpus):
-    """Lists the segment files of the corpus."""
+    """Return the segment files of the corpus."""
     return lambda: sorted(corpus.path.joinpath("search").glob("*.arrow"))
 
 
-def test_follows_what_is_put_replaced_and_removed(corpus: voxframe.Corpus) -> None:
+def test_the_index_follows_changes(corpus: voxframe.Corpus) -> None:
     """Another object, as in another process, sees every change at its next search."""
     other = voxframe.Corpus(corpus.path)
-    assert where(other, "smoke") == []
+    assert matched_ids(other, "smoke") == []
     say(corpus, "b", "smoke and fire")
-    assert where(other, "smoke") == ["b"]
+    assert matched_ids(other, "smoke") == ["b"]
     say(corpus, "A/odd id", "no smoke")
-    assert where(other, "smoke") == ["A/odd id", "b"]
+    assert matched_ids(other, "smoke") == ["A/odd id", "b"]
     say(corpus, "b", "only fire now")
-    assert where(other, "smoke") == ["A/odd id"]
-    assert where(other, "fire now") == ["b"]
+    assert matched_ids(other, "smoke") == ["A/odd id"]
+    assert matched_ids(other, "fire now") == ["b"]
     next(corpus.path.glob("raw/*/A_odd_id~*")).unlink()
-    assert where(other, "smoke") == []
-    assert where(corpus, "fire") == ["b"]
+    assert matched_ids(other, "smoke") == []
+    assert matched_ids(corpus, "fire") == ["b"]
 
 
-def test_what_is_unchanged_is_not_indexed_again(corpus: voxframe.Corpus, segments) -> None:
-    """A second search, another object, and a copy of the corpus go on with the segments there are."""
+def test_unchanged_transcripts_are_not_indexed_again(corpus: voxframe.Corpus, segments) -> None:
+    """A second search, another object and a copy of the corpus use the existing segments."""
     say(corpus, "a", "smoke")
     say(corpus, "b", "fire")
-    where(corpus, "smoke")
+    matched_ids(corpus, "smoke")
     before = [(path.name, path.stat().st_mtime_ns) for path in segments()]
-    assert where(voxframe.Corpus(corpus.path), "fire") == ["b"]
+    assert matched_ids(voxframe.Corpus(corpus.path), "fire") == ["b"]
     assert [(path.name, path.stat().st_mtime_ns) for path in segments()] == before
     copied = voxframe.Corpus(shutil.copytree(corpus.path, corpus.path.with_name("copy")))
-    assert where(copied, "fire") == ["b"]
+    assert matched_ids(copied, "fire") == ["b"]
     assert [path.name for path in copied.path.joinpath("search").glob("*.arrow")] == [name for name, _ in before]
 
 
 def test_a_corpus_that_was_searched_can_be_sent_to_another_process(corpus: voxframe.Corpus) -> None:
-    """It goes through pickle, and searches on the other side."""
+    """It can be pickled, and searches in the other process."""
     say(corpus, "a", "smoke")
-    where(corpus, "smoke")
-    assert where(pickle.loads(pickle.dumps(corpus)), "smoke") == ["a"]
+    matched_ids(corpus, "smoke")
+    assert matched_ids(pickle.loads(pickle.dumps(corpus)), "smoke") == ["a"]
 
 
 def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adding one transcript after another leaves few segments; what was replaced takes no room for long."""
+    """Adding transcripts one by one leaves few segments, and replaced ones are soon removed."""
     monkeypatch.setattr(manifest, "FAN", 3)
     for n in range(8):
         say(corpus, f"t{n}", f"word{n} smoke")
-        assert where(corpus, "smoke") == [f"t{i}" for i in range(n + 1)]
+        assert matched_ids(corpus, "smoke") == [f"t{i}" for i in range(n + 1)]
         corpus._search.index.wait()
         assert len(segments()) < 3
     for _ in range(6):
         say(corpus, "t0", "smoke again")
-        assert where(corpus, "smoke")[0] == "t0"
+        assert matched_ids(corpus, "smoke")[0] == "t0"
         corpus._search.index.wait()
     assert sum(len(segment.IndexSegment.open(path).ids) for path in segments()) <= 10
-    assert where(corpus, "word0") == []
-    assert where(corpus, "again") == ["t0"]
+    assert matched_ids(corpus, "word0") == []
+    assert matched_ids(corpus, "again") == ["t0"]
 
 
-def test_nobody_waits_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While segments are merged all is found, also what is put, replaced and removed meanwhile, and so it is after."""
+def test_searches_do_not_wait_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches are correct during a merge, also after changes, and after it."""
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(parts):
@@ -101,15 +101,15 @@ def test_nobody_waits_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch
     monkeypatch.setattr(index, "merge", slow)
     for name in "abc":
         say(corpus, name, f"smoke {name}")
-        where(corpus, "smoke")
+        matched_ids(corpus, "smoke")
     assert begun.wait(20)
     say(corpus, "a", "fire")
-    assert where(corpus, "smoke") == ["b", "c"]
+    assert matched_ids(corpus, "smoke") == ["b", "c"]
     next(corpus.path.glob("raw/*/b.*")).unlink()
     say(corpus, "d", "smoke")
     other = voxframe.Corpus(corpus.path)
     for each in (corpus, other):
-        assert where(each, "smoke") == ["c", "d"]
+        assert matched_ids(each, "smoke") == ["c", "d"]
     assert not list(corpus.path.joinpath("search").glob("*.merged"))
     before = len(segments())
     go_on.set()
@@ -117,15 +117,15 @@ def test_nobody_waits_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch
         each._search.index.wait()
     assert len(segments()) < before
     for each in (corpus, other, voxframe.Corpus(corpus.path)):
-        assert where(each, "smoke") == ["c", "d"]
-        assert where(each, "fire") == ["a"]
+        assert matched_ids(each, "smoke") == ["c", "d"]
+        assert matched_ids(each, "fire") == ["a"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "gone", "rubbish", "old", "manifest"])
-def test_an_index_that_cannot_be_used_is_made_again(corpus: voxframe.Corpus, segments, damage: str) -> None:
-    """Whatever becomes of its files, the next search finds what is there."""
+def test_an_unusable_index_is_rebuilt(corpus: voxframe.Corpus, segments, damage: str) -> None:
+    """Whatever happens to its files, the next search is correct."""
     say(corpus, "a", "smoke and fire " * 50)
-    assert len(where(corpus, "smoke")) == 50
+    assert len(matched_ids(corpus, "smoke")) == 50
     (path,) = segments()
     whole = path.read_bytes()
     path.unlink()  # the corpus has it mapped
@@ -138,14 +138,14 @@ def test_an_index_that_cannot_be_used_is_made_again(corpus: voxframe.Corpus, seg
         path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "rubbish": b"x" * 999}[damage])
     told = damage in ("cut", "empty", "rubbish")
     with pytest.warns(CorpusWarning, match="is damaged") if told else contextlib.nullcontext():
-        assert len(where(voxframe.Corpus(corpus.path), "smoke")) == 50
+        assert len(matched_ids(voxframe.Corpus(corpus.path), "smoke")) == 50
     assert len(segments()) == 1
 
 
 def test_a_flipped_bit_is_noticed_wherever_it_is(corpus: voxframe.Corpus, segments) -> None:
-    """What is read from a damaged index would be a wrong match, or an address outside of memory."""
+    """Every flipped bit is detected: otherwise a search would be wrong or read outside of memory."""
     say(corpus, "a", "smoke and fire " * 50)
-    where(corpus, "smoke")
+    matched_ids(corpus, "smoke")
     for part in range(20):
         (path,) = segments()
         damaged = bytearray(path.read_bytes())
@@ -153,29 +153,29 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(corpus: voxframe.Corpus, segmen
         path.unlink()  # the corpus has it mapped
         path.write_bytes(damaged)
         with pytest.warns(CorpusWarning, match="is damaged"):
-            assert len(where(voxframe.Corpus(corpus.path), "smoke")) == 50
+            assert len(matched_ids(voxframe.Corpus(corpus.path), "smoke")) == 50
 
 
-def test_a_corpus_that_cannot_be_written_is_searched(corpus: voxframe.Corpus) -> None:
-    """The index is then in memory, and follows changes too."""
+def test_a_read_only_corpus_is_searched(corpus: voxframe.Corpus) -> None:
+    """Its index is in memory and follows changes too."""
     say(corpus, "a", "smoke")
-    corpus.path.joinpath("search").write_text("a file where the folder would be")
-    assert where(corpus, "smoke") == ["a"]
+    corpus.path.joinpath("search").write_text("a file matched_ids the folder would be")
+    assert matched_ids(corpus, "smoke") == ["a"]
     say(corpus, "b", "more smoke")
-    assert where(corpus, "smoke") == ["a", "b"]
+    assert matched_ids(corpus, "smoke") == ["a", "b"]
 
 
-def test_a_damaged_transcript_is_told_and_left_out(corpus: voxframe.Corpus) -> None:
-    """The others are found; it is told each time the index is opened."""
+def test_a_damaged_transcript_is_left_out_with_a_warning(corpus: voxframe.Corpus) -> None:
+    """The others are found, and every search warns."""
     say(corpus, "a", "smoke")
     say(corpus, "b", "smoke")
     path = raw_file(corpus, "a.json.zst")
     path.write_bytes(path.read_bytes()[:30])
     for _ in range(2):
         with pytest.warns(voxframe.errors.PayloadWarning, match=r"not searched: .*a\.json\.zst is damaged"):
-            assert where(voxframe.Corpus(corpus.path), "smoke") == ["b"]
+            assert matched_ids(voxframe.Corpus(corpus.path), "smoke") == ["b"]
     say(corpus, "a", "smoke")
-    assert where(corpus, "smoke") == ["a", "b"]
+    assert matched_ids(corpus, "smoke") == ["a", "b"]
 
 
 _WRITER = """
@@ -192,13 +192,13 @@ for n in range(int(sys.argv[3])):
 
 @pytest.mark.long
 def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segments) -> None:
-    """Each of three finds at once what it put, whatever the others merge and remove meanwhile, and nothing twice."""
+    """Each of three processes finds at once what it stored, nothing twice, while others merge and remove."""
     command = [sys.executable, "-c", _WRITER, str(corpus.path)]
     running = [subprocess.Popen([*command, name, "12"], stderr=subprocess.PIPE) for name in "abc"]
     for process in running:
         _, said = process.communicate(timeout=120)
         assert process.returncode == 0, said.decode()
-    assert where(corpus, "smoke") == sorted(f"{name}{n}" for name in "abc" for n in range(12))
+    assert matched_ids(corpus, "smoke") == sorted(f"{name}{n}" for name in "abc" for n in range(12))
     corpus._search.index.wait()
     assert len(segments()) < 2 * manifest.FAN
 
@@ -212,37 +212,37 @@ voxframe.Corpus(sys.argv[1]).search("smoke")
 
 
 @pytest.mark.long
-def test_a_writer_that_dies_leaves_nothing(corpus: voxframe.Corpus, segments) -> None:
-    """Killed between segment and manifest, or before either: the next search is whole and removes what was left."""
+def test_a_killed_writer_leaves_nothing(corpus: voxframe.Corpus, segments) -> None:
+    """After a kill between segment and manifest, the next search is correct and removes the remains."""
     say(corpus, "a", "smoke")
     assert subprocess.run([sys.executable, "-c", _DYING, str(corpus.path)], check=False).returncode == 9
     corpus.path.joinpath("search", "orphan.arrow").write_bytes(b"never in a manifest")
     corpus.path.joinpath("search", ".orphan.arrow.00.tmp").write_bytes(b"half")
     corpus.path.joinpath("search", "orphan.arrow.merged").write_bytes(b"merged, an hour and more ago")
     os.utime(corpus.path.joinpath("search", "orphan.arrow.merged"), (0, 0))
-    assert where(corpus, "smoke") == ["a"]
+    assert matched_ids(corpus, "smoke") == ["a"]
     left = sorted(path.name for path in corpus.path.joinpath("search").iterdir() if path.name != ".lock")
     assert left == sorted(["manifest.json", segments()[0].name])
 
 
 @pytest.mark.parametrize("others", [0, 1, 5])
-def test_what_is_forgotten_leaves_the_index(corpus: voxframe.Corpus, segments, others: int) -> None:
-    """A deleted transcript's words and metadata are in no file any more, and the others are found as before."""
+def test_forgotten_transcripts_leave_the_index(corpus: voxframe.Corpus, segments, others: int) -> None:
+    """No file contains the words of a deleted transcript, and the others are found as before."""
     for n in range(others):
         say(corpus, f"t{n}", "smoke and fire")
     say(corpus, "secret", "smoke and mirrors")
     corpus.metadata.set(pd.DataFrame({"transcript_id": ["secret"], "customer": ["mirrors and co."]}))
-    assert len(where(corpus, "smoke")) == others + 1
+    assert len(matched_ids(corpus, "smoke")) == others + 1
     corpus.forget("secret")
     files = [path.read_bytes() for path in corpus.path.rglob("*") if path.is_file()]
     assert len(files) > len(segments())
     assert not any(b"mirrors" in whole or b"secret" in whole for whole in files)
-    assert where(corpus, "smoke") == [f"t{n}" for n in range(others)]
-    assert where(voxframe.Corpus(corpus.path), "mirrors") == []
+    assert matched_ids(corpus, "smoke") == [f"t{n}" for n in range(others)]
+    assert matched_ids(voxframe.Corpus(corpus.path), "mirrors") == []
 
 
-def test_what_is_forgotten_while_it_is_merged_leaves_the_index(corpus, segments, monkeypatch) -> None:
-    """The segment that was being made with its words is not put into the index."""
+def test_a_transcript_forgotten_during_a_merge_leaves_the_index(corpus, segments, monkeypatch) -> None:
+    """A merged segment with its words is not added to the index."""
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(parts):
@@ -255,18 +255,18 @@ def test_what_is_forgotten_while_it_is_merged_leaves_the_index(corpus, segments,
     monkeypatch.setattr(index, "merge", slow)
     for name, text in {"a": "", "b": "smoke", "secret": "smoke and mirrors"}.items():
         say(corpus, name, text)
-        where(corpus, "smoke")
+        matched_ids(corpus, "smoke")
     assert begun.wait(20)
     corpus.forget("secret")
     corpus.forget("a")
     go_on.set()
     corpus._search.index.wait()
-    assert where(corpus, "smoke") == ["b"]
+    assert matched_ids(corpus, "smoke") == ["b"]
     assert not any(b"mirrors" in path.read_bytes() for path in corpus.path.joinpath("search").iterdir())
 
 
-def test_an_unknown_transcript_is_no_silence(corpus: voxframe.Corpus) -> None:
-    """A search in what is not here is an error, not an answer of no rows."""
+def test_an_unknown_transcript_is_an_error(corpus: voxframe.Corpus) -> None:
+    """A search in a transcript that is not in the corpus is an error, not an empty result."""
     say(corpus, "a", "smoke")
     for look in (corpus.search, corpus.counts):
         with pytest.raises(CorpusError, match="no transcript 'b'"):

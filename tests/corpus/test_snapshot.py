@@ -1,4 +1,4 @@
-"""Sealed versions of a corpus."""
+"""Snapshots of a corpus."""
 
 import hashlib
 import json
@@ -28,8 +28,8 @@ def _fill(corpus: voxframe.Corpus, count: int, text: str = "Hello!") -> None:
 
 
 @pytest.mark.long
-def test_a_version_holds_what_the_corpus_held(corpus: voxframe.Corpus) -> None:
-    """Every table reads the same from the version, sorted by transcript; later changes do not reach it."""
+def test_a_snapshot_equals_the_corpus(corpus: voxframe.Corpus) -> None:
+    """Every table reads the same, sorted by transcript; later changes do not affect it."""
     _fill(corpus, 34)
     corpus.raw.put("t003", json.dumps(export("t003", "sentences")).encode(), "sentences")
     before = {name: corpus.table(name) for name in ("transcripts", "words", "utterances", "sentences", "topics")}
@@ -47,8 +47,8 @@ def test_a_version_holds_what_the_corpus_held(corpus: voxframe.Corpus) -> None:
     assert "Changed." not in set(corpus.snapshots.open(1).table("words")["text"])
 
 
-def test_the_manifest_says_what_is_in_the_files(corpus: voxframe.Corpus) -> None:
-    """Schema version, counts and hashes of the manifest are those of the files; 32 transcripts share a row group."""
+def test_the_manifest_describes_the_files(corpus: voxframe.Corpus) -> None:
+    """Schema version, counts and hashes are those of the files; a row group has 32 transcripts."""
     _fill(corpus, 34)
     sealed = corpus.snapshots.create(progress=False)
     manifest = json.loads((corpus.path / "snapshots" / "v=1" / "manifest.json").read_text())
@@ -70,8 +70,8 @@ def test_the_manifest_says_what_is_in_the_files(corpus: voxframe.Corpus) -> None
         sealed.verify()
 
 
-def test_what_is_not_there_is_named(corpus: voxframe.Corpus) -> None:
-    """No version, another number, another table, a lost manifest: errors that say what there is."""
+def test_missing_snapshots_and_tables_are_named(corpus: voxframe.Corpus) -> None:
+    """Errors for a missing snapshot, version, table or manifest name those that exist."""
     with pytest.raises(CorpusError, match="has no snapshot"):
         corpus.snapshots.open()
     _fill(corpus, 1)
@@ -96,7 +96,7 @@ while True:
 
 @pytest.mark.long
 def test_a_killed_writer_leaves_only_whole_versions(corpus: voxframe.Corpus) -> None:
-    """Wherever the process that seals is killed, each version that is there verifies, and the next one can be made."""
+    """Whenever the process is killed, each snapshot can be verified, and the next one can be created."""
     _fill(corpus, 10)
     corpus.snapshots.create(progress=False)
     for kill in range(4):
@@ -113,8 +113,8 @@ def test_a_killed_writer_leaves_only_whole_versions(corpus: voxframe.Corpus) -> 
     assert corpus.snapshots.create().version == len(corpus.snapshots.versions())
 
 
-def test_two_at_once_get_two_numbers(corpus: voxframe.Corpus) -> None:
-    """Versions that are made at the same time do not replace each other."""
+def test_concurrent_snapshots_get_different_numbers(corpus: voxframe.Corpus) -> None:
+    """Snapshots created at the same time do not replace each other."""
     _fill(corpus, 5)
     made: list[int] = []
     threads = [threading.Thread(target=lambda: made.append(corpus.snapshots.create().version)) for _ in range(4)]
@@ -125,8 +125,8 @@ def test_two_at_once_get_two_numbers(corpus: voxframe.Corpus) -> None:
     assert sorted(made) == [1, 2, 3, 4] == corpus.snapshots.versions()
 
 
-def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:
-    """Where the folder cannot be made the error names the corpus, and no half version is left."""
+def test_a_failed_snapshot_leaves_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """If the folder cannot be created, the error names the corpus and nothing is left."""
     _fill(corpus, 2)
     shutil.rmtree(corpus.path / "snapshots", ignore_errors=True)
     (corpus.path / "snapshots").write_text("in the way")
@@ -137,8 +137,8 @@ def test_what_cannot_be_written_leaves_nothing(corpus: voxframe.Corpus, tmp_path
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "flipped"])
 @pytest.mark.parametrize("name", ["words", "metadata"])
-def test_a_damaged_version_says_so(corpus: voxframe.Corpus, name: str, damage: str) -> None:
-    """A file of a version that is not whole is an error that names it, and no row of it is handed out."""
+def test_a_damaged_snapshot_is_an_error(corpus: voxframe.Corpus, name: str, damage: str) -> None:
+    """A damaged file is an error that names it, and none of its rows are returned."""
     _fill(corpus, 2)
     sealed = corpus.snapshots.create(progress=False)
     path = sealed.path / name / "part-0.parquet"
@@ -152,8 +152,8 @@ def test_a_damaged_version_says_so(corpus: voxframe.Corpus, name: str, damage: s
             read()
 
 
-def test_a_forgotten_transcript_in_a_version_is_named(corpus: voxframe.Corpus) -> None:
-    """What is sealed is not changed; who deletes a transcript is told where else it is."""
+def test_forget_names_snapshots_that_contain_the_transcript(corpus: voxframe.Corpus) -> None:
+    """Snapshots do not change; the warning of `forget` names those that still contain it."""
     _fill(corpus, 1)
     corpus.snapshots.create(progress=False)
     _fill(corpus, 2)

@@ -15,7 +15,7 @@ VIEWS = ("sentences", "paragraphs")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two transcripts in which A speaks a turn of two words and B one of one word; the first has its exports."""
+    """Two transcripts; in each, A says a turn of two words and B one of one word. The first has its exports."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("made") / "corpus")
     for transcript_id in ("t1", "t2"):
         corpus.raw.put(transcript_id, json.dumps(payload(transcript_id)).encode())
@@ -32,12 +32,12 @@ def corpus(made: Path, tmp_path: Path) -> voxframe.Corpus:
 
 
 def shown(corpus: voxframe.Corpus, name: str, transcript_id: str = "t1") -> list:
-    """The column of names of one table of one transcript."""
+    """Return the names in one table of one transcript."""
     return corpus.table(name, transcript_id)["speaker_name"].to_list()
 
 
 def test_names_are_in_every_table_and_labels_stay(corpus: voxframe.Corpus) -> None:
-    """A name is shown for its label in all tables, also in SQL, Polars and a snapshot."""
+    """A name is shown for its label in all tables, SQL, Polars and snapshots."""
     corpus.speakers.set("t1", {"A": "Ada"})
     assert shown(corpus, "words") == ["Ada", "Ada", "B"]
     assert shown(corpus, "words", "t2") == ["A", "A", "B"]
@@ -54,7 +54,7 @@ def test_names_are_in_every_table_and_labels_stay(corpus: voxframe.Corpus) -> No
 
 
 def test_loaders_show_names(corpus: voxframe.Corpus) -> None:
-    """What loaders read from a corpus has the names; payloads beside it show labels as names, and alone none."""
+    """Tables loaded from a corpus have the names; payloads loaded with them show labels as names."""
     corpus.speakers.set("t1", {"A": "Ada"})
     loaded = voxframe.load_words(["t1", payload("t9")], corpus=corpus)
     assert loaded["speaker_name"].to_list() == ["Ada", "Ada", "B", "A", "A", "B"]
@@ -64,7 +64,7 @@ def test_loaders_show_names(corpus: voxframe.Corpus) -> None:
 
 
 def test_another_handle_sees_them_and_a_rebuild_keeps_them(corpus: voxframe.Corpus) -> None:
-    """Names are on the disk: another process has them at once, and tables made again from raw have them too."""
+    """Names are on disk: another process has them at once, and rebuilt tables too."""
     other = voxframe.Corpus(corpus.path)
     assert shown(other, "sentences") == ["A", "B"]
     corpus.speakers.set("t1", {"B": "Ben"})
@@ -77,7 +77,7 @@ def test_another_handle_sees_them_and_a_rebuild_keeps_them(corpus: voxframe.Corp
 
 
 def test_two_labels_with_one_name_are_one_speaker(corpus: voxframe.Corpus) -> None:
-    """Talk time and the timeline have one speaker where two labels were given the same name."""
+    """Talk time and the timeline show one speaker if two labels have the same name."""
     corpus.speakers.set("t1", {"A": "Ada", "B": "Ada"})
     turns = corpus.table("utterances", "t1")
     assert analysis.talk_time(turns)[["speaker", "turns"]].to_numpy().tolist() == [["Ada", 2]]
@@ -85,7 +85,7 @@ def test_two_labels_with_one_name_are_one_speaker(corpus: voxframe.Corpus) -> No
 
 
 def test_a_single_turn_is_corrected_in_every_table(corpus: voxframe.Corpus) -> None:
-    """Words, sentences and paragraphs of the corrected turn show who spoke: the name of another label, or any name."""
+    """Words, sentences and paragraphs of a corrected turn show the given label or name."""
     corpus.speakers.set("t1", {"A": "Ada"}, turns={1: "A"})
     assert shown(corpus, "words") == ["Ada", "Ada", "Ada"]
     corpus.speakers.set("t1", turns={1: "Carl"})
@@ -95,8 +95,8 @@ def test_a_single_turn_is_corrected_in_every_table(corpus: voxframe.Corpus) -> N
     assert corpus.search("hello")[["speaker", "speaker_name"]].to_numpy().tolist() == [["B", "Carl"], ["B", "B"]]
 
 
-def test_changes_are_taken_back_one_by_one(corpus: voxframe.Corpus) -> None:
-    """Undo goes back a change at a time, to no names at all, and then says so; what changes nothing is no change."""
+def test_undo_reverts_one_change_at_a_time(corpus: voxframe.Corpus) -> None:
+    """Undo goes back to no names at all, and is then an error; a call without a change adds no step."""
     corpus.speakers.set("t1", {"A": "Ada"})
     corpus.speakers.set("t1", {"B": "Ben"}, turns={0: "Carl"})
     corpus.speakers.set("t1", {"B": "Ben"})
@@ -114,8 +114,8 @@ def test_changes_are_taken_back_one_by_one(corpus: voxframe.Corpus) -> None:
         corpus.speakers.undo("t1")
 
 
-def test_a_name_is_taken_away(corpus: voxframe.Corpus) -> None:
-    """None as a name takes it away and leaves the others."""
+def test_none_removes_a_name(corpus: voxframe.Corpus) -> None:
+    """None removes a name and keeps the others."""
     corpus.speakers.set("t1", {"A": "Ada", "B": "Ben"}, turns={0: "Carl"})
     found = corpus.speakers.set("t1", {"A": None}, turns={0: None})
     assert found[["speaker", "speaker_name"]].to_numpy().tolist() == [["B", "Ben"]]
@@ -123,7 +123,7 @@ def test_a_name_is_taken_away(corpus: voxframe.Corpus) -> None:
 
 
 def test_names_of_channels(corpus: voxframe.Corpus) -> None:
-    """Where only channels are known, a channel is named as "channel 1"."""
+    """If only channels are known, the label is "channel 1"."""
     words = [{k: v for k, v in word.items() if k != "speaker"} | {"channel": "1"} for word in WORDS]
     corpus.raw.put("t3", json.dumps({"id": "t3", "words": words}).encode())
     corpus.speakers.set("t3", {"channel 1": "Ada"})
@@ -139,8 +139,8 @@ def test_names_of_channels(corpus: voxframe.Corpus) -> None:
         (None, {2: "A"}, "no turn 2; it has 0 to 1"),
     ],
 )
-def test_what_cannot_be_named_is_said(corpus: voxframe.Corpus, names: dict, turns: dict, said: str) -> None:
-    """A label or turn that is not there, and a name that is none, are errors, and nothing changes."""
+def test_invalid_names_are_refused(corpus: voxframe.Corpus, names: dict, turns: dict, said: str) -> None:
+    """An unknown label or turn, and an invalid name, are errors and change nothing."""
     with pytest.raises(OptionError, match=said):
         corpus.speakers.set("t1", names, turns=turns)
     assert corpus.speakers.get().empty
@@ -149,7 +149,7 @@ def test_what_cannot_be_named_is_said(corpus: voxframe.Corpus, names: dict, turn
 
 
 def test_search_knows_names(corpus: voxframe.Corpus) -> None:
-    """A speaker is found by name, also in `where`; matches and counts show and group by it, over transcripts."""
+    """Matches can be filtered by name, also in `where`; matches and counts show names and group by them."""
     corpus.search("hello")  # the index is there before the names
     corpus.speakers.set("t1", {"B": "Ben"})
     corpus.speakers.set("t2", {"A": "Ben"})
@@ -160,8 +160,8 @@ def test_search_knows_names(corpus: voxframe.Corpus) -> None:
     assert corpus.counts("*o*", by=(), speaker="Ben")["occurrences"].to_list() == [3]
 
 
-def test_captions_say_names(corpus: voxframe.Corpus, tmp_path: Path) -> None:
-    """Exports name speakers, and leave the names out where personal data is left out."""
+def test_exports_show_names(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Exports show speaker names, and leave them out if personal data is masked."""
     corpus.speakers.set("t1", {"A": "Ada"})
     corpus.export(tmp_path / "captions", "vtt", ids="t1")
     assert "<v Ada>Good morning." in (tmp_path / "captions/t1.vtt").read_text()
@@ -171,8 +171,8 @@ def test_captions_say_names(corpus: voxframe.Corpus, tmp_path: Path) -> None:
     assert "<v A>Good morning." in (tmp_path / "masked/t1.vtt").read_text()
 
 
-def test_many_name_at_once(corpus: voxframe.Corpus) -> None:
-    """No change is lost where several name the speakers of one transcript at the same time."""
+def test_concurrent_changes_of_names(corpus: voxframe.Corpus) -> None:
+    """No change is lost if several processes name the speakers of one transcript at the same time."""
     labels = "ABCDEFGH"
     words = [WORDS[0] | {"speaker": label} for label in labels]
     corpus.raw.put("many", json.dumps({"id": "many", "words": words}).encode())
@@ -188,15 +188,15 @@ def test_many_name_at_once(corpus: voxframe.Corpus) -> None:
 
 
 def test_names_go_with_the_transcript(corpus: voxframe.Corpus) -> None:
-    """Forgetting a transcript forgets who spoke, also what was taken back."""
+    """Forgetting a transcript deletes its names and their history."""
     corpus.speakers.set("t1", {"A": "Ada"})
     corpus.forget("t1")
     assert corpus.speakers.get().empty
     assert not list(corpus.path.joinpath("names").iterdir())
 
 
-def test_a_damaged_file_of_names_is_said(corpus: voxframe.Corpus) -> None:
-    """Names that cannot be read are an error that says where they are, never silently labels."""
+def test_a_damaged_file_of_names_is_an_error(corpus: voxframe.Corpus) -> None:
+    """The error names the file; labels are never shown silently instead."""
     corpus.speakers.set("t1", {"A": "Ada"})
     corpus.path.joinpath("names", "t1.json").write_text("{")
     with pytest.raises(CorpusError, match=r"t1\.json cannot be read"):

@@ -14,7 +14,7 @@ _RAW = b'{"id": "t1", "text": "caf\xc3\xa9"}'
 
 
 def test_raw_payload_comes_back_byte_for_byte(tmp_path: Path) -> None:
-    """What was put is what is read, and any zstd tool reads the file too."""
+    """A payload is returned byte for byte, and any zstd tool can read the file."""
     store = Store(tmp_path)
     store.put_raw("t1", "transcript", _RAW)
     assert store.raw("t1", "transcript") == _RAW
@@ -23,8 +23,8 @@ def test_raw_payload_comes_back_byte_for_byte(tmp_path: Path) -> None:
     assert pa.CompressedInputStream(str(path), "zstd").read() == _RAW
 
 
-def test_exports_lie_beside_the_transcript(tmp_path: Path) -> None:
-    """An export has a raw file of its own and is no transcript in the list."""
+def test_exports_have_their_own_files(tmp_path: Path) -> None:
+    """An export has its own raw file and is not listed as a transcript."""
     store = Store(tmp_path)
     store.put_raw("t1", "transcript", _RAW)
     store.put_raw("t1", "sentences", b"{}")
@@ -32,8 +32,8 @@ def test_exports_lie_beside_the_transcript(tmp_path: Path) -> None:
     assert store.ids() == ["t1"]
 
 
-def test_any_identifier_is_listed_as_it_was_given(tmp_path: Path) -> None:
-    """Identifiers that are no file names are kept inside the files."""
+def test_any_id_is_listed_as_given(tmp_path: Path) -> None:
+    """Ids that are not file names are stored inside the files."""
     store = Store(tmp_path)
     given = ["t1", "T1", "../../up", "a/b", "\ud800", "x" * 3000, "nul"]
     for transcript_id in given:
@@ -44,7 +44,7 @@ def test_any_identifier_is_listed_as_it_was_given(tmp_path: Path) -> None:
 
 
 def test_damaged_payload_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    """A payload that lost bytes is never handed out as if it were whole."""
+    """A truncated payload is never returned."""
     store = Store(tmp_path)
     store.put_raw("t1", "transcript", _RAW * 1000)
     (path,) = tmp_path.glob("raw/*/t1.json.zst")
@@ -55,8 +55,8 @@ def test_damaged_payload_is_an_error_that_says_what_to_do(tmp_path: Path) -> Non
             store.raw("t1", "transcript")
 
 
-def test_a_payload_put_there_by_other_means_is_read(tmp_path: Path) -> None:
-    """A file compressed by any tool counts, also where the frame does not say how long it is."""
+def test_a_payload_compressed_by_another_tool_is_read(tmp_path: Path) -> None:
+    """It is read even if the frame does not contain its length."""
     store = Store(tmp_path)
     (tmp_path / "raw").mkdir()
     compressor = zstandard.ZstdCompressor().compressobj()
@@ -67,13 +67,13 @@ def test_a_payload_put_there_by_other_means_is_read(tmp_path: Path) -> None:
 
 
 def test_decompress_refuses_an_early_end() -> None:
-    """A frame that ends early is an error, not a shorter payload."""
+    """A truncated frame is an error, not a shorter payload."""
     with pytest.raises(zstandard.ZstdError, match="ends early"):
         decompress(zstandard.compress(_RAW * 100)[:-8])
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    """A writer that fails half-way changes nothing."""
+    """A failed write changes nothing."""
     path = tmp_path / "x"
     write_atomic(path, b"old")
 
@@ -87,8 +87,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_leftovers_of_dead_writers_are_swept_and_never_listed(tmp_path: Path) -> None:
-    """Old temporary files go at the first write; young ones belong to somebody and stay."""
+def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
+    """Old temporary files are deleted by the first write; recent ones may be in use and stay."""
     raw = tmp_path / "raw"
     raw.mkdir()
     old, young = raw / ".t1.json.zst.aa.tmp", raw / ".t2.json.zst.bb.tmp"
@@ -104,7 +104,7 @@ def test_leftovers_of_dead_writers_are_swept_and_never_listed(tmp_path: Path) ->
 
 
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A file where the corpus should be is an error that says which path."""
+    """A file in place of the corpus is an error that names the path."""
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(CorpusError, match=r"cannot write a corpus at .*file"):
@@ -126,7 +126,7 @@ def test_a_payload_of_an_older_corpus_moves_into_its_subfolder(tmp_path: Path) -
 
 
 def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path) -> None:
-    """A link in place of a subfolder is refused, and the folder that it leads to stays empty."""
+    """A link in place of a subfolder is refused, and its target stays empty."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     store = Store(tmp_path / "corpus")

@@ -17,7 +17,7 @@ from voxframe.errors import AudioNotFoundError, AuthenticationError, BadRequestE
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Six recordings, two of them the same, one of them an hour of silence as its header says."""
+    """Six recordings; two are identical, and one is an hour of silence according to its header."""
     folder = tmp_path / "calls"
     folder.mkdir()
     for n in range(4):
@@ -35,8 +35,8 @@ def states(corpus) -> dict[str, int]:
     return corpus.jobs()["state"].value_counts().to_dict()
 
 
-def test_a_folder_is_sent_once(peer, client, corpus, folder: Path) -> None:
-    """Each recording is a job, one for two files with the same sound; a second call sends nothing."""
+def test_a_folder_is_submitted_once(peer, client, corpus, folder: Path) -> None:
+    """Each recording is a job, identical files are one job, and a second call sends nothing."""
     first = corpus.submit(folder, client=client, speaker_labels=True)
     assert (first.sent, first.waiting, first.known) == (5, 5, 0)
     second = corpus.submit(folder, client=client, speaker_labels=True)
@@ -46,7 +46,7 @@ def test_a_folder_is_sent_once(peer, client, corpus, folder: Path) -> None:
 
 
 def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:
-    """New, known, failed, changed and the same are told apart, with hours of audio, without a request."""
+    """New, known, failed, changed and identical recordings are told apart, with hours of audio, without a request."""
     assert corpus.plan(folder, client=client).new == 5
     assert not corpus.path.exists()
     corpus.submit([folder / "0.mp3", folder / "1.mp3"], client=client)
@@ -65,7 +65,7 @@ def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:
 
 
 def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeypatch) -> None:
-    """A file is hashed once, until its size or time changes."""
+    """A file is hashed again only if its size or time changes."""
     old = time.time() - 60
     for path in folder.iterdir():
         os.utime(path, (old, old))
@@ -79,7 +79,7 @@ def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeyp
 
 
 def test_metadata_of_a_dataframe_is_shown_by_jobs(peer, client, corpus, folder: Path) -> None:
-    """Columns beside the source come back with their job, and may be changed without sending anything."""
+    """Other columns of the DataFrame are shown with their job, and can be changed without sending anything."""
     df = pd.DataFrame({"audio": [folder / "0.mp3", folder / "1.mp3"], "customer": ["A", "B"], "day": ["x", None]})
     corpus.submit(df, client=client)
     assert corpus.jobs()["customer"].to_list() == ["A", "B"]
@@ -90,8 +90,8 @@ def test_metadata_of_a_dataframe_is_shown_by_jobs(peer, client, corpus, folder: 
     assert peer.count("POST /v2/transcript") == 2
 
 
-def test_recordings_in_a_store(peer, client, corpus) -> None:
-    """What fsspec reads is uploaded, and known again by its content."""
+def test_remote_recordings_are_uploaded(peer, client, corpus) -> None:
+    """Remote files are uploaded and recognized by their content."""
     store = fsspec.filesystem("memory")
     store.pipe("/batch/a.mp3", b"sound in a store")
     try:
@@ -102,8 +102,8 @@ def test_recordings_in_a_store(peer, client, corpus) -> None:
     assert peer.count("POST /v2/upload") == 1
 
 
-def test_what_is_wrong_is_said_before_anything_is_sent(peer, client, corpus, folder: Path) -> None:
-    """A wrong option, one missing file among many, a concurrency of nothing: no request, no corpus."""
+def test_invalid_arguments_send_nothing(peer, client, corpus, folder: Path) -> None:
+    """An invalid option, a missing file and a concurrency of 0 are errors before any request."""
     with pytest.raises(OptionError, match="speaker_labels"):
         corpus.submit(folder, client=client, speaker_label=True)
     with pytest.raises(AudioNotFoundError, match=r"none\.mp3"):
@@ -115,15 +115,15 @@ def test_what_is_wrong_is_said_before_anything_is_sent(peer, client, corpus, fol
 
 @pytest.fixture
 def broken(folder: Path) -> Path:
-    """The folder with an empty file in it, and a link that leads to itself beside it."""
+    """The folder with an empty file and a link to itself."""
     folder.joinpath("empty.mp3").touch()
     loop = folder.with_name("loop.mp3")
     loop.symlink_to(loop)
     return folder
 
 
-def test_a_file_that_cannot_be_read_is_a_failed_row(peer, client, corpus, broken: Path) -> None:
-    """An empty and an unreadable file stop nothing; they are reported, and sent once they can be read."""
+def test_an_unreadable_file_is_a_failed_row(peer, client, corpus, broken: Path) -> None:
+    """An empty or unreadable file does not stop the others, and is submitted once it can be read."""
     loop = broken.with_name("loop.mp3")
     plan = corpus.plan([broken, loop], client=client)
     assert (plan.to_send, plan.unreadable) == (5, 2)
@@ -144,8 +144,8 @@ def test_a_file_that_cannot_be_read_is_a_failed_row(peer, client, corpus, broken
     assert corpus.submit([broken, loop], client=client).known == 7
 
 
-def test_bytes_that_change_behind_size_and_time_are_noticed(peer, client, corpus, folder: Path) -> None:
-    """A program that sets the time of change back does not hide new sound."""
+def test_changed_bytes_with_the_same_size_and_time_are_noticed(peer, client, corpus, folder: Path) -> None:
+    """Resetting the modification time does not hide new content."""
     path = folder / "0.mp3"
     old = time.time() - 60
     os.utime(path, (old, old))
@@ -161,7 +161,7 @@ def test_bytes_that_change_behind_size_and_time_are_noticed(peer, client, corpus
 
 
 def test_passwords_and_signatures_are_masked(peer, client, corpus, caplog, monkeypatch) -> None:
-    """Tables, errors and logs show no login and no signature of an address; the service gets the whole of it."""
+    """Tables, errors and logs show no password or signature of a URL; the service gets the complete URL."""
     caplog.set_level("DEBUG")
     address = "https://ada:pw1234@b.example/a.mp3?v=1&X-Amz-Date=2024&X-Amz-Signature=sig1234"
     answer = peer.answer
@@ -182,7 +182,7 @@ def test_passwords_and_signatures_are_masked(peer, client, corpus, caplog, monke
 
 
 def test_one_that_is_refused_does_not_stop_the_others(peer, client, corpus, folder: Path) -> None:
-    """What the service refuses is an error with its words; retry(failed=True) sends it again."""
+    """A refused recording has the service's error; retry(failed=True) submits it again."""
     peer.refuse_submissions = 1
     done = corpus.submit(folder, client=client)
     assert (done.sent, done.failed) == (4, 1)
@@ -193,8 +193,8 @@ def test_one_that_is_refused_does_not_stop_the_others(peer, client, corpus, fold
     assert states(corpus) == {"submitted": 5}
 
 
-def test_some_submissions_are_retried_by_their_keys(peer, client, corpus, folder: Path) -> None:
-    """Only those that are named; a key that is none is an error, not nothing to do."""
+def test_jobs_are_retried_by_key(peer, client, corpus, folder: Path) -> None:
+    """Only the named jobs are submitted; an unknown key is an error."""
     peer.refuse_submissions = 2
     corpus.submit(folder, client=client)
     failed = corpus.jobs().query("state == 'error'")["key"].to_list()
@@ -205,16 +205,16 @@ def test_some_submissions_are_retried_by_their_keys(peer, client, corpus, folder
     assert states(corpus) == {"submitted": 4, "error": 1}
 
 
-def test_too_many_requests_slow_it_down(peer, client, corpus, folder: Path) -> None:
-    """429 is waited out; nothing fails, nothing is sent twice."""
+def test_too_many_requests_slow_a_batch_down(peer, client, corpus, folder: Path) -> None:
+    """After a 429 the batch pauses; nothing fails and nothing is sent twice."""
     peer.limit_submissions = 3
     assert corpus.submit(folder, client=client).sent == 5
     assert len(peer.statuses) == 5
     assert corpus.jobs()["attempts"].sum() == 8
 
 
-def test_lost_answers_are_found(peer, client, corpus, folder: Path) -> None:
-    """Jobs that were made and not answered are adopted from the list, by upload address or by fragment."""
+def test_lost_responses_are_found(peer, client, corpus, folder: Path) -> None:
+    """Jobs with a lost response are adopted from the list, by upload URL or by tag."""
     peer.cut_submissions = 6
     sources = [folder, "https://audio.example/a.mp3"]
     corpus.submit(sources, client=client)
@@ -222,8 +222,8 @@ def test_lost_answers_are_found(peer, client, corpus, folder: Path) -> None:
     assert len(peer.statuses) == 6
 
 
-def test_what_cannot_be_decided_is_uncertain_and_not_sent(peer, client, corpus, folder: Path) -> None:
-    """A request that vanished is reported until it is decided, and sent again only when that is asked for."""
+def test_undecided_jobs_are_uncertain(peer, client, corpus, folder: Path) -> None:
+    """A lost request is reported until it is settled, and sent again only on demand."""
     peer.drop_submissions = 1
     done = corpus.submit(folder, client=client, concurrency=1)
     assert (done.sent, done.uncertain) == (4, 1)
@@ -235,10 +235,8 @@ def test_what_cannot_be_decided_is_uncertain_and_not_sent(peer, client, corpus, 
     assert len(peer.statuses) == 5
 
 
-def test_time_and_a_later_job_decide_that_a_request_never_arrived(
-    peer, client, corpus, folder: Path, monkeypatch
-) -> None:
-    """Once it had time to arrive, and the list shows what was sent after it, it is sent again like a new one."""
+def test_a_request_that_never_arrived_is_sent_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """After enough time, and once a later job is listed, the request is sent again."""
     peer.drop_submissions = 1
     corpus.submit(folder, client=client, concurrency=1)
     monkeypatch.setattr(reconcile, "SETTLE_S", 0)
@@ -248,8 +246,8 @@ def test_time_and_a_later_job_decide_that_a_request_never_arrived(
     assert len(peer.statuses) == 5
 
 
-def test_a_list_without_our_addresses_proves_nothing(peer, client, corpus, folder: Path, monkeypatch) -> None:
-    """Another account's list, or a service that changes addresses, does not make a lost job a new one."""
+def test_a_list_without_known_urls_settles_nothing(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """Another account's list, or a service that changes URLs, leaves a lost job uncertain."""
     peer.drop_submissions = 1
     corpus.submit(folder, client=client, concurrency=1)
     monkeypatch.setattr(reconcile, "SETTLE_S", 0)
@@ -259,7 +257,7 @@ def test_a_list_without_our_addresses_proves_nothing(peer, client, corpus, folde
 
 
 def test_the_last_job_stays_uncertain(peer, client, corpus, folder: Path, monkeypatch) -> None:
-    """Where nothing was sent after it, the list might just not be up to date."""
+    """If no later job is listed, the list may be outdated."""
     monkeypatch.setattr(reconcile, "SETTLE_S", 0)
     corpus.submit(folder / "0.mp3", client=client)
     peer.drop_submissions = 1
@@ -267,8 +265,8 @@ def test_the_last_job_stays_uncertain(peer, client, corpus, folder: Path, monkey
     assert corpus.sync(client=client).uncertain == 1
 
 
-def test_a_request_on_its_way_is_waited_for(peer, client, corpus, folder: Path) -> None:
-    """Sent a moment ago, it may still arrive: not being in the list means nothing yet."""
+def test_a_recent_request_stays_uncertain(peer, client, corpus, folder: Path) -> None:
+    """A request sent a moment ago may still arrive."""
     corpus.submit(folder / "0.mp3", client=client)
     peer.drop_submissions = 1
     corpus.submit(folder / "1.mp3", client=client)
@@ -279,8 +277,8 @@ def test_a_request_on_its_way_is_waited_for(peer, client, corpus, folder: Path) 
     assert corpus.sync(client=client).adopted == 1
 
 
-def test_the_embedded_service_is_simply_asked_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
-    """It charges nothing, so what a killed process may have sent is sent."""
+def test_the_embedded_server_is_asked_again(peer, client, corpus, folder: Path, monkeypatch) -> None:
+    """It charges nothing, so requests that may have been lost are sent again."""
     monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
     corpus.submit(folder / "0.mp3", client=client)
     job = corpus._ledger.jobs()[0]
@@ -288,8 +286,8 @@ def test_the_embedded_service_is_simply_asked_again(peer, client, corpus, folder
     assert corpus.submit(folder / "0.mp3", client=client).sent == 1
 
 
-def test_a_signed_address_is_known_under_its_next_signature(peer, client, corpus) -> None:
-    """A store gives the same recording a new address each time it is asked; the service gets the newest."""
+def test_a_signed_url_is_known_with_another_signature(peer, client, corpus) -> None:
+    """The recording is recognized under a new signature, and the service gets the newest URL."""
     address = "https://b.example/a.mp3?v=1&X-Amz-Date=2024&X-Amz-Signature="
     assert corpus.submit(f"{address}one", client=client).sent == 1
     assert corpus.submit(f"{address}two", client=client).known == 1
@@ -298,8 +296,8 @@ def test_a_signed_address_is_known_under_its_next_signature(peer, client, corpus
     assert peer.audio_urls["t1"].startswith(f"{address}one#voxframe=")
 
 
-def test_a_service_that_loses_everything_is_left_alone(peer, client, corpus, tmp_path: Path) -> None:
-    """After a few lost answers in a row the batch stops; the rest stays planned."""
+def test_a_batch_stops_after_several_lost_responses(peer, client, corpus, tmp_path: Path) -> None:
+    """After a few lost responses in a row the batch stops, and the rest stays planned."""
     for n in range(30):
         tmp_path.joinpath(f"{n}.mp3").write_bytes(bytes([n]))
     peer.drop_submissions = 1000
@@ -311,8 +309,8 @@ def test_a_service_that_loses_everything_is_left_alone(peer, client, corpus, tmp
     assert found["uncertain"] + found["planned"] == 30
 
 
-def test_a_wrong_key_stops_at_once(peer, corpus, folder: Path, monkeypatch) -> None:
-    """A key that is not accepted fails no recording: all stay planned."""
+def test_a_wrong_key_stops_a_batch(peer, corpus, folder: Path, monkeypatch) -> None:
+    """A refused key fails no recording; all stay planned."""
     answer = peer.answer
     monkeypatch.setattr(
         peer, "answer", lambda m, p, b: (401, {"error": "no"}) if p == "/v2/upload" else answer(m, p, b)
@@ -322,8 +320,8 @@ def test_a_wrong_key_stops_at_once(peer, corpus, folder: Path, monkeypatch) -> N
     assert states(corpus) == {"planned": 5}
 
 
-def test_a_file_that_changed_is_not_sent_as_the_old_one(peer, client, corpus, folder: Path) -> None:
-    """The ledger never says of new sound that it is the old."""
+def test_a_changed_file_is_not_sent_as_the_old_one(peer, client, corpus, folder: Path) -> None:
+    """A file that changed after it was planned is an error of its job."""
     corpus.submit(folder / "0.mp3", client=client)
     peer.refuse_submissions = 1
     corpus.submit(folder / "1.mp3", client=client)
@@ -333,7 +331,7 @@ def test_a_file_that_changed_is_not_sent_as_the_old_one(peer, client, corpus, fo
 
 
 def test_threads_and_processes_on_one_corpus_send_once(peer, client, corpus, folder: Path) -> None:
-    """Whoever comes second to a recording finds it sent."""
+    """Each recording is submitted by one of several threads and processes."""
     program = (
         "import sys, voxframe; client = voxframe.connect(sys.argv[2], api_key='k')\n"
         "voxframe.Corpus(sys.argv[1]).submit(sys.argv[3], client=client)"
@@ -351,7 +349,7 @@ def test_threads_and_processes_on_one_corpus_send_once(peer, client, corpus, fol
 
 
 def test_ctrl_c_stops_cleanly_and_the_rest_is_sent_later(peer, client, corpus, folder: Path) -> None:
-    """What is under way ends, what was not begun stays planned, and a second call sends only that."""
+    """Running submissions finish, the others stay planned, and a second call sends only those."""
     program = (
         "import sys, voxframe; client = voxframe.connect(sys.argv[2], api_key='k')\n"
         "voxframe.Corpus(sys.argv[1]).submit(sys.argv[3], client=client, concurrency=1)"

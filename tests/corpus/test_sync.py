@@ -25,8 +25,8 @@ def sent(peer, client, corpus, tmp_path: Path) -> voxframe.Corpus:
     return corpus
 
 
-def test_what_has_finished_is_fetched(peer, client, sent) -> None:
-    """Completed and failed jobs come in, with what is known of them; the others are left; nothing is fetched twice."""
+def test_finished_jobs_are_fetched(peer, client, sent) -> None:
+    """Completed and failed jobs are fetched once; the others are left."""
     assert sent.sync(client=client).waiting == 5
     peer.statuses |= {"t1": "completed", "t2": "completed", "t3": "error"}
     done = sent.sync(client=client)
@@ -41,15 +41,15 @@ def test_what_has_finished_is_fetched(peer, client, sent) -> None:
     assert sum("/t1" in line or "/t3" in line for line in peer.asked) == 0
 
 
-def test_many_jobs_are_seen_by_the_list(peer, client, sent) -> None:
-    """Jobs that go on are not asked about one by one."""
+def test_many_jobs_are_polled_by_the_list(peer, client, sent) -> None:
+    """Unfinished jobs are not requested one by one."""
     peer.asked.clear()
     sent.sync(client=client)
     assert [line.split("?")[0] for line in peer.asked] == ["GET /v2/transcript"]
 
 
-def test_waiting_goes_on_until_nothing_is_left(peer, client, sent) -> None:
-    """With wait=True it returns when the last job is over."""
+def test_wait_returns_when_all_jobs_have_finished(peer, client, sent) -> None:
+    """With wait=True, the call returns after the last job."""
     threading.Timer(0.5, lambda: peer.statuses.update(dict.fromkeys(peer.statuses, "completed"))).start()
     done = sent.sync(client=client, wait=True)
     assert (done.fetched, done.waiting) == (5, 0)
@@ -57,7 +57,7 @@ def test_waiting_goes_on_until_nothing_is_left(peer, client, sent) -> None:
 
 
 def test_a_transcript_that_the_service_does_not_know_is_uncertain(peer, client, sent) -> None:
-    """It may have been deleted, or this may be the wrong key: a person decides whether to send it again."""
+    """It may have been deleted, or the key may be wrong, so the job is uncertain."""
     del peer.statuses["t1"]
     sent.sync(client=client)
     jobs = sent.jobs().set_index("transcript_id")
@@ -68,8 +68,8 @@ def test_a_transcript_that_the_service_does_not_know_is_uncertain(peer, client, 
     assert sent.sync(client=client).fetched == 1
 
 
-def test_a_transcript_that_cannot_be_had_does_not_stop_the_others(peer, client, sent, tmp_path, monkeypatch) -> None:
-    """One that is too large is named in the result and the ledger; a later sync with a larger limit fetches it."""
+def test_a_transcript_that_is_too_large_does_not_stop_the_others(peer, client, sent, tmp_path, monkeypatch) -> None:
+    """It is named in the result and the ledger; a later sync with a larger limit fetches it."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     answer = peer.answer
     padded = {"id": "t3", "status": "completed", "text": "a" * 20_000}
@@ -87,7 +87,7 @@ def test_a_transcript_that_cannot_be_had_does_not_stop_the_others(peer, client, 
 
 
 def test_a_response_that_is_never_json_does_not_stop_the_others(peer, client, sent, monkeypatch) -> None:
-    """It is one failed recording with the reason in its row, after a few tries; a later sync fetches it."""
+    """It fails after a few attempts with the reason in its row; a later sync fetches it."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     answer = peer.answer
     monkeypatch.setattr(
@@ -105,8 +105,8 @@ def test_a_response_that_is_never_json_does_not_stop_the_others(peer, client, se
     assert sent.sync(client=client).fetched == 1
 
 
-def test_a_payload_that_is_gone_is_fetched_again(peer, client, sent) -> None:
-    """The ledger's word that a transcript is completed is not enough: the payload must be there."""
+def test_a_missing_payload_is_fetched_again(peer, client, sent) -> None:
+    """A completed job without its payload is fetched again."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     sent.sync(client=client)
     raw_file(sent, "t2.json.zst").unlink()
@@ -114,8 +114,8 @@ def test_a_payload_that_is_gone_is_fetched_again(peer, client, sent) -> None:
     assert "t2" in sent
 
 
-def test_what_was_fetched_before_an_outage_is_kept(peer, client, sent, monkeypatch) -> None:
-    """A service that goes away in the middle is an error, and the next call goes on."""
+def test_transcripts_fetched_before_an_outage_are_kept(peer, client, sent, monkeypatch) -> None:
+    """A service that becomes unavailable is an error, and the next call continues."""
     monkeypatch.setattr("voxframe.corpus.batch.worker_pool.PATIENCE_S", 0.0)
     monkeypatch.setattr("voxframe.corpus.batch.worker_pool.FIRST_PATIENCE_S", 0.0)
     monkeypatch.setattr(client.transport, "attempts", 1)
@@ -138,8 +138,8 @@ def test_what_was_fetched_before_an_outage_is_kept(peer, client, sent, monkeypat
     assert sent.sync(client=client).fetched == 5 - before
 
 
-def test_adopting_brings_in_what_the_service_has(peer, client, corpus, tmp_path: Path) -> None:
-    """Another corpus's transcripts come in; those of an address are known to submit afterwards."""
+def test_adopt_fetches_all_transcripts_of_the_service(peer, client, corpus, tmp_path: Path) -> None:
+    """Transcripts of another corpus are added; those with a URL are known to submit."""
     address = "https://audio.example/a.mp3"
     other = voxframe.Corpus(tmp_path / "other")
     other.submit([address, "https://audio.example/b.mp3"], client=client, speaker_labels=True)
@@ -156,8 +156,8 @@ def test_adopting_brings_in_what_the_service_has(peer, client, corpus, tmp_path:
 
 
 @pytest.mark.parametrize("answer", [(200, b'{"id": no}'), (410, {"error": "gone"})])
-def test_adopting_goes_on_after_a_transcript_that_cannot_be_fetched(peer, client, corpus, monkeypatch, answer) -> None:
-    """A response that is never JSON, or refused, is counted and named; a later adoption fetches it."""
+def test_adopt_continues_after_a_transcript_that_cannot_be_fetched(peer, client, corpus, monkeypatch, answer) -> None:
+    """It is counted and named, and a later adopt fetches it."""
     for n in range(4):
         peer.statuses[f"t{n}"], peer.audio_urls[f"t{n}"] = "completed", f"https://audio.example/{n}.mp3"
     respond = peer.answer
@@ -172,8 +172,8 @@ def test_adopting_goes_on_after_a_transcript_that_cannot_be_fetched(peer, client
     assert corpus.adopt(client).fetched == 1
 
 
-def test_forgetting_deletes_here_and_there(peer, client, sent) -> None:
-    """No file and no row is left of it, and at the service it is deleted where that was asked for."""
+def test_forget_deletes_a_transcript(peer, client, sent) -> None:
+    """No file and no row is left, and on demand it is deleted at the service."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     sent.sync(client=client)
     sent.raw.put("t1", json.dumps(export("t1", "sentences")).encode(), "sentences")
@@ -188,8 +188,8 @@ def test_forgetting_deletes_here_and_there(peer, client, sent) -> None:
         sent.forget("t1")
 
 
-def test_forgetting_deletes_what_a_language_model_made_of_it(peer, client, sent) -> None:
-    """Answers about it are purged at the service, before it is deleted there; those about others stay."""
+def test_forget_purges_language_model_responses(peer, client, sent) -> None:
+    """Responses about it are purged before it is deleted at the service; others stay."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
     sent.sync(client=client)
     for request_id, about in (("r1", ("t1", "t2")), ("r2", ("t2",)), ("r3", ("t3",))):
@@ -201,8 +201,8 @@ def test_forgetting_deletes_what_a_language_model_made_of_it(peer, client, sent)
     assert peer.count("DELETE /llm") == 2
 
 
-def test_forgetting_fails_whole(peer, client, sent, monkeypatch) -> None:
-    """Where the service does not delete it, it is not deleted here either; another service's is not touched."""
+def test_a_failed_forget_changes_nothing(peer, client, sent, monkeypatch) -> None:
+    """If the service does not delete it, the corpus keeps it; a transcript of another service is refused."""
     peer.statuses["t1"] = "completed"
     sent.sync(client=client)
     answer = peer.answer
@@ -216,7 +216,7 @@ def test_forgetting_fails_whole(peer, client, sent, monkeypatch) -> None:
 
 
 def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
-    """Files, lists, compressed files, exports and zips, byte for byte; what is none is named with its reason."""
+    """Files, lists, compressed files, exports and zips are added byte for byte; others are named with a reason."""
     folder = tmp_path / "old"
     folder.mkdir()
     raw = json.dumps(payload("a1"), indent=1).encode()
@@ -244,8 +244,8 @@ def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
     assert (again.added, again.known) == (0, 5)
 
 
-def test_what_is_here_is_not_overwritten_unasked(corpus, tmp_path: Path) -> None:
-    """A different payload of the same identifier takes the old one's place only with replace=True."""
+def test_a_different_payload_needs_replace(corpus, tmp_path: Path) -> None:
+    """A different payload with the same id is stored only with replace=True."""
     corpus.raw.put("a1", json.dumps(payload("a1")).encode())
     path = tmp_path / "a1.json"
     path.write_text(json.dumps(payload("a1") | {"text": "Other."}))
@@ -254,8 +254,8 @@ def test_what_is_here_is_not_overwritten_unasked(corpus, tmp_path: Path) -> None
     assert corpus.table("transcripts")["text"].to_list() == ["Other."]
 
 
-def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
-    """A file that unpacks to more than a transcript can be is not read to its end."""
+def test_decompression_is_limited(corpus, tmp_path: Path, monkeypatch) -> None:
+    """A file that decompresses to more than the limit is not read to its end."""
     monkeypatch.setattr(importing, "MAX_BYTES", 10_000)
     monkeypatch.setattr(importing, "MAX_MEMBERS", 2)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -273,8 +273,8 @@ def test_adding_is_bounded(corpus, tmp_path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("slip", ["", 3, None, [None]])
-def test_a_slip_brings_nothing_in(corpus, tmp_path: Path, monkeypatch, slip) -> None:
-    """An empty text is not the working directory; what is no path is said."""
+def test_invalid_payload_sources_are_refused(corpus, tmp_path: Path, monkeypatch, slip) -> None:
+    """Empty text does not mean the working directory, and other types are errors."""
     tmp_path.joinpath("a.json").write_text(json.dumps(payload("a")))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PayloadError, match="payloads must be files, folders"):
@@ -282,8 +282,8 @@ def test_a_slip_brings_nothing_in(corpus, tmp_path: Path, monkeypatch, slip) -> 
     assert corpus.ids() == []
 
 
-def test_endings_are_known_in_capitals(corpus, tmp_path: Path) -> None:
-    """Some systems write .JSON and .ZIP; a zip in a zip is named with what to do."""
+def test_suffixes_in_capitals(corpus, tmp_path: Path) -> None:
+    """.JSON and .ZIP are read; the error for a zip inside a zip says what to do."""
     tmp_path.joinpath("A.JSON").write_text(json.dumps(payload("a")))
     with zipfile.ZipFile(tmp_path / "B.ZIP", "w") as archive:
         archive.writestr("b.Json", json.dumps(payload("b")))
@@ -294,7 +294,7 @@ def test_endings_are_known_in_capitals(corpus, tmp_path: Path) -> None:
 
 
 def test_exports_may_come_before_their_transcripts(corpus, tmp_path: Path) -> None:
-    """The order of files says nothing; an export whose transcript does not come at all is named once."""
+    """The order of files does not matter; an export without its transcript is named once."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("s.json", json.dumps(export("t", "sentences")))
         archive.writestr("orphan.json", json.dumps(export("gone", "paragraphs")))

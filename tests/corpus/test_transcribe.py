@@ -17,8 +17,8 @@ from voxframe.errors import (
 )
 
 
-def test_a_recording_is_sent_once(peer, client, corpus, recording: Path) -> None:
-    """The second time, the same audio and options ask the service nothing, under whatever file name."""
+def test_a_recording_is_submitted_once(peer, client, corpus, recording: Path) -> None:
+    """The same audio and options send no second request, under any file name."""
     first = corpus.transcribe(client, recording, speaker_labels=True)
     assert corpus.table("words", first)["text"].to_list() == ["Good", "morning.", "Hello!"]
     assert peer.count("POST /v2/transcript") == 1
@@ -30,7 +30,7 @@ def test_a_recording_is_sent_once(peer, client, corpus, recording: Path) -> None
 
 
 def test_other_options_are_another_job(peer, client, corpus, recording: Path) -> None:
-    """Changed options are sent; so is everything with force."""
+    """Other options create another job, and so does force."""
     first = corpus.transcribe(client, recording)
     second = corpus.transcribe(client, recording, punctuate=False)
     third = corpus.transcribe(client, recording, force=True)
@@ -39,15 +39,15 @@ def test_other_options_are_another_job(peer, client, corpus, recording: Path) ->
     assert corpus.jobs()["state"].to_list() == ["completed"] * 2
 
 
-def test_an_address_is_not_uploaded(peer, client, corpus) -> None:
-    """A web address goes to the service as it is."""
+def test_a_url_is_not_uploaded(peer, client, corpus) -> None:
+    """The service gets the URL."""
     corpus.transcribe(client, "https://audio.example/a.mp3")
     assert peer.count("POST /v2/upload") == 0
     assert corpus._batch.find_transcript("https://audio.example/a.mp3", client) == "t1"
 
 
-def test_a_job_under_way_is_gone_on_with(peer, client, corpus, recording: Path, monkeypatch) -> None:
-    """A process that ended while it waited does not cost a second job."""
+def test_a_running_job_is_continued(peer, client, corpus, recording: Path, monkeypatch) -> None:
+    """A job of a process that ended while waiting is not submitted again."""
     peer.outcome = "processing"
     monkeypatch.setattr(client, "wait", lambda i: voxframe.Client.wait(client, i, timeout=0.2))
     with pytest.raises(TimeoutError):
@@ -60,8 +60,8 @@ def test_a_job_under_way_is_gone_on_with(peer, client, corpus, recording: Path, 
     assert corpus.jobs()["state"].to_list() == ["completed"]
 
 
-def test_a_job_that_the_service_lost_is_sent_again_when_told(peer, client, corpus, recording: Path) -> None:
-    """Where the service no longer knows a job, another one is paid for only where that was asked for."""
+def test_a_job_lost_by_the_service_is_sent_again_with_force(peer, client, corpus, recording: Path) -> None:
+    """If the service no longer has the job, it is submitted again only on demand."""
     corpus.transcribe(client, recording)
     peer.statuses = {"other": "completed"}
     for path in corpus.path.glob("raw/*/*"):
@@ -72,8 +72,8 @@ def test_a_job_that_the_service_lost_is_sent_again_when_told(peer, client, corpu
     assert corpus.transcribe(client, recording, force=True) == "t2"
 
 
-def test_a_lost_answer_is_found_in_the_list(peer, client, corpus, recording: Path) -> None:
-    """A job whose answer was lost on the way is known by the address it was sent with."""
+def test_a_lost_response_is_found_in_the_list(peer, client, corpus, recording: Path) -> None:
+    """A job with a lost response is found by its URL."""
     peer.cut_submissions = 1
     assert corpus.transcribe(client, recording) == "t1"
     peer.cut_submissions = 1
@@ -82,8 +82,8 @@ def test_a_lost_answer_is_found_in_the_list(peer, client, corpus, recording: Pat
     assert peer.count("POST /v2/transcript") == 2
 
 
-def test_a_lost_answer_is_not_sent_again_blindly(peer, client, corpus, recording: Path) -> None:
-    """Where nobody knows whether the job exists, a person decides; force is that decision."""
+def test_a_lost_response_needs_force(peer, client, corpus, recording: Path) -> None:
+    """A job that may exist is submitted again only with force."""
     peer.drop_submissions = 1
     with pytest.raises(ServiceUnreachableError):
         corpus.transcribe(client, recording)
@@ -95,7 +95,7 @@ def test_a_lost_answer_is_not_sent_again_blindly(peer, client, corpus, recording
 
 
 def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path) -> None:
-    """A process that dies between asking and hearing leaves a trace that stops the next one."""
+    """A process killed between request and response leaves a record that stops the next one."""
     job = planned(corpus._ledger, recording, client.base_url)
     corpus._ledger.save(job, state="submitting", address="https://a.example/upload/1")
     with pytest.raises(CorpusError, match="may have been sent"):
@@ -103,8 +103,8 @@ def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path)
     assert peer.count("POST") == 0
 
 
-def test_the_embedded_service_charges_nothing(peer, client, corpus, recording: Path, monkeypatch) -> None:
-    """On this machine's own service, what may have been lost is simply sent again."""
+def test_the_embedded_server_needs_no_force(peer, client, corpus, recording: Path, monkeypatch) -> None:
+    """On the embedded server, a request that may have been lost is sent again."""
     monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
     peer.drop_submissions = 1
     assert corpus.transcribe(client, recording) == "t1"
@@ -113,7 +113,7 @@ def test_the_embedded_service_charges_nothing(peer, client, corpus, recording: P
 
 
 def test_a_refused_job_can_be_sent_again(peer, client, corpus, recording: Path) -> None:
-    """What the service refused was not done, so trying again is safe."""
+    """A refused request created no job, so it can be repeated."""
     peer.refuse_submissions = 1
     with pytest.raises(BadRequestError, match="not like this"):
         corpus.transcribe(client, recording)
@@ -121,8 +121,8 @@ def test_a_refused_job_can_be_sent_again(peer, client, corpus, recording: Path) 
     assert corpus.transcribe(client, recording) == "t1"
 
 
-def test_a_failed_transcript_is_kept_and_may_be_sent_again(peer, client, corpus, recording: Path) -> None:
-    """A failure is in the corpus with its reason; it is not taken for a result the next time."""
+def test_a_failed_transcript_can_be_sent_again(peer, client, corpus, recording: Path) -> None:
+    """A failure is stored with its reason, and is not returned as a result by the next call."""
     peer.outcome = "error"
     failed = corpus.transcribe(client, recording)
     assert corpus._archive.status(failed) == "error"
@@ -132,8 +132,8 @@ def test_a_failed_transcript_is_kept_and_may_be_sent_again(peer, client, corpus,
     assert corpus.transcribe(client, recording) != failed
 
 
-def test_two_at_once_send_once(peer, client, corpus, recording: Path) -> None:
-    """Threads and processes that want the same recording wait for one another."""
+def test_concurrent_calls_submit_once(peer, client, corpus, recording: Path) -> None:
+    """Threads and processes that need the same recording wait for one another."""
     program = (
         "import sys, voxframe; client = voxframe.connect(sys.argv[2], api_key='k')\n"
         "print(voxframe.Corpus(sys.argv[1]).transcribe(client, sys.argv[3]))"
@@ -151,8 +151,8 @@ def test_two_at_once_send_once(peer, client, corpus, recording: Path) -> None:
     assert peer.count("POST /v2/transcript") == 1
 
 
-def test_what_is_wrong_is_said_before_anything_is_sent(peer, client, corpus, tmp_path: Path) -> None:
-    """A wrong option, a missing file and a directory are found without a request and without a trace."""
+def test_invalid_arguments_send_nothing(peer, client, corpus, tmp_path: Path) -> None:
+    """An invalid option, a missing file and a directory are errors before any request."""
     with pytest.raises(OptionError, match="speaker_labels"):
         corpus.transcribe(client, "https://a.example/a.mp3", speaker_label=True)
     with pytest.raises(AudioNotFoundError, match="check its path"):

@@ -16,8 +16,8 @@ def limited(retry_after: float | None = None) -> RateLimitError:
     return error
 
 
-def test_turns_are_bounded() -> None:
-    """Never more at once than allowed, whatever number of threads ask."""
+def test_concurrency_is_limited() -> None:
+    """Never more requests at once than allowed, however many threads ask."""
     stop = threading.Event()
     turns, inside, most = AdaptiveThrottle(3, stop), [0], [0]
     lock = threading.Lock()
@@ -35,8 +35,8 @@ def test_turns_are_bounded() -> None:
     assert most == [3]
 
 
-def test_too_many_requests_halve_the_turns_and_good_answers_bring_them_back() -> None:
-    """The limit follows what the service bears."""
+def test_the_limit_follows_the_service() -> None:
+    """A 429 halves the limit, and successes raise it again."""
     turns = AdaptiveThrottle(8, threading.Event())
     limits = []
     for _ in range(4):
@@ -48,8 +48,8 @@ def test_too_many_requests_halve_the_turns_and_good_answers_bring_them_back() ->
     assert turns.limit == 8
 
 
-def test_a_pause_is_as_long_as_the_service_asks_for_and_holds_for_all() -> None:
-    """Retry-After counts for every turn, not only for the one that was refused."""
+def test_retry_after_pauses_all_threads() -> None:
+    """Retry-After applies to every request, not only to the refused one."""
     turns = AdaptiveThrottle(4, threading.Event())
     begun = time.monotonic()
     refused = threading.Thread(target=turns.back_off, args=(limited(0.5),))
@@ -60,16 +60,16 @@ def test_a_pause_is_as_long_as_the_service_asks_for_and_holds_for_all() -> None:
     refused.join()
 
 
-def test_what_does_not_pass_is_not_waited_for() -> None:
-    """A refusal is the caller's own."""
+def test_permanent_errors_are_raised() -> None:
+    """A permanent error is raised without a pause."""
     with pytest.raises(BadRequestError):
         AdaptiveThrottle(1, threading.Event()).back_off(BadRequestError("no", status=400, method="POST", path="/"))
     with pytest.raises(ServiceError, match="closed"):
         AdaptiveThrottle(1, threading.Event()).back_off(ServiceError("the client is closed"))
 
 
-def test_a_machine_that_sleeps_loses_no_patience(monkeypatch) -> None:
-    """Hours that pass between two failures are no outage; so many seconds of pauses are one."""
+def test_only_pauses_count_towards_giving_up(monkeypatch) -> None:
+    """Hours between two failures are not an outage; that many seconds of pauses are."""
     clock = [0.0]
     monkeypatch.setattr(worker_pool.time, "monotonic", lambda: clock[0])
     stop = threading.Event()
@@ -85,8 +85,8 @@ def test_a_machine_that_sleeps_loses_no_patience(monkeypatch) -> None:
         turns.back_off(away)
 
 
-def test_before_the_first_good_answer_there_is_less_patience(monkeypatch) -> None:
-    """A wrong address is told soon."""
+def test_a_wrong_url_is_reported_soon(monkeypatch) -> None:
+    """Before the first success, less time is spent on retries."""
     stop = threading.Event()
     monkeypatch.setattr(stop, "wait", lambda seconds: time.sleep(0))
     monkeypatch.setattr(retry, "backoff", lambda *_, **__: worker_pool.FIRST_PATIENCE_S + 1)
@@ -94,8 +94,8 @@ def test_before_the_first_good_answer_there_is_less_patience(monkeypatch) -> Non
         AdaptiveThrottle(1, stop).back_off(ServiceUnreachableError("no connection"))
 
 
-def test_a_service_that_always_says_now_is_given_up(monkeypatch) -> None:
-    """429 with "Retry-After: 0" for ever: a minimum between tries, ever longer, and an end with the error itself."""
+def test_retry_after_zero_ends(monkeypatch) -> None:
+    """Endless 429 with "Retry-After: 0" leads to growing pauses, and finally to the error itself."""
     clock = [0.0]
     monkeypatch.setattr(worker_pool.time, "monotonic", lambda: clock[0])
     stop = threading.Event()
@@ -115,8 +115,8 @@ def test_a_service_that_always_says_now_is_given_up(monkeypatch) -> None:
     assert min(after - before for before, after in itertools.pairwise(tries)) >= retry.SHORTEST_WAIT_S
 
 
-def test_an_error_ends_the_work_of_all() -> None:
-    """The first error is raised, and nothing new is begun after it."""
+def test_an_error_stops_all_threads() -> None:
+    """The first error is raised, and no further item is started."""
     stop = threading.Event()
     begun = []
 
@@ -133,7 +133,7 @@ def test_an_error_ends_the_work_of_all() -> None:
 
 
 def test_all_items_are_done_and_counted() -> None:
-    """Every item once; `done` is called after each in the calling thread."""
+    """Every item is handled once, and `done` is called after each in the calling thread."""
     seen, counted = [], []
     here = threading.current_thread()
     run_in_threads(

@@ -1,4 +1,4 @@
-"""A corpus under a faulty service, killed processes and readers beside writers; what is lost, paid twice or unreadable.
+"""A corpus with a faulty service, killed processes and concurrent readers: counts lost, duplicate and unreadable data.
 
 `python -m tests.benchmarks faults` and `test_faults.py` use it. A life is a process of its own:
 `python tests/corpus/torture.py batch|write ...`.
@@ -35,14 +35,14 @@ _HERE = Path(__file__)
 
 @dataclass
 class Figures:
-    """What came of it.
+    """Result of a run.
 
     Attributes:
-        recordings: Recordings that were to be sent.
-        completed: Those whose transcript is in the corpus, with the right text.
-        uncertain: Those that `jobs()` calls uncertain.
-        lost: Those that are neither, or have not the metadata they were submitted with.
-        twice: Recordings of which the service made more than one job.
+        recordings: Recordings to submit.
+        completed: Those with a transcript in the corpus that has the right text.
+        uncertain: Those that are uncertain in `jobs()`.
+        lost: Those that are neither, or lack the metadata they were submitted with.
+        twice: Recordings for which the service created more than one job.
         faults: Faults of the service, by kind.
         kills: Processes that were killed.
     """
@@ -58,7 +58,7 @@ class Figures:
 
 @contextlib.contextmanager
 def faulty_service(seed: int, rate: float, latency_s: float = 0.0) -> Iterator[str]:
-    """The service as a process of its own; yields its address."""
+    """Run the service as a separate process; yield its URL."""
     command = [sys.executable, str(_HERE.with_name("faulty.py")), "--seed", str(seed), "--rate", str(rate)]
     with subprocess.Popen(
         [*command, "--latency", str(latency_s)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -70,13 +70,13 @@ def faulty_service(seed: int, rate: float, latency_s: float = 0.0) -> Iterator[s
 
 
 def client_of(base_url: str) -> voxframe.Client:
-    """A client that does not wait long for an answer."""
+    """Return a client with short timeouts."""
     known = settings.resolve(base_url, api_key="k")
     return voxframe.Client(known, transport=Transport(base_url, known.api_key, read_timeout_s=_READ_TIMEOUT_S))
 
 
 def make_recordings(folder: Path, count: int, seed: int) -> list[str]:
-    """Files of different content; returns the hash of each."""
+    """Create files of different content; return the hash of each."""
     folder.mkdir(parents=True)
     made = []
     for n in range(count):
@@ -87,12 +87,12 @@ def make_recordings(folder: Path, count: int, seed: int) -> list[str]:
 
 
 def addresses(count: int, seed: int) -> list[str]:
-    """Web addresses, which the service does not fetch."""
+    """Return URLs, which the service does not fetch."""
     return [f"https://audio.example/{seed}/{n}.mp3" for n in range(count)]
 
 
 def work(corpus: voxframe.Corpus, client: voxframe.Client, sources: list[str]) -> None:
-    """One life of a batch, up to whatever ends it."""
+    """Run one process of a batch until it ends."""
     table = pd.DataFrame({"source": sources, "customer": list(map(_customer, sources))})
     corpus.submit(table, client=client, progress=False)
     corpus.retry(client=client, progress=False)
@@ -100,12 +100,12 @@ def work(corpus: voxframe.Corpus, client: voxframe.Client, sources: list[str]) -
 
 
 def _customer(source: str) -> str:
-    """What the metadata of a recording say: the folder or the list that it comes from."""
+    """Return the metadata of a recording: the folder or list it comes from."""
     return source.rpartition("/")[0] if source.startswith("https:") else source
 
 
 def finish(corpus: voxframe.Corpus, base_url: str, sources: list[str], wanted: list[str], kills: int = 0) -> Figures:
-    """Let the service be good again, bring everything to an end, and count."""
+    """Stop the faults, complete everything, and count."""
     facts = requests.get(f"{base_url}/facts", timeout=30).json()
     requests.post(f"{base_url}/calm", timeout=30)
     with client_of(base_url) as client:
@@ -136,7 +136,7 @@ def finish(corpus: voxframe.Corpus, base_url: str, sources: list[str], wanted: l
 
 
 def under_faults(folder: Path, *, recordings: int, rate: float, seed: int) -> Figures:
-    """A batch of files and addresses against a service that fails, taken up again whenever it gives up."""
+    """Run a batch of files and URLs with a failing service, restarted whenever it gives up."""
     with faulty_service(seed, rate) as base_url:
         corpus = voxframe.Corpus(folder / "corpus")
         urls = addresses(recordings // 4, seed)
@@ -151,7 +151,7 @@ def under_faults(folder: Path, *, recordings: int, rate: float, seed: int) -> Fi
 
 
 def under_kills(folder: Path, *, kills: int, a_life: int, rate: float, seed: int) -> Figures:
-    """Batches killed (-9) at any moment, each life with recordings of its own besides what is left of the others."""
+    """Run batches that are killed (-9) at any moment; each process adds its own recordings to the remaining ones."""
     chance = random.Random(seed)
     wanted: list[str] = []
     sources: list[str] = []
@@ -171,14 +171,14 @@ def under_kills(folder: Path, *, kills: int, a_life: int, rate: float, seed: int
 
 @dataclass
 class Reads:
-    """What a reader beside a writer saw: reads, and those that gave an error or a mixture of two payloads."""
+    """Result of a reader beside a writer: reads, errors, and mixtures of two payloads."""
 
     reads: int = 0
     unreadable: list[str] = field(default_factory=list)
 
 
 def beside_a_writer(folder: Path, *, kills: int, seed: int) -> Reads:
-    """Read everything over and over while another process replaces it, names speakers, and is killed (-9)."""
+    """Read everything repeatedly while another process replaces it, names speakers, and is killed (-9)."""
     chance = random.Random(seed)
     corpus = voxframe.Corpus(folder / "corpus")
     for n in range(_TRANSCRIPTS):
@@ -224,7 +224,7 @@ def _read(corpus: voxframe.Corpus, seen: Reads) -> None:
 
 @contextlib.contextmanager
 def _life(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that has come to its work; it is killed at the end."""
+    """A process that has started its work; it is killed at the end."""
     with subprocess.Popen([sys.executable, str(_HERE), *arguments], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "at work\n"
@@ -234,7 +234,7 @@ def _life(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def main() -> None:
-    """The other process."""
+    """Run in the other process."""
     kind, path, *rest = sys.argv[1:]
     corpus = voxframe.Corpus(path)
     if kind == "batch":

@@ -41,16 +41,10 @@ class WordSchema(Struct):
     channel: str | int | UnsetType | None = UNSET
 
 
-class PassageSchema(Struct):
+class PassageSchema(WordSchema, kw_only=True):
     """A sentence or a paragraph."""
 
-    text: str
-    start: Ms
-    end: Ms
-    confidence: Share
     words: list[WordSchema]
-    speaker: str | UnsetType | None = UNSET
-    channel: str | int | UnsetType | None = UNSET
 
 
 class UtteranceSchema(PassageSchema):
@@ -146,16 +140,10 @@ class ChapterSchema(Struct):
     end: Ms
 
 
-class SentimentSchema(Struct):
+class SentimentSchema(WordSchema, kw_only=True):
     """The sentiment of a sentence."""
 
-    text: str
-    start: Ms
-    end: Ms
     sentiment: str
-    confidence: Share
-    speaker: str | UnsetType | None = UNSET
-    channel: str | int | UnsetType | None = UNSET
 
 
 class EntitySchema(Struct):
