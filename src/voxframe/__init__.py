@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voxframe import analysis, errors, export, models, options, plots, webhooks, widgets
+    from voxframe._files import sample
     from voxframe.client import Client, Transcript, connect
-    from voxframe.client.portal import allow_nested_loops
+    from voxframe.client.async_bridge import allow_nested_loops
     from voxframe.client.stream.audio_sources import microphone
     from voxframe.corpus import Corpus
     from voxframe.dictionary import describe
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
         tables,
     )
     from voxframe.loaders.result_loaders import load_responses, load_stream, load_stream_words, load_word_matches
-    from voxframe.samples import sample
     from voxframe.widgets import AskPanel, LiveTranscript, SubmitForm, Timeline, TranscriptPlayer, WordSearch
 
 __all__ = [
@@ -103,7 +103,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "Transcript": "client",
     "TranscriptPlayer": "widgets",
     "WordSearch": "widgets",
-    "allow_nested_loops": "client.portal",
+    "allow_nested_loops": "client.async_bridge",
     "connect": "client",
     "describe": "dictionary",
     "load_responses": "loaders.result_loaders",
@@ -111,7 +111,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "load_stream_words": "loaders.result_loaders",
     "load_word_matches": "loaders.result_loaders",
     "microphone": "client.stream.audio_sources",
-    "sample": "samples",
+    "sample": "_files",
     "tables": "loaders",
 }
 

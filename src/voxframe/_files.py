@@ -1,4 +1,4 @@
-"""Files on disk: safe names, atomic writes, cross-process locks, and SQLite databases."""
+"""Files on disk: safe names, atomic writes, cross-process locks, SQLite databases, and the sample recordings."""
 
 from __future__ import annotations
 
@@ -190,3 +190,32 @@ def open_sqlite(
             connection.close()
             raise
     return connection
+
+
+#: An installed package contains the recordings; a checkout has them in `data/`, beside `src/`.
+_SAMPLE_FOLDERS = (Path(__file__).parent / "data", Path(__file__).parents[2] / "data")
+
+
+def sample(name: str = "interview") -> Path:
+    """Return the path of a recording that is installed with voxframe.
+
+    Args:
+        name: "interview" (two speakers, about 2 min). A checkout of the project also has "panel" (four speakers) and
+            "call" (stereo, one speaker per channel).
+
+    Returns:
+        Path of a FLAC file.
+
+    Raises:
+        ValueError: The sample does not exist in this installation.
+
+    Example:
+        >>> sample("interview").name
+        'interview.flac'
+    """
+    for folder in _SAMPLE_FOLDERS:
+        path = folder / f"{name}.flac"
+        if path.is_file() and path.parent == folder:
+            return path
+    here = sorted({path.stem for folder in _SAMPLE_FOLDERS for path in folder.glob("*.flac")})
+    raise ValueError(f"there is no sample {name!r}; available: {', '.join(here) or 'none, so reinstall voxframe'}")

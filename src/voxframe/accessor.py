@@ -10,7 +10,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from voxframe.plots.bands import Bands
+    from voxframe.plots.time_axis import Bands
 
 
 @pd.api.extensions.register_dataframe_accessor("vox")

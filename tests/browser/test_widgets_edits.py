@@ -33,7 +33,7 @@ search = voxframe.WordSearch(corpus, audio=recordings, query="trees")
 panel = voxframe.AskPanel(corpus, voxframe.connect("http://127.0.0.1:9", api_key="key"))
 display(search, panel)""",
     """
-from voxframe.widgets.job_table import JobTable
+from voxframe.widgets.submit_parts import JobTable
 jobs = JobTable(lambda *_: None)
 jobs._rows = [dict(key=key, name=f"{key}.mp3", source=key, state=state, state_text=said, progress=0.0, length="0:10",
                    error=error, since=None, cancel=state == "submitted", retry=state == "error")

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import voxframe
-from voxframe.client.portal import Portal
+from voxframe.client.async_bridge import Portal
 from voxframe.errors import ServiceError, ServiceTimeoutError, VoxframeError
 
 
@@ -155,7 +155,7 @@ def test_a_call_from_its_own_loop_is_refused(portal: Portal) -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_its_own_loop() -> None:
     """After a fork, the portal works in the child and in the parent."""
-    from voxframe.client.portal import PORTAL
+    from voxframe.client.async_bridge import PORTAL
 
     assert PORTAL.run(lambda: double(1)) == 2
     with PORTAL._lock:  # the worst moment
@@ -192,7 +192,7 @@ def test_a_running_coroutine_does_not_keep_a_script_alive() -> None:
     """A script ends although a coroutine is still running on the portal."""
     script = (
         "import asyncio\n"
-        "from voxframe.client.portal import PORTAL\n"
+        "from voxframe.client.async_bridge import PORTAL\n"
         "asyncio.run_coroutine_threadsafe(asyncio.sleep(60), PORTAL.loop)\n"
         "print(PORTAL.run(lambda: asyncio.sleep(0, 'done')))\n"
     )
@@ -205,7 +205,7 @@ def test_importing_does_not_change_asyncio() -> None:
     script = (
         "import asyncio\n"
         "before = asyncio.run, asyncio.Task, asyncio.BaseEventLoop.run_until_complete\n"
-        "import voxframe.client.stream.session, voxframe.client.portal, voxframe.webhooks\n"
+        "import voxframe.client.stream, voxframe.client.async_bridge, voxframe.webhooks\n"
         "import sys\n"
         "assert before == (asyncio.run, asyncio.Task, asyncio.BaseEventLoop.run_until_complete)\n"
         "assert not [name for name in sys.modules if name.startswith('nest_asyncio')]\n"
@@ -217,7 +217,7 @@ def test_nested_loops_are_allowed_on_request() -> None:
     """After `allow_nested_loops`, asyncio.run works inside a running loop, and the portal continues to work."""
     script = (
         "import asyncio, voxframe\n"
-        "from voxframe.client.portal import PORTAL\n"
+        "from voxframe.client.async_bridge import PORTAL\n"
         "async def two(): return 2\n"
         "assert PORTAL.run(two) == 2\n"
         "async def main():\n"

@@ -13,8 +13,8 @@ from voxframe.client import redacted_audio, response_limits
 from voxframe.client.client import Client
 from voxframe.client.http import Transport
 from voxframe.client.redacted_audio import RedactedAudio
+from voxframe.client.stream import Stream
 from voxframe.client.stream import transport as stream_transport
-from voxframe.client.stream.session import Stream
 from voxframe.errors import (
     AuthenticationError,
     OptionError,

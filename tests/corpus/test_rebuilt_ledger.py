@@ -12,7 +12,7 @@ import pytest
 
 import voxframe
 from voxframe import cli
-from voxframe.client.llm_results import LlmResponse, Usage
+from voxframe.client.llm_api import LlmResponse, Usage
 from voxframe.corpus.batch import reconcile
 from voxframe.errors import CorpusError, CorpusWarning
 

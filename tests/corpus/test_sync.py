@@ -10,7 +10,7 @@ import zstandard
 from tests.corpus.conftest import export, payload, raw_file
 
 import voxframe
-from voxframe.client.llm_results import LlmResponse, Usage
+from voxframe.client.llm_api import LlmResponse, Usage
 from voxframe.corpus import importing
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, ServiceError
 

@@ -18,8 +18,8 @@ import pytest
 from tests.benchmarks.speech import words_of
 
 import voxframe
+from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Partial
-from voxframe.client.stream.session import Stream
 from voxframe.settings import Secret
 
 pytestmark = [pytest.mark.speech, pytest.mark.long]

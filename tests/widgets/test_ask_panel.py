@@ -9,7 +9,7 @@ import pytest
 import voxframe
 from voxframe.errors import NotFoundError
 from voxframe.widgets import AskPanel
-from voxframe.widgets.citations import citations
+from voxframe.widgets.player_links import citations
 
 DATA = Path(__file__).parents[2] / "data"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"

@@ -15,7 +15,7 @@ import voxframe
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.plots.style import COLORS
 from voxframe.widgets import Timeline, TranscriptPlayer
-from voxframe.widgets.player_passages import MAX_PASSAGE_WORDS, split_passages
+from voxframe.widgets.player_data import MAX_PASSAGE_WORDS, split_passages
 
 DATA = Path(__file__).parents[2] / "data"
 INTERVIEW = DATA / "payloads" / "interview.json"

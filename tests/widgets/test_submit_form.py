@@ -10,9 +10,8 @@ from voxframe.corpus.job import new_job
 from voxframe.errors import OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
-from voxframe.widgets.file_drop import FileDrop, safe_name
-from voxframe.widgets.job_table import _row
 from voxframe.widgets.option_fields import Presets, form_field, format_input, parse_form, parse_input
+from voxframe.widgets.submit_parts import FileDrop, _row, safe_name
 
 CANARY = "canary-5f1b0c77d2"
 DATA = Path(__file__).parents[2] / "data"

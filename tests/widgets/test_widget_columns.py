@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from voxframe.widgets import binary_columns
+from voxframe.widgets import encoding
 
 
 def unpacked(data: bytes, offsets: bytes) -> list[str]:
@@ -15,8 +15,8 @@ def test_texts_come_back_from_their_bytes():
     """Texts with null characters, line ends and any script survive; a null is empty, half a surrogate pair "?"."""
     given = ["plain", "", None, "nul\x00byte", "two\nlines", "שלום", "🙂", "half \ud800", np.nan]
     wanted = ["plain", "", "", "nul\x00byte", "two\nlines", "שלום", "🙂", "half ?", ""]
-    assert unpacked(*binary_columns.texts(given)) == wanted
-    assert unpacked(*binary_columns.texts([])) == []
+    assert unpacked(*encoding.texts(given)) == wanted
+    assert unpacked(*encoding.texts([])) == []
 
 
 def test_bands_are_in_time_order_and_have_a_time():
@@ -28,7 +28,7 @@ def test_bands_are_in_time_order_and_have_a_time():
             "end_ms": pd.array([900, 500, 100, 800, 2**53], "Int64"),
         }
     )
-    packed = binary_columns.bands(chapters, "headline", "band")
+    packed = encoding.bands(chapters, "headline", "band")
     assert unpacked(packed["band_text"], packed["band_offsets"]) == ["first", "second"]
     assert np.frombuffer(packed["band_end"], "<i4").tolist() == [500, 900]
-    assert binary_columns.bands(None, "headline", "band") == {}
+    assert encoding.bands(None, "headline", "band") == {}

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.speaker_columns import require
-from voxframe.analysis.turns import TEXT
+from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
 
 Array: TypeAlias = npt.NDArray[Any]

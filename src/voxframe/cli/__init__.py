@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import voxframe
+from voxframe.cli.console import add_command
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
 
 _USAGE_ERRORS = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
@@ -49,8 +50,12 @@ COMMANDS = {
     "doctor": "check this installation",
     "completion": "print a shell completion script",
 }
-#: Modules of this package that do not have the name of their command. `add_NAME` of a module adds its command.
-_MODULES = dict.fromkeys(("submit", "sync", "jobs"), "batch")
+#: Modules of the commands that do not have a module of their own name. `add_NAME` of a module adds its command.
+_MODULES = {
+    **dict.fromkeys(("transcribe", "submit", "sync", "jobs", "options"), "transcription"),
+    **dict.fromkeys(("tables", "search", "summarize"), "exploration"),
+    **dict.fromkeys(("export", "snapshot"), "datasets"),
+}
 
 _COMPLETION_EPILOG = """\
 bash, in ~/.bashrc:            eval "$(voxframe completion bash)"
@@ -136,15 +141,15 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
 
 
 def _add_completion(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "completion",
-        help=help_line,
-        description="Print a script that lets your shell complete voxframe commands, options and files.",
-        epilog=_COMPLETION_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help_line,
+        _print_completion,
+        "Print a script that lets your shell complete voxframe commands, options and files.",
+        _COMPLETION_EPILOG,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-    parser.set_defaults(run=_print_completion)
 
 
 def _print_completion(given: argparse.Namespace) -> int:

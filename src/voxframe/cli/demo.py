@@ -12,16 +12,15 @@ from typing import Any
 import pandas as pd
 
 from voxframe import analysis
+from voxframe._files import sample
 from voxframe._text import clock
-from voxframe.cli.arguments import add_speakers
-from voxframe.cli.output import columns, plain, shorten
-from voxframe.cli.transcribe import check_audio
+from voxframe.cli.console import add_command, add_speakers, columns, plain, shorten
+from voxframe.cli.transcription import check_audio
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
 from voxframe.errors import OptionError, TranscriptError
 from voxframe.loaders import load_paragraphs, load_sentences
 from voxframe.options import TranscriptOptions
-from voxframe.samples import sample
 
 #: Analyses that the demo requests.
 _ANALYSES: TranscriptOptions = {
@@ -36,10 +35,12 @@ _ANALYSES: TranscriptOptions = {
 
 def add_demo(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
     """Add `voxframe demo`."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "demo",
-        help=help_line,
-        description="Transcribe a recording with the embedded server, write every table as Parquet, print who said "
+        help_line,
+        demo,
+        "Transcribe a recording with the embedded server, write every table as Parquet, print who said "
         "what, and draw a speaker timeline. A second run reads the stored tables.",
     )
     parser.add_argument(
@@ -56,7 +57,6 @@ def add_demo(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
         help="output directory (default: ./voxframe-demo)",
     )
     add_speakers(parser)
-    parser.set_defaults(run=demo)
 
 
 def demo(given: argparse.Namespace) -> int:

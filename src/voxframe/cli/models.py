@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from voxframe.cli.output import columns, plain
+from voxframe.cli.console import columns, plain
 from voxframe.errors import ModelError
 
 _DESCRIPTION = """\

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
-from voxframe.client import exports, listing
-from voxframe.client.coerce import as_dict, as_float, as_path, as_text, is_unicode
+from voxframe.client import results
 from voxframe.client.http import Transport
-from voxframe.client.response import HTTPResponse
+from voxframe.client.response import HTTPResponse, as_dict, as_float, as_path, as_text, is_unicode
 from voxframe.errors import NotFoundError, OptionError
 from voxframe.options import SUBTITLE_FORMATS, TOKEN_SECONDS
+
+#: Empty pages in a row after which an iteration ends; a filter may leave some pages empty.
+_EMPTY_PAGES = 50
 
 View = Literal["transcript", "sentences", "paragraphs"]
 
@@ -62,17 +64,56 @@ def delete_transcript(http: Transport, transcript_id: str) -> HTTPResponse:
     return http.request("DELETE", transcript_path(transcript_id))
 
 
-def list_transcripts(http: Transport, params: Mapping[str, Any]) -> listing.TranscriptPage:
-    """Fetch one page of the list of transcripts; `params` come from `listing.filters`."""
-    return listing.page(http.request("GET", "/v2/transcript", params=params))
+def list_transcripts(http: Transport, params: Mapping[str, Any]) -> results.TranscriptPage:
+    """Fetch one page of the list of transcripts; `params` come from `results.filters`."""
+    return results.transcript_page(http.request("GET", "/v2/transcript", params=params))
+
+
+def iter_pages(http: Transport, params: Mapping[str, Any]) -> Iterator[results.TranscriptPage]:
+    """Iterate over pages from the newest to the oldest transcript. Pages are fetched as needed.
+
+    Only the query of a link is used, so that the key is only sent to the configured URL. The iteration ends at a page
+    without a link to older transcripts, or with a link that was followed before.
+    """
+    seen: set[str] = set()
+    followed: set[tuple[tuple[str, str], ...]] = set()
+    empty = 0
+    while True:
+        page = list_transcripts(http, params)
+        yield page
+        fresh = {item.id for item in page} - seen
+        seen |= fresh
+        empty = 0 if fresh else empty + 1
+        link = _query(page.prev_url or "")
+        if not link or link in followed or empty > _EMPTY_PAGES:
+            return
+        followed.add(link)
+        params = {**params, **dict(link)}
+
+
+def iter_transcripts(http: Transport, params: Mapping[str, Any]) -> Iterator[results.TranscriptItem]:
+    """Iterate over all transcripts from the newest to the oldest, without duplicates. Pages are fetched as needed."""
+    seen: set[str] = set()
+    for page in iter_pages(http, params):
+        for item in page:
+            if item.id not in seen:
+                seen.add(item.id)
+                yield item
+
+
+def _query(link: str) -> tuple[tuple[str, str], ...]:
+    try:
+        return tuple(sorted(parse_qsl(urlsplit(link).query)))
+    except ValueError:  # not a valid URL
+        return ()
 
 
 def get_passages(
     http: Transport, transcript_id: str, view: Literal["sentences", "paragraphs"]
-) -> exports.TranscriptPassages:
+) -> results.TranscriptPassages:
     """Fetch the sentences or paragraphs of a completed transcript."""
     response = get_transcript(http, transcript_id, view)
-    return exports.passage_list(transcript_id, view, response.data, response.content)
+    return results.passage_list(transcript_id, view, response.data, response.content)
 
 
 def get_subtitles(
@@ -112,16 +153,16 @@ def get_subtitles(
 
 
 def search_words(
-    http: Transport, transcript_id: str, terms: exports.Term | Iterable[exports.Term]
-) -> exports.WordSearchMatches:
+    http: Transport, transcript_id: str, terms: results.Term | Iterable[results.Term]
+) -> results.WordSearchMatches:
     """Search a completed transcript for words and phrases.
 
     Raises:
         OptionError: A phrase is empty or too long; nothing was sent.
     """
-    params = {"words": ",".join(exports.check_terms(terms))}
+    params = {"words": ",".join(results.check_terms(terms))}
     response = http.request("GET", f"{transcript_path(transcript_id)}/word-search", params=params)
-    return exports.word_search_result(transcript_id, response.data, response.content)
+    return results.word_search_result(transcript_id, response.data, response.content)
 
 
 def get_progress(http: Transport) -> dict[str, float]:

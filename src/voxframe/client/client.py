@@ -8,20 +8,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, Unpack
 from urllib.parse import urlsplit
 
-from voxframe.client import (
-    api,
-    exports,
-    listing,
-    llm_requests,
-    redacted_audio,
-    upload,
-    waiting,
-)
+from voxframe.client import api, llm_requests, redacted_audio, results, upload, waiting
 from voxframe.client.api import View
 from voxframe.client.http import Transport
-from voxframe.client.llm_endpoints import LanguageModelApi, RateLimitStatus, format_field
+from voxframe.client.llm_api import LanguageModelApi, LlmResponse, Purge, RateLimitStatus, format_field
 from voxframe.client.llm_requests import LlmOptions, LlmQuestion, Transcripts
-from voxframe.client.llm_results import LlmResponse, Purge
 from voxframe.client.redacted_audio import RedactedAudio
 from voxframe.client.response import clean
 from voxframe.client.transcript import Transcript
@@ -31,8 +22,8 @@ from voxframe.options import LIST_LIMIT, TranscriptOptions, check, takes_options
 from voxframe.settings import Settings, is_loopback
 
 if TYPE_CHECKING:  # clients that do not stream need not import the streaming half
+    from voxframe.client.stream import Stream
     from voxframe.client.stream.audio_sources import StreamSource
-    from voxframe.client.stream.session import Stream
     from voxframe.client.stream.stream_options import StreamOptions
 
 #: `list` is a method of the class.
@@ -45,6 +36,8 @@ class Client:
     Methods that take long have an async version with the suffix `_async` and the same arguments. It runs requests in
     threads of the client and pauses on the caller's event loop. Cancelling it stops the wait at the next step; a job
     that was submitted continues at the service.
+
+    An invalid argument raises an `OptionError` before anything is sent. A request that fails raises a `ServiceError`.
 
     Args:
         settings: Settings with a base URL and a key.
@@ -158,7 +151,6 @@ class Client:
             OptionError: An option is invalid; nothing was sent.
             AudioError: The audio cannot be read; nothing was sent.
             ServiceTimeoutError: It was not finished in time; the job continues at the service.
-            ServiceError: A request failed.
         """
         return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
 
@@ -167,7 +159,7 @@ class Client:
         self,
         audio: Media,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
+        timeout: float | None = None,
         progress: bool | None = None,
         **options: Unpack[TranscriptOptions],
     ) -> Transcript:
@@ -198,49 +190,28 @@ class Client:
         return self._handle(transcript).wait(timeout=timeout, progress=progress)
 
     async def wait_async(
-        self,
-        transcript: Transcript | str,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
-        progress: bool | None = None,
+        self, transcript: Transcript | str, *, timeout: float | None = None, progress: bool | None = None
     ) -> Transcript:
         """Async version of `wait`."""
         return await self._handle(transcript).wait_async(timeout=timeout, progress=progress)
 
     def wait_all(
-        self,
-        transcripts: Iterable[Transcript | str],
-        *,
-        timeout: float | None = None,
-        progress: bool | None = None,
+        self, transcripts: Iterable[Transcript | str], *, timeout: float | None = None, progress: bool | None = None
     ) -> _Handles:
         """Wait until all of several transcripts are completed or have failed.
 
         A thousand jobs need a few pages of the list, not a thousand requests. Results are fetched when they are first
-        read.
-
-        Args:
-            transcripts: Handles or ids.
-            timeout: Maximum seconds to wait; None has no limit.
-            progress: Show a progress bar. None (default): only in an interactive session, after one second.
+        read. Arguments and errors are those of `wait`.
 
         Returns:
             The handles in the given order, failed ones included.
-
-        Raises:
-            ServiceTimeoutError: Not all were finished in time; the jobs continue at the service.
-            ServiceError: The service was unreachable for too long, or refused a request.
         """
         handles = self._handles(transcripts)
         waiting.run(waiting.steps_for_many(self.transport, handles, timeout, progress), self.transport.sleep)
         return handles
 
     async def wait_all_async(
-        self,
-        transcripts: Iterable[Transcript | str],
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the jobs
-        progress: bool | None = None,
+        self, transcripts: Iterable[Transcript | str], *, timeout: float | None = None, progress: bool | None = None
     ) -> _Handles:
         """Async version of `wait_all`."""
         handles = self._handles(transcripts)
@@ -253,7 +224,6 @@ class Client:
 
         Raises:
             NotFoundError: There is no transcript with this id.
-            ServiceError: The request failed.
         """
         return Transcript(self.transport, transcript_id, api.get_transcript(self.transport, transcript_id))
 
@@ -266,7 +236,7 @@ class Client:
         before_id: str | None = None,
         after_id: str | None = None,
         throttled_only: bool | None = None,
-    ) -> listing.TranscriptPage:
+    ) -> results.TranscriptPage:
         """Fetch one page of the transcripts of this API key, newest first.
 
         Args:
@@ -279,9 +249,8 @@ class Client:
 
         Raises:
             OptionError: A filter has an invalid value.
-            ServiceError: The request failed.
         """
-        params = listing.filters(limit, status, created_on, before_id, after_id, throttled_only)
+        params = results.filters(limit, status, created_on, before_id, after_id, throttled_only)
         return api.list_transcripts(self.transport, params)
 
     def iter_transcripts(
@@ -293,32 +262,19 @@ class Client:
         after_id: str | None = None,
         throttled_only: bool | None = None,
         page_size: int = LIST_LIMIT,
-    ) -> Iterator[listing.TranscriptItem]:
+    ) -> Iterator[results.TranscriptItem]:
         """Iterate over all transcripts of this API key, newest first. Pages are fetched as needed.
 
-        Args:
-            status: Only transcripts with this status: queued, processing, completed or error.
-            created_on: Only transcripts created on this day.
-            before_id: Only transcripts older than this one.
-            after_id: Only transcripts newer than this one.
-            throttled_only: Only throttled transcripts.
-            page_size: Transcripts per request, 1 to 200.
-
-        Raises:
-            OptionError: A filter has an invalid value.
-            ServiceError: A request failed.
+        The filters and errors are those of `list`; `page_size` is the number of transcripts per request, 1 to 200.
         """
-        params = listing.filters(page_size, status, created_on, before_id, after_id, throttled_only)
-        return listing.walk(lambda query: api.list_transcripts(self.transport, query), params)
+        params = results.filters(page_size, status, created_on, before_id, after_id, throttled_only)
+        return api.iter_transcripts(self.transport, params)
 
     def progress(self) -> dict[str, float]:
         """Fetch the progress of unfinished jobs from the embedded server. Other services do not offer it.
 
         Returns:
             Share done by transcript id, from 0 to 1; 0 for queued jobs. Empty for a hosted service.
-
-        Raises:
-            ServiceError: The request failed.
         """
         return api.get_progress(self.transport) if self.is_local else {}
 
@@ -327,7 +283,6 @@ class Client:
 
         Raises:
             NotFoundError: There is no transcript with this id.
-            ServiceError: The request failed.
         """
         return Transcript(self.transport, transcript_id, api.delete_transcript(self.transport, transcript_id))
 
@@ -342,15 +297,14 @@ class Client:
 
         Raises:
             NotFoundError: There is no transcript with this id.
-            ServiceError: The request failed.
         """
         return api.get_transcript(self.transport, transcript_id, view).content
 
-    def sentences(self, transcript_id: str) -> exports.TranscriptPassages:
+    def sentences(self, transcript_id: str) -> results.TranscriptPassages:
         """Fetch the sentences of a completed transcript, each with its words."""
         return api.get_passages(self.transport, transcript_id, "sentences")
 
-    def paragraphs(self, transcript_id: str) -> exports.TranscriptPassages:
+    def paragraphs(self, transcript_id: str) -> results.TranscriptPassages:
         """Fetch the paragraphs of a completed transcript, each with its words."""
         return api.get_passages(self.transport, transcript_id, "paragraphs")
 
@@ -372,13 +326,12 @@ class Client:
 
         Raises:
             OptionError: The format, the number or the path is not allowed; nothing was sent.
-            ServiceError: The request failed.
         """
         return api.get_subtitles(self.transport, transcript_id, format, chars_per_caption, path)
 
     def word_search(
-        self, transcript_id: str, terms: exports.Term | Iterable[exports.Term]
-    ) -> exports.WordSearchMatches:
+        self, transcript_id: str, terms: results.Term | Iterable[results.Term]
+    ) -> results.WordSearchMatches:
         """Search a completed transcript for words and phrases.
 
         Args:
@@ -388,7 +341,6 @@ class Client:
 
         Raises:
             OptionError: A phrase is empty or too long; nothing was sent.
-            ServiceError: The request failed.
 
         Example:
             >>> client.word_search(transcript.id, ["smoke", "air quality"]).total_count  # doctest: +SKIP
@@ -409,7 +361,6 @@ class Client:
         Raises:
             BadRequestError: It was not requested, or has expired.
             ServiceTimeoutError: It was not ready in time.
-            ServiceError: The request failed.
 
         Example:
             >>> client.redacted_audio(transcript.id).save("interview.mp3")  # doctest: +SKIP
@@ -418,11 +369,7 @@ class Client:
         return redacted_audio.get(self.transport, transcript_id, timeout, progress)
 
     async def redacted_audio_async(
-        self,
-        transcript_id: str,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
-        progress: bool | None = None,
+        self, transcript_id: str, *, timeout: float | None = None, progress: bool | None = None
     ) -> RedactedAudio:
         """Async version of `redacted_audio`."""
         return await redacted_audio.get_async(self.transport, transcript_id, timeout, progress)
@@ -430,11 +377,7 @@ class Client:
     # Language-model operations
 
     def summarize(
-        self,
-        transcripts: Transcripts | None = None,
-        *,
-        answer_format: str | None = None,
-        **options: Unpack[LlmOptions],
+        self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
     ) -> LlmResponse:
         """Summarize transcripts or a text.
 
@@ -446,7 +389,6 @@ class Client:
 
         Raises:
             OptionError: An argument is invalid; nothing was sent.
-            ServiceError: The request failed.
 
         Example:
             >>> client.summarize(transcript, answer_format="one sentence").text  # doctest: +SKIP
@@ -455,11 +397,7 @@ class Client:
         return self._llm.generate("summary", transcripts, options, format_field(answer_format))
 
     async def summarize_async(
-        self,
-        transcripts: Transcripts | None = None,
-        *,
-        answer_format: str | None = None,
-        **options: Unpack[LlmOptions],
+        self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
     ) -> LlmResponse:
         """Async version of `summarize`."""
         call = self.transport.workers.call
@@ -471,20 +409,13 @@ class Client:
         transcripts: Transcripts | None = None,
         **options: Unpack[LlmOptions],
     ) -> LlmResponse:
-        """Ask questions about transcripts or a text.
+        """Ask questions about transcripts or a text. Other arguments and errors are those of `summarize`.
 
         Args:
             questions: A question, or a dict with `question` and optionally `context`, `answer_format` and
-                `answer_options`; or several of these.
+                `answer_options`; or several of these. The response has one reply per question.
             transcripts: As for `summarize`.
             **options: As for `summarize`.
-
-        Returns:
-            One reply per question.
-
-        Raises:
-            OptionError: An argument is invalid; nothing was sent.
-            ServiceError: The request failed.
 
         Example:
             >>> client.ask("Who is interviewed?", transcript).replies[0].answer  # doctest: +SKIP
@@ -503,17 +434,7 @@ class Client:
         return await self.transport.workers.call(self.ask, questions, transcripts, **options)
 
     def task(self, prompt: str, transcripts: Transcripts | None = None, **options: Unpack[LlmOptions]) -> LlmResponse:
-        """Give the language model a task about transcripts or a text.
-
-        Args:
-            prompt: The task.
-            transcripts: As for `summarize`.
-            **options: As for `summarize`.
-
-        Raises:
-            OptionError: An argument is invalid; nothing was sent.
-            ServiceError: The request failed.
-        """
+        """Give the language model a task about transcripts or a text. Arguments and errors are those of `summarize`."""
         return self._llm.generate("task", transcripts, options, {"prompt": llm_requests.text("prompt", prompt)})
 
     async def task_async(
@@ -523,52 +444,24 @@ class Client:
         return await self.transport.workers.call(self.task, prompt, transcripts, **options)
 
     def action_items(
-        self,
-        transcripts: Transcripts | None = None,
-        *,
-        answer_format: str | None = None,
-        **options: Unpack[LlmOptions],
+        self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
     ) -> LlmResponse:
-        """Extract action items from transcripts or a text.
-
-        Args:
-            transcripts: As for `summarize`.
-            answer_format: Description of the list wanted.
-            **options: As for `summarize`.
-
-        Raises:
-            OptionError: An argument is invalid; nothing was sent.
-            ServiceError: The request failed.
-        """
+        """Extract action items from transcripts or a text. Arguments and errors are those of `summarize`."""
         return self._llm.generate("action-items", transcripts, options, format_field(answer_format))
 
     async def action_items_async(
-        self,
-        transcripts: Transcripts | None = None,
-        *,
-        answer_format: str | None = None,
-        **options: Unpack[LlmOptions],
+        self, transcripts: Transcripts | None = None, *, answer_format: str | None = None, **options: Unpack[LlmOptions]
     ) -> LlmResponse:
         """Async version of `action_items`."""
         call = self.transport.workers.call
         return await call(self.action_items, transcripts, answer_format=answer_format, **options)
 
     def llm_response(self, request_id: str) -> LlmResponse:
-        """Fetch the response of an earlier request.
-
-        Raises:
-            NotFoundError: There is no such response, or it was deleted.
-            ServiceError: The request failed.
-        """
+        """Fetch the response of an earlier request; a deleted one raises a NotFoundError."""
         return self._llm.get(request_id)
 
     def purge(self, request_id: str) -> Purge:
-        """Delete a response and the context that was sent for it.
-
-        Raises:
-            NotFoundError: There is no such response, or it was deleted.
-            ServiceError: The request failed.
-        """
+        """Delete a response and the context that was sent for it; a deleted one raises a NotFoundError."""
         return self._llm.purge(request_id)
 
     @property
@@ -599,7 +492,7 @@ class Client:
             OptionError: An option or the source is invalid.
             AudioError: The source cannot be read.
         """
-        from voxframe.client.stream.session import Stream
+        from voxframe.client.stream import Stream
 
         assert self.settings.stream_url is not None
         return Stream(source, url=self.settings.stream_url, key=self.settings.api_key, **options)
@@ -612,7 +505,6 @@ class Client:
 
         Raises:
             OptionError: `expires_in` is out of range; nothing was sent.
-            ServiceError: The request failed.
         """
         return api.create_token(self.transport, expires_in)
 

@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any, Protocol, TypeAlias, TypedDict, cast
 
 from voxframe import options as opt
-from voxframe.client.coerce import as_float
+from voxframe.client.response import as_float
 from voxframe.client.transcript import Transcript
 from voxframe.errors import OptionError
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voxframe.client.client import Client
-from voxframe.client.coerce import as_text
-from voxframe.client.response import parse_json
+from voxframe.client.response import as_text, parse_json
 from voxframe.client.transcript import Transcript
 from voxframe.errors import OptionError, PayloadError, ServiceError
 from voxframe.settings import Secret

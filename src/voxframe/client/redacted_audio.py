@@ -21,10 +21,9 @@ from voxframe._files import put_in_place, sync
 from voxframe.client import waiting
 from voxframe.client.api import check_directory, transcript_path
 from voxframe.client.async_bridge import check_wanted
-from voxframe.client.coerce import as_path, as_text
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
-from voxframe.client.response import HTTPResponse
+from voxframe.client.response import HTTPResponse, as_path, as_text
 from voxframe.client.response_limits import Download, ResponseLimits, TooLarge
 from voxframe.client.retry import wait_after
 from voxframe.errors import (
@@ -277,7 +276,7 @@ def get(http: Transport, transcript_id: str, timeout: float | None, progress: bo
 async def get_async(
     http: Transport,
     transcript_id: str,
-    timeout: float | None,  # noqa: ASYNC109 - ends the wait, not the job
+    timeout: float | None,
     progress: bool | None,
 ) -> RedactedAudio:
     """Async version of `get`."""

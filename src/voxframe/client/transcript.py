@@ -9,12 +9,10 @@ from typing import Any, Literal, Self
 from voxframe._text import html_table
 from voxframe.client import api, redacted_audio, waiting
 from voxframe.client.api import View
-from voxframe.client.coerce import as_float, as_text
-from voxframe.client.exports import Term, TranscriptPassages, WordSearchMatches
 from voxframe.client.http import Transport
-from voxframe.client.listing import TranscriptItem
 from voxframe.client.redacted_audio import RedactedAudio
-from voxframe.client.response import HTTPResponse
+from voxframe.client.response import HTTPResponse, as_float, as_text
+from voxframe.client.results import Term, TranscriptItem, TranscriptPassages, WordSearchMatches
 from voxframe.errors import TranscriptError
 
 #: Statuses that no longer change. Any other status, known or unknown, means that the job is not finished.
@@ -142,7 +140,7 @@ class Transcript:
     async def wait_async(
         self,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - ends the wait, not the job
+        timeout: float | None = None,
         progress: bool | None = None,
     ) -> Self:
         """Async version of `wait`."""

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from voxframe.client import api, embedded, listing
+from voxframe.client import api, embedded
 from voxframe.client.async_bridge import Workers, keep_loop_awake
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
@@ -166,7 +166,7 @@ def wait(http: Transport, transcript: Transcript, timeout: float | None, progres
 async def wait_async(
     http: Transport,
     transcript: Transcript,
-    timeout: float | None,  # noqa: ASYNC109 - ends the wait, not the job
+    timeout: float | None,
     progress: bool | None,
 ) -> None:
     """Async version of `wait`."""
@@ -230,7 +230,7 @@ def steps_for_many(
         """Walk through the list until every pending job was seen."""
         wanted = set(pending) - set(unlisted)
         if wanted:
-            for item in listing.walk(lambda params: api.list_transcripts(http, params), {"limit": LIST_LIMIT}):
+            for item in api.iter_transcripts(http, {"limit": LIST_LIMIT}):
                 if item.id in wanted and item.status is not None:
                     wanted.discard(item.id)
                     pending[item.id]._update(item)

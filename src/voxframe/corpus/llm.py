@@ -13,8 +13,8 @@ import pandas as pd
 from voxframe import frames
 from voxframe.client import llm_requests
 from voxframe.client.http import NOTHING_UNDER_WAY
+from voxframe.client.llm_api import LlmReply, LlmResponse, Usage, read_response
 from voxframe.client.llm_requests import LlmOptions
-from voxframe.client.llm_results import LlmReply, LlmResponse, Usage, read_response
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache

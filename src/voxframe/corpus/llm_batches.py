@@ -101,7 +101,7 @@ class LlmTexts:
             from voxframe.analysis import turns as grouped
 
             turns = grouped(self._query.table("words", transcript_id))
-        from voxframe.analysis.speaker_columns import row_speakers
+        from voxframe.analysis.speaker_turns import row_speakers
 
         corrected = dict(
             self._corrections.get(transcript_id)[["utterance_idx", "text"]].itertuples(index=False, name=None)

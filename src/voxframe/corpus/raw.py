@@ -13,7 +13,7 @@ import orjson
 import pandas as pd
 
 from voxframe._files import file_name
-from voxframe.client import exports
+from voxframe.client import results
 from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
@@ -26,7 +26,7 @@ from voxframe.errors import CorpusError, CorpusWarning
 
 if TYPE_CHECKING:
     from voxframe.client import Client
-    from voxframe.client.llm_results import LlmResponse
+    from voxframe.client.llm_api import LlmResponse
 
 
 class Raw:
@@ -163,11 +163,11 @@ class Raw:
     def word_search(
         self,
         transcript_id: str,
-        terms: exports.Term | Iterable[exports.Term],
+        terms: results.Term | Iterable[results.Term],
         *,
         client: Client | None = None,
         refresh: bool = False,
-    ) -> exports.WordSearchMatches:
+    ) -> results.WordSearchMatches:
         """Return the matches of the service's word search. The response is cached. `Corpus.search` needs no service.
 
         Args:
@@ -181,12 +181,12 @@ class Raw:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             ServiceError: The service is unavailable or refused the request.
         """
-        checked = exports.check_terms(terms)
+        checked = results.check_terms(terms)
         request = {"view": "word-search", "words": checked}
         raw = self._view(
             transcript_id, request, lambda client: client.word_search(transcript_id, checked).raw, client, refresh
         )
-        return exports.word_search_result(transcript_id, orjson.loads(raw), raw)
+        return results.word_search_result(transcript_id, orjson.loads(raw), raw)
 
     def redacted_audio(self, transcript_id: str, *, client: Client | None = None, refresh: bool = False) -> Path:
         """Download the recording with personal data beeped out. Later calls return the stored file.

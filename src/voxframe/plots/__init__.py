@@ -3,8 +3,7 @@
 Colours adapt to a light or dark background. `matplotlib.style.use("dark_background")` makes every plot dark.
 """
 
-from voxframe.plots.dispersion_plot import dispersion
+from voxframe.plots.lane_plots import dispersion, talk_time, timeline
 from voxframe.plots.over_time_plot import confidence, sentiment
-from voxframe.plots.timeline_plot import talk_time, timeline
 
 __all__ = ["confidence", "dispersion", "sentiment", "talk_time", "timeline"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.speaker_columns import label_names, require, speaker_codes
+from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 from voxframe.plots import style
 from voxframe.plots.spans import RESOLUTION, corners, one_transcript, seconds, spans
 
@@ -53,7 +53,7 @@ def confidence(
         >>> line.get_xdata().tolist(), line.get_ydata().tolist()
         ([0.5, 1.5], [0.75, 0.25])
     """
-    from voxframe.plots.ticks import step
+    from voxframe.plots.time_axis import step
 
     require(df, ("start_ms", "confidence", *([by] if by and by != "speaker" else [])), "confidence")
     one_transcript(df, "confidence")

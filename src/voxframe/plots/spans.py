@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.speaker_columns import label_names, require, speaker_codes
+from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

@@ -91,7 +91,7 @@ def lane_color_indexes(names: Sequence[object], named: Mapping[Any, Any] | None 
 
     Args:
         names: Names of the lanes.
-        named: Names by label, from `voxframe.analysis.speaker_columns.label_names`. None (default): the lanes are named
+        named: Names by label, from `voxframe.analysis.speaker_turns.label_names`. None (default): the lanes are named
             by their labels. A lane with more than one label has the lowest of their indexes.
     """
     named = dict(zip(names, names, strict=True)) if named is None else named
@@ -226,7 +226,7 @@ def clock_axis(ax: Axes, low: float, high: float, label: str = "time") -> None:
         high: End in seconds.
         label: Axis label; the unit is added.
     """
-    from voxframe.plots.ticks import ClockFormatter, ClockLocator
+    from voxframe.plots.time_axis import ClockFormatter, ClockLocator
 
     if high <= low:
         ax.text(0.5, 0.5, "nothing to show", transform=ax.transAxes, ha="center", va="center", color=GREY)

@@ -13,18 +13,16 @@ import traitlets
 
 from voxframe._text import clock
 from voxframe.client import Client, connect
-from voxframe.client.llm_results import LlmResponse
+from voxframe.client.llm_api import LlmResponse
 from voxframe.corpus import Corpus
 from voxframe.corpus.llm import Answers
 from voxframe.corpus.services import service_name
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders.result_loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
-from voxframe.widgets.background import Background
-from voxframe.widgets.base import connect_call, corpus_call, escaped, show_errors
-from voxframe.widgets.citations import citations
+from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.player_links import CorpusPlayerWidget, RecordingFinder
+from voxframe.widgets.player_links import CorpusPlayerWidget, RecordingFinder, citations
 
 #: Tasks, by the service's names.
 TASKS = ("question-answer", "summary", "task", "action-items")
@@ -100,7 +98,7 @@ class AskPanel(CorpusPlayerWidget):
         ids = list(transcripts) if transcripts is not None else _completed(corpus)
         recordings = RecordingFinder(corpus, audio)
         listed = [{"id": i, "name": recordings.name(i)} for i in ids[:_MAX_LISTED]]
-        self._background = Background(self._show_busy, self._show_error)
+        self._background = Background(self, lambda text: self.set_trait("busy", text))
         chosen = ids if len(ids) <= 1 or transcripts is not None else []
         super().__init__(corpus, audio, player, title=title, _listed=listed, chosen=chosen)
         self._read_earlier()
@@ -295,12 +293,6 @@ class AskPanel(CorpusPlayerWidget):
     def _show_limit(self, client: Client) -> None:
         limit = client.rate_limit
         self._limit = {} if limit is None else {"limit": limit.limit, "remaining": limit.remaining}
-
-    def _show_busy(self, what: str) -> None:
-        self.busy = what
-
-    def _show_error(self, text: str) -> None:
-        self.error = text
 
     def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:
         """Handle a click in the browser."""

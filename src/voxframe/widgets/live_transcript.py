@@ -13,13 +13,12 @@ import traitlets
 
 from voxframe._text import clock
 from voxframe.client import Client, connect
+from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
-from voxframe.client.stream.session import Stream
 from voxframe.client.stream.stream_options import StreamOptions
 from voxframe.errors import AudioError, OptionError
 from voxframe.loaders.result_loaders import load_stream, load_stream_words
-from voxframe.widgets.background import Background
-from voxframe.widgets.base import ScriptedWidget, absolute_path, connect_call, escaped
+from voxframe.widgets.base import Background, ScriptedWidget, absolute_path, connect_call, escaped
 
 #: Maximum number of buffered blocks of 0.1 s; beyond it the oldest is dropped.
 _MAX_BLOCKS = 600
@@ -114,7 +113,7 @@ class LiveTranscript(ScriptedWidget):
         self._browser_sound: BrowserSound | None = None
         self._source_kind = ""
         self._partial_ms = 0  # start of the utterance of the last partial
-        self._background = Background(self._show_busy, self._show_error)
+        self._background = Background(self, lambda text: self.set_trait("busy", text))
         super().__init__(title=title, file=os.fspath(file))
         self.on_msg(self._on_browser_message)
 
@@ -264,12 +263,6 @@ class LiveTranscript(ScriptedWidget):
             self.stop()
         elif do == "clear":
             self.clear()
-
-    def _show_busy(self, what: str) -> None:
-        self.busy = what
-
-    def _show_error(self, text: str) -> None:
-        self.error = text
 
 
 def _ignore(_: object) -> None:

@@ -19,18 +19,19 @@ from voxframe.corpus import Corpus
 from voxframe.errors import VoxframeError
 from voxframe.loaders.sources import Fetcher
 from voxframe.plots.style import color_indexes
-from voxframe.widgets import binary_columns, media_server
+from voxframe.widgets import encoding, media_server
 from voxframe.widgets.base import ScriptedWidget, absolute_path, connect_call, corpus_call, define_comment, escaped
-from voxframe.widgets.html_export import lanes_svg, write_page
-from voxframe.widgets.player_passages import PlayerPassages, split_passages
-from voxframe.widgets.player_source import (
+from voxframe.widgets.encoding import lanes_svg, write_page
+from voxframe.widgets.player_data import (
     Given,
+    PlayerPassages,
     find_corpus,
     find_store,
     load_tables,
     only_transcript,
     origin,
     speaker_names,
+    split_passages,
 )
 
 #: Maximum number of turns in the static HTML, and of characters per turn.
@@ -376,7 +377,7 @@ def _packed(found: PlayerPassages, given: Mapping[str, pd.DataFrame]) -> tuple[d
     for layer, table, prefix, text in _LAYERS:
         if (rows := given.get(table)) is not None and len(rows):
             present.append(layer)
-            packed |= binary_columns.bands(rows, text, prefix)
+            packed |= encoding.bands(rows, text, prefix)
     return packed, present
 
 

@@ -20,11 +20,18 @@ from voxframe.corpus.job import PENDING
 from voxframe.errors import OptionError, ServiceError, SettingsError
 from voxframe.options import check
 from voxframe.settings import resolve
-from voxframe.widgets.background import Background, RepeatedCall
-from voxframe.widgets.base import absolute_path, connect_call, corpus_call, escaped, plain_html, with_static_html
-from voxframe.widgets.file_drop import FileDrop
-from voxframe.widgets.job_table import JobTable
+from voxframe.widgets.base import (
+    Background,
+    RepeatedCall,
+    absolute_path,
+    connect_call,
+    corpus_call,
+    escaped,
+    plain_html,
+    with_static_html,
+)
 from voxframe.widgets.option_fields import OptionFields, Presets, SecretField
+from voxframe.widgets.submit_parts import FileDrop, JobTable
 
 #: Recordings submitted per call: up to this many are still sent after "Stop sending".
 _BATCH_SIZE = 4
@@ -70,7 +77,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self._plan: Plan | None = None
         self._shares: dict[str, float] = {}
         self._stop = threading.Event()
-        self._background = Background(self._show_busy, self._show_error)
+        self._background = Background(self, self._show_busy)
         wide = ipywidgets.Layout(width="auto")
         self.drop = FileDrop(self._corpus.path / "dropped")
         self.inputs = ipywidgets.Textarea(
@@ -316,9 +323,6 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
 
     def _show_plan(self, text: str) -> None:
         self._planned.value = f'<pre style="white-space:pre-wrap;margin:4px 8px">{escaped(text)}</pre>'
-
-    def _show_error(self, text: str) -> None:
-        self.error = text
 
     def _draw(self) -> None:
         self.table.show(self._corpus._ledger.jobs(), self._shares)

@@ -11,11 +11,11 @@ import pandas as pd
 import traitlets
 
 from voxframe._text import clock
-from voxframe.analysis.speaker_columns import label_names, require, row_speakers
+from voxframe.analysis.speaker_turns import label_names, require, row_speakers
 from voxframe.plots.style import MAX_LANES, lane_color_indexes
-from voxframe.widgets import binary_columns
+from voxframe.widgets import encoding
 from voxframe.widgets.base import ScriptedWidget, define_comment, escaped
-from voxframe.widgets.html_export import lanes_svg, write_page
+from voxframe.widgets.encoding import lanes_svg, write_page
 
 #: Longer texts (characters in total) are not sent to the browser; bars then show no text.
 _MAX_CHARS = 4_000_000
@@ -78,7 +78,7 @@ class Timeline(ScriptedWidget):
                 f'the DataFrame has {count} transcripts; select one, or give by="transcript_id" for one lane each'
             )
         self._df, self._by, self._bands = df, by, bands
-        start, end, known = binary_columns.times(df)
+        start, end, known = encoding.times(df)
         lane, found = pd.factorize(row_speakers(df) if by is None else df[by], use_na_sentinel=False)
         if len(found) > MAX_LANES:
             raise ValueError(
@@ -95,12 +95,12 @@ class Timeline(ScriptedWidget):
         self._lanes = [(start[rows[a:b]], end[rows[a:b]]) for a, b in pairwise(first)]
         self._labels = [None if pd.isna(found[n]) else str(found[n]) for n in order]
         packed = {
-            "start": binary_columns.int32(start[rows]),
-            "end": binary_columns.int32(end[rows]),
-            "first": binary_columns.int32(first),
+            "start": encoding.int32(start[rows]),
+            "end": encoding.int32(end[rows]),
+            "first": encoding.int32(first),
         }
         if "text" in df.columns and df["text"].str.len().sum() <= _MAX_CHARS:
-            packed["text"], packed["offsets"] = binary_columns.texts(df["text"].iloc[rows])
+            packed["text"], packed["offsets"] = encoding.texts(df["text"].iloc[rows])
         named = label_names(df) if by in (None, "speaker_name") else None
         label_of = {name: label for label, name in reversed((named or {}).items())}
         self._given_names = {label: name for label, name in (named or {}).items() if label and label != name}
@@ -108,7 +108,7 @@ class Timeline(ScriptedWidget):
         if bands is not None:
             require(bands, ("start_ms", "end_ms"), "bands of Timeline")
             titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
-            packed |= binary_columns.bands(bands, titles, "band")
+            packed |= encoding.bands(bands, titles, "band")
         super().__init__(
             title=title,
             _columns=packed,

@@ -13,7 +13,7 @@ import traitlets
 from voxframe._text import clock
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
-from voxframe.widgets import binary_columns
+from voxframe.widgets import encoding
 from voxframe.widgets.base import absolute_path, corpus_call, define_comment, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.player_links import CorpusPlayerWidget
@@ -192,12 +192,12 @@ class WordSearch(CorpusPlayerWidget):
 
     def _packed(self, rows: pd.DataFrame) -> dict[str, bytes]:
         """Return matches as columns for the browser."""
-        packed = {"start": binary_columns.int32(rows["start_ms"].fillna(-1).clip(upper=binary_columns.LAST_MS))}
+        packed = {"start": encoding.int32(rows["start_ms"].fillna(-1).clip(upper=encoding.LAST_MS))}
         names = [self._recordings.name(transcript_id) for transcript_id in rows["transcript_id"]]
         shown = {name: rows[name] for name in ("left", "match", "right")} | {"speaker": rows["speaker_name"]}
         for name, column in shown.items():
-            packed[name], packed[f"{name}_at"] = binary_columns.texts(column)
-        packed["name"], packed["name_at"] = binary_columns.texts(names)
+            packed[name], packed[f"{name}_at"] = encoding.texts(column)
+        packed["name"], packed["name_at"] = encoding.texts(names)
         return packed
 
     def _packed_groups(self, groups: pd.DataFrame) -> dict[str, bytes]:
@@ -206,10 +206,10 @@ class WordSearch(CorpusPlayerWidget):
         keys = ["" if pd.isna(value) else str(value) for value in values]
         of_transcripts = self.by == "transcript_id"
         names = [self._recordings.name(key) if of_transcripts and key else key for key in keys]
-        packed = {"count": binary_columns.int32(groups["occurrences"]), "size": binary_columns.int32(groups["words"])}
-        packed["key"], packed["key_at"] = binary_columns.texts(keys)
-        packed["group"], packed["group_at"] = binary_columns.texts(names)
-        packed["known"] = binary_columns.int32(values.notna())
+        packed = {"count": encoding.int32(groups["occurrences"]), "size": encoding.int32(groups["words"])}
+        packed["key"], packed["key_at"] = encoding.texts(keys)
+        packed["group"], packed["group_at"] = encoding.texts(names)
+        packed["known"] = encoding.int32(values.notna())
         if not of_transcripts:
             return packed
         slop = self.slop or None
@@ -217,11 +217,9 @@ class WordSearch(CorpusPlayerWidget):
         place = pd.Series(np.arange(len(keys)), keys)
         row = place.loc[falls["transcript_id"].to_numpy()].to_numpy() if len(falls) else np.empty(0, int)
         order = np.argsort(row, kind="stable")
-        packed["falls_first"] = binary_columns.int32(np.searchsorted(row[order], np.arange(len(keys) + 1)))
-        packed["falls"] = binary_columns.int32(falls["word_idx"].to_numpy()[order])
-        packed["falls_ms"] = binary_columns.int32(
-            falls["start_ms"].fillna(-1).clip(upper=binary_columns.LAST_MS).to_numpy()[order]
-        )
+        packed["falls_first"] = encoding.int32(np.searchsorted(row[order], np.arange(len(keys) + 1)))
+        packed["falls"] = encoding.int32(falls["word_idx"].to_numpy()[order])
+        packed["falls_ms"] = encoding.int32(falls["start_ms"].fillna(-1).clip(upper=encoding.LAST_MS).to_numpy()[order])
         return packed
 
     def _options(self) -> dict[str, Any]:

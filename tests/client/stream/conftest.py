@@ -17,7 +17,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Response
 
-from voxframe.client.stream.session import Stream
+from voxframe.client.stream import Stream
 from voxframe.settings import Secret
 
 KEY = "a-key-for-the-peer"

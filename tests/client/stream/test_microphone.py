@@ -8,7 +8,7 @@ from typing import Any, Self
 import pytest
 
 import voxframe
-from voxframe.client.stream.session import Stream
+from voxframe.client.stream import Stream
 from voxframe.errors import AudioError, MissingExtraError, OptionError
 
 

@@ -14,11 +14,11 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-from voxframe.client.stream.session import Stream
+from voxframe.client.stream import Stream
 
 EXPECTED = ["second 1", "second 2", "second 3"]
 SETUP = """
-from voxframe.client.stream.session import Stream
+from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final
 from voxframe.settings import Secret
 def stream(source, **how):

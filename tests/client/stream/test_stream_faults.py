@@ -13,9 +13,8 @@ import pytest
 
 from voxframe import errors
 from voxframe.client import retry
-from voxframe.client.stream import stream_options
+from voxframe.client.stream import Stream, stream_options
 from voxframe.client.stream.messages import Final, Gap, SessionBegins
-from voxframe.client.stream.session import Stream
 from voxframe.errors import (
     AudioTooFastError,
     AuthenticationError,

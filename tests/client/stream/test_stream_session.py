@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from voxframe.client.client import Client
+from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import (
     Final,
     Message,
@@ -20,7 +21,6 @@ from voxframe.client.stream.messages import (
     SessionInformation,
     SessionTerminated,
 )
-from voxframe.client.stream.session import Stream
 from voxframe.errors import OptionError, ServiceError
 from voxframe.settings import Secret, Settings
 
@@ -264,7 +264,7 @@ def test_memory_does_not_grow_with_the_audio(peer: "Peer") -> None:  # noqa: F82
     peer.script = slow
     script = f"""
         import resource, sys
-        from voxframe.client.stream.session import Stream
+        from voxframe.client.stream import Stream
         from voxframe.settings import Secret
 
         def hear(seconds):
@@ -329,7 +329,7 @@ def test_an_async_source_is_read_on_its_own_loop(stream: Make) -> None:
 
 def test_a_sync_call_on_the_portal_is_refused(stream: Make) -> None:
     """A synchronous call on voxframe's own loop raises an error with the alternative."""
-    from voxframe.client.portal import PORTAL
+    from voxframe.client.async_bridge import PORTAL
 
     async def inside() -> None:
         stream(SECOND).wait()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from voxframe.client.stream import Stream
 from voxframe.client.stream.audio_sources import Samples, encode_mulaw, open_source
 from voxframe.client.stream.pacing import Chunker, Pacer
-from voxframe.client.stream.session import Stream
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
 
 

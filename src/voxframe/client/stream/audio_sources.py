@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
-from voxframe.client.coerce import as_path
+from voxframe.client.response import as_path
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from voxframe.client.async_bridge import keep_loop_awake
-from voxframe.client.coerce import as_float, as_int, as_list, as_moment, as_text
-from voxframe.client.response import parse_json
+from voxframe.client.response import as_float, as_int, as_list, as_moment, as_text, parse_json
 
 
 @dataclass(frozen=True)

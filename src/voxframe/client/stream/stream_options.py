@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, get_args
 
-from voxframe.client.coerce import is_unicode
+from voxframe.client.response import is_unicode
 from voxframe.client.stream.audio_sources import Samples, StreamSource, open_source
 from voxframe.client.stream.messages import Final, Partial
 from voxframe.client.stream.pacing import MAX_MESSAGE_MS, MIN_MESSAGE_MS

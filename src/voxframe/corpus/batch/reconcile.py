@@ -7,11 +7,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voxframe.client import listing
-from voxframe.client.api import list_transcripts
+from voxframe.client import api
 from voxframe.corpus.batch.worker_pool import UNUSABLE, is_of_one_job
 from voxframe.corpus.job import LOST, Job, now
 from voxframe.corpus.ledger import Ledger
@@ -21,7 +19,7 @@ from voxframe.options import DEFAULTS, FIELDS, LIST_LIMIT, normalise
 
 if TYPE_CHECKING:
     from voxframe.client import Client
-    from voxframe.client.listing import TranscriptItem
+    from voxframe.client.results import TranscriptItem, TranscriptPage
 
 #: Seconds after which a request that was cut off can no longer arrive: longer than any gateway holds one.
 SETTLE_S = 120.0
@@ -147,7 +145,7 @@ class History:
         """Yield each transcript once, newest first."""
         seen: set[str] = set()
         beyond = 0
-        for page in listing.pages(partial(list_transcripts, self._client.transport), {"limit": LIST_LIMIT}):
+        for page in api.iter_pages(self._client.transport, {"limit": LIST_LIMIT}):
             for item in page:
                 if item.id in seen:
                     continue
@@ -161,7 +159,7 @@ class History:
                 return
 
 
-def _is_last(page: listing.TranscriptPage, seen: int) -> bool:
+def _is_last(page: TranscriptPage, seen: int) -> bool:
     """Return True if the list ends with this page. A full page without a link, or a higher total, was cut short."""
     return not page.prev_url and len(page) < (page.limit or LIST_LIMIT) and seen >= (page.result_count or 0)
 

@@ -21,7 +21,7 @@ from voxframe.options import normalise
 
 if TYPE_CHECKING:
     from voxframe.client import Client, Transcript
-    from voxframe.client.listing import TranscriptItem
+    from voxframe.client.results import TranscriptItem
 
 #: Number of concurrent fetches.
 CONCURRENCY = 4

@@ -1,22 +1,128 @@
-"""`voxframe submit`, `sync` and `jobs`: submit many recordings, each only once, and fetch their transcripts."""
+"""`voxframe transcribe`, `submit`, `sync`, `jobs` and `options`: from recordings to transcripts in a corpus."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from voxframe.cli.arguments import add_corpus, add_format, add_job_options, job_options
-from voxframe.cli.output import plain, write
+from voxframe._text import clock
+from voxframe.cli.console import (
+    add_command,
+    add_corpus,
+    add_format,
+    add_job_options,
+    job_options,
+    plain,
+    shorten,
+    write,
+)
+from voxframe.client import connect
 from voxframe.corpus import Corpus
+from voxframe.corpus.addresses import is_address
 from voxframe.corpus.batch.inputs import Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
-from voxframe.errors import CorpusError, OptionError
+from voxframe.dictionary import describe
+from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError
+from voxframe.loaders import load_paragraphs, load_sentences, load_transcripts
+from voxframe.options import check
 from voxframe.schema import JOBS
+
+_TYPES = "wav, mp3, m4a, flac, ogg, mp4 or most others"
+
+
+def add_transcribe(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe transcribe`."""
+    parser = add_command(
+        commands,
+        "transcribe",
+        help_line,
+        transcribe,
+        "Transcribe files or URLs and store the transcripts in a corpus. A recording that was transcribed "
+        "with the same options before is not sent again. Uses the hosted service at VOXFRAME_BASE_URL, if it is set, "
+        "otherwise the embedded server.",
+        "-o sets any option of the jobs to a JSON value or text: -o auto_highlights=true "
+        "-o word_boost='[\"voxframe\"]' -o language_code=en_uk. `voxframe options` lists them.",
+    )
+    parser.add_argument("audio", nargs="+", metavar="AUDIO", help="audio or video files, or http(s) URLs")
+    add_corpus(parser)
+    add_job_options(parser)
+    parser.add_argument(
+        "--force", action="store_true", help="send recordings again (a hosted service charges for them again)"
+    )
+
+
+def transcribe(given: argparse.Namespace) -> int:
+    """Transcribe recordings into a corpus, and print the result of each.
+
+    Returns:
+        Exit status: 1 if a recording failed.
+
+    Raises:
+        OptionError: An option is invalid; nothing was sent.
+        AudioError: A file is not a recording; nothing was sent.
+        ServiceError: The service is unavailable or refused the request.
+    """
+    options = job_options(given)
+    check(**options)
+    for source in given.audio:
+        if not is_address(source):
+            check_audio(Path(source))
+    corpus = Corpus(given.corpus)
+    client = connect()
+    failed = 0
+    for source in given.audio:
+        sys.stderr.write(f"{plain(source)} ...\n")
+        transcript_id = corpus.transcribe(client, source, force=given.force, **options)
+        load_sentences(transcript_id, client=client, corpus=corpus)
+        load_paragraphs(transcript_id, client=client, corpus=corpus)
+        row = load_transcripts(transcript_id, corpus=corpus).iloc[0]
+        if row["status"] == "completed":
+            text = row["text"] if isinstance(row["text"], str) else ""
+            print(f"{transcript_id}  {clock(row['audio_duration_s'])}  {shorten(plain(text), 80)}")
+        else:
+            failed += 1
+            print(f"{transcript_id}  failed: {plain(row['error'])}")
+    sys.stderr.write(f"stored in {corpus.path}\n")
+    return 1 if failed else 0
+
+
+def check_audio(path: Path) -> None:
+    """Check that a file is a recording before anything is sent, so that a mistake costs no time or money.
+
+    The content is checked with the decoder of the embedded server. If it is not installed, the service checks the
+    content.
+
+    Args:
+        path: The file.
+
+    Raises:
+        AudioError: The file does not exist, or holds no audio.
+    """
+    if path.is_dir():
+        raise AudioError(f"{str(path)!r} is a directory; give one of its files")
+    if not path.exists():
+        raise AudioNotFoundError(f"there is no file {str(path)!r}; check its path")
+    if not path.is_file():
+        raise AudioError(f"{str(path)!r} is a pipe or a device; save the recording to a file first")
+    if path.stat().st_size == 0:
+        raise AudioError(f"{str(path)!r} is empty; give a file with audio")
+    if find_spec("av") is None:
+        return
+    from voxframe.server.jobs import JobFailed
+    from voxframe.server.speech.audio import Audio
+
+    try:
+        next(Audio(path).blocks(), None)  # the first seconds are enough
+    except JobFailed as e:
+        raise AudioError(f"{str(path)!r} cannot be transcribed: {e} Give {_TYPES}, at least 160 ms long") from None
+
 
 #: Columns of jobs shown as text; those of the metadata follow.
 _SHOWN = ("transcript_id", "source", "state", "attempts", "audio_duration_s", "error")
@@ -36,14 +142,15 @@ exit status: 0 all sent; 1 a job failed, is uncertain or could not be sent; 2 in
 
 def add_submit(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
     """Add `voxframe submit`."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "submit",
-        help=help_line,
-        description="Submit recordings for transcription, without waiting for the results. A recording that was\n"
+        help_line,
+        submit,
+        "Submit recordings for transcription, without waiting for the results. A recording that was\n"
         "submitted before with the same options is skipped, whatever its file name. You can interrupt the\n"
         "command at any time and run it again.",
-        epilog=_SUBMIT_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _SUBMIT_EPILOG,
     )
     parser.add_argument(
         "sources", nargs="*", metavar="SOURCE", help="files, folders, quoted patterns, http(s) or s3:// URLs"
@@ -62,7 +169,6 @@ def add_submit(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         "--concurrency", type=int, metavar="N", help="maximum number of concurrent submissions (default: 4)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object with the counts")
-    parser.set_defaults(run=submit)
 
 
 def submit(given: argparse.Namespace) -> int:
@@ -98,18 +204,19 @@ def submit(given: argparse.Namespace) -> int:
 
 def add_sync(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
     """Add `voxframe sync`."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "sync",
-        help=help_line,
-        description="Fetch finished transcripts into the corpus, and look up submissions with a lost response at the "
+        help_line,
+        sync,
+        "Fetch finished transcripts into the corpus, and look up submissions with a lost response at the "
         "service. You can interrupt the command at any time and run it again.",
-        epilog="exit status: 0 success; 1 a job failed or is uncertain; 130 Ctrl-C",
+        "exit status: 0 success; 1 a job failed or is uncertain; 130 Ctrl-C",
     )
     add_corpus(parser)
     parser.add_argument("--wait", action="store_true", help="wait until every submitted job has finished")
     parser.add_argument("--adopt", action="store_true", help="also fetch every other transcript of this API key")
     parser.add_argument("--json", action="store_true", help="print one JSON object with the counts")
-    parser.set_defaults(run=sync)
 
 
 def sync(given: argparse.Namespace) -> int:
@@ -132,10 +239,12 @@ def sync(given: argparse.Namespace) -> int:
 
 def add_jobs(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
     """Add `voxframe jobs`."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "jobs",
-        help=help_line,
-        description="Show the jobs of a corpus and their states, without a request to the service.",
+        help_line,
+        jobs,
+        "Show the jobs of a corpus and their states, without a request to the service.",
     )
     add_corpus(parser)
     parser.add_argument(
@@ -145,7 +254,6 @@ def add_jobs(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
         help="show only jobs in this state; may be repeated",
     )
     add_format(parser)
-    parser.set_defaults(run=jobs)
 
 
 def jobs(given: argparse.Namespace) -> int:
@@ -184,3 +292,26 @@ def _sources(given: list[str], table: Path | None) -> Recordings | None:
         raise OptionError(
             f"--table {str(table)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
+
+
+def add_options(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe options`."""
+    parser = add_command(
+        commands,
+        "options",
+        help_line,
+        options,
+        "List the options of a transcription job, as `--option NAME=VALUE` takes them.",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per option")
+
+
+def options(given: argparse.Namespace) -> int:
+    """Print the options of a job."""
+    found = describe("options")
+    if given.json:
+        for row in found.rows:
+            print(json.dumps(dict(zip(found.heads, row, strict=True))))
+    else:
+        print(found)
+    return 0

@@ -1,4 +1,4 @@
-"""Widgets without a kernel: a self-contained HTML page, and a static SVG of lanes for notebooks."""
+"""Data for the browser: binary columns, static SVG of lanes, and self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -6,17 +6,77 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from voxframe._text import clock
+from voxframe.plots.spans import joined
 from voxframe.plots.style import COLORS, GREY, shown_names
 from voxframe.widgets.base import ScriptedWidget, escaped, static
+
+#: Maximum time in ms (24 days).
+LAST_MS = 2**31 - 1
+
+
+def times(df: pd.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Return start and end in ms (float64, shape (rows,)), and True for rows with valid times."""
+    start = df["start_ms"].to_numpy(np.float64, na_value=np.nan)
+    end = df["end_ms"].to_numpy(np.float64, na_value=np.nan)
+    return start, end, (start >= 0) & (end >= start) & (end <= LAST_MS)  # False for NaN
+
+
+def int32(values: npt.ArrayLike) -> bytes:
+    r"""Return whole numbers as the bytes of an Int32Array.
+
+    Example:
+        >>> int32([1, 256])
+        b'\x01\x00\x00\x00\x00\x01\x00\x00'
+    """
+    return np.asarray(values).astype("<i4").tobytes()
+
+
+def float32(values: npt.ArrayLike) -> bytes:
+    """Return numbers as the bytes of a Float32Array; missing numbers are NaN."""
+    return np.asarray(values, np.float64).astype("<f4").tobytes()
+
+
+def texts(values: Iterable[object]) -> tuple[bytes, bytes]:
+    r"""Return concatenated UTF-8 bytes of texts, and their offsets as the bytes of an Int32Array.
+
+    Nulls become empty texts; characters that UTF-8 cannot encode become "?".
+
+    Example:
+        >>> data, offsets = texts(["Hi", None, "é"])
+        >>> data, np.frombuffer(offsets, "<i4").tolist()
+        (b'Hi\xc3\xa9', [0, 2, 2, 4])
+    """
+    encoded = [value.encode("utf-8", "replace") if isinstance(value, str) else b"" for value in values]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return b"".join(encoded), int32(np.r_[0, np.cumsum(lengths)])
+
+
+def bands(table: pd.DataFrame | None, text: str, prefix: str) -> dict[str, bytes]:
+    """Return columns of titled spans in time order: `<prefix>_start`, `_end`, `_text` and `_offsets`.
+
+    Args:
+        table: Rows with `start_ms` and `end_ms`; None gives no columns.
+        text: Column with the titles.
+        prefix: Prefix of the column names.
+    """
+    if table is None:
+        return {}
+    start, end, known = times(table)
+    order = np.flatnonzero(known)[np.argsort(start[known], kind="stable")]
+    data, offsets = texts(table[text].iloc[order])
+    packed = {"start": int32(start[order]), "end": int32(end[order]), "text": data, "offsets": offsets}
+    return {f"{prefix}_{name}": value for name, value in packed.items()}
+
 
 _STYLE = """body { margin: 24px auto; max-width: 1100px; padding: 0 12px; background: light-dark(#ffffff, #16181c); }
 :root { color-scheme: light dark; }
@@ -104,7 +164,7 @@ def lanes_svg(
     for n, ((start, end), name, color_index) in enumerate(zip(lanes, shown, color_indexes, strict=True)):
         top = n * _LANE
         parts.append(f'<text x="0" y="{top + 16}">{escaped(name)}</text>')
-        left, right = _bars(start, end, until * _RESOLUTION)
+        left, right = joined(start, end, until * _RESOLUTION)
         bars = "".join(
             f"M{_LEFT + a * scale:.1f} {top + 4}h{(b - a) * scale:.1f}v{_LANE - 8}h-{(b - a) * scale:.1f}z"
             for a, b in zip(left, right, strict=True)
@@ -119,14 +179,3 @@ def lanes_svg(
     alt = f"Who speaks when: {', '.join(shown)}; 0:00 to {clock(until / 1000)}"
     source = "data:image/svg+xml," + quote("".join(parts), safe=" /:=.,;")
     return f'<img style="width:100%;max-width:{_WIDTH}px" alt="{escaped(alt)}" src="{source}">'
-
-
-def _bars(
-    start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], resolution: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Join spans closer than `resolution` (ms), and extend shorter ones to it."""
-    if not len(start):
-        return start, end
-    reach = np.maximum.accumulate(end)
-    first = np.flatnonzero(np.r_[True, start[1:] - reach[:-1] > resolution])
-    return start[first], np.maximum(reach[np.r_[first[1:], len(start)] - 1], start[first] + resolution)

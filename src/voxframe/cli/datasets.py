@@ -1,4 +1,4 @@
-"""`voxframe export`: write a corpus to files that other tools read."""
+"""`voxframe export` and `snapshot`: write a corpus to files and read-only versions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import sys
 import warnings
 from typing import Any
 
-from voxframe.cli.arguments import add_selection, open_corpus, selected_ids
-from voxframe.cli.output import plain
-from voxframe.errors import ExportWarning, OptionError
+import pandas as pd
 
-_EPILOG = """\
+from voxframe.cli.console import add_command, add_corpus, add_selection, open_corpus, plain, selected_ids, write
+from voxframe.errors import ExportWarning, OptionError
+from voxframe.export.table_writer import TABLE_FORMATS
+from voxframe.export.writers import SPEECH_FORMATS
+
+_EXPORT_EPILOG = f"""\
 formats:
-  parquet csv jsonl huggingface                        a dataset: one file or folder per table
-  srt vtt textgrid eaf audacity rttm ctm stm           one file per transcript; a target such as calls.rttm:
+  {" ".join(TABLE_FORMATS):<51}  a dataset: one file or folder per table
+  {" ".join(SPEECH_FORMATS):<51}  one file per transcript; a target such as calls.rttm:
                                                        one file for all
 In CSV an empty field is a null and "" is an empty text. Values that the format cannot represent are counted.
 
@@ -32,12 +35,13 @@ exit status: 0 success; 1 the target exists or cannot be written; 2 invalid argu
 
 def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
     """Add `voxframe export`."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "export",
-        help=help_line,
-        description="Write datasets, captions or annotations that other tools read.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        help_line,
+        export,
+        "Write datasets, captions or annotations that other tools read.",
+        _EXPORT_EPILOG,
     )
     parser.add_argument("target", metavar="TARGET", help="directory, file, or URL such as s3://bucket/calls")
     add_selection(parser)
@@ -72,7 +76,6 @@ def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object with the files and the values not represented"
     )
-    parser.set_defaults(run=export)
 
 
 def export(given: argparse.Namespace) -> int:
@@ -107,4 +110,65 @@ def export(given: argparse.Namespace) -> int:
     print(f"{plain(given.target)}: {len(written)} file{'' if len(written) == 1 else 's'}")
     for reason, count in written.losses.items():
         sys.stderr.write(f"voxframe export: {count} {reason}\n")
+    return 0
+
+
+_SNAPSHOT_EPILOG = """\
+examples:
+  voxframe snapshot --corpus calls
+  voxframe snapshot --corpus calls --list
+  voxframe snapshot --corpus calls --verify
+
+exit status: 0 success; 1 the snapshot cannot be written, or a version is damaged; 2 invalid arguments
+"""
+
+
+def add_snapshot(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe snapshot`."""
+    parser = add_command(
+        commands,
+        "snapshot",
+        help_line,
+        snapshot,
+        "Write the current state of a corpus as a new read-only version: sorted and compact, with a "
+        "manifest of hashes.",
+        _SNAPSHOT_EPILOG,
+    )
+    add_corpus(parser)
+    parser.add_argument("--list", action="store_true", help="list the versions instead of creating one")
+    parser.add_argument(
+        "--verify",
+        type=int,
+        nargs="?",
+        const=0,
+        metavar="N",
+        help="verify a version (default: the latest) instead of creating one",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the manifest as a JSON object; with --list, one per line"
+    )
+
+
+def snapshot(given: argparse.Namespace) -> int:
+    """Create, list or verify snapshots, and print their contents.
+
+    Raises:
+        CorpusError: There is no corpus in the directory, it cannot be written, or a version is damaged.
+    """
+    corpus = open_corpus(given.corpus)
+    if given.list:
+        rows = [corpus.snapshots.open(version).manifest for version in corpus.snapshots.versions()]
+        table = pd.DataFrame(rows, columns=["version", "created", "schema_version", "transcripts"])
+        write(table, "json" if given.json else "text", None)
+        return 0
+    found = corpus.snapshots.open(given.verify or None) if given.verify is not None else corpus.snapshots.create()
+    if given.verify is not None:
+        found.verify()
+    if given.json:
+        print(json.dumps({"path": str(found.path), **found.manifest}))
+    else:
+        size = sum(table["bytes"] for table in found.manifest["tables"].values()) / 1e6
+        done = "is unchanged" if given.verify is not None else "created"
+        print(f"version {found.version} {done}: {found.manifest['transcripts']} transcripts, {size:.1f} MB")
+        print(f"in {plain(found.path)}")
     return 0

@@ -1,14 +1,36 @@
-"""Sentences, paragraphs and word-search results of a transcript, with the response kept byte for byte."""
+"""Results of the REST endpoints: passages, word searches and pages of transcripts, each with the bytes received."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, overload
+from datetime import date, datetime
+from typing import Any, TypeAlias, TypeVar, overload
 
-from voxframe.client.coerce import as_float, as_int, as_list, as_text, is_unicode
+from voxframe.client.response import HTTPResponse, as_dict, as_float, as_int, as_list, as_moment, as_text, is_unicode
 from voxframe.errors import OptionError
-from voxframe.options import WORD_SEARCH_WORDS
+from voxframe.options import LIST_LIMIT, WORD_SEARCH_WORDS
+
+T = TypeVar("T")
+
+
+class _Items(Sequence[T]):
+    """A sequence of `items`."""
+
+    items: tuple[T, ...]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self.items[index]
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +59,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class TranscriptPassages(Sequence[Passage]):
+class TranscriptPassages(_Items[Passage]):
     """Sentences or paragraphs of a transcript, in order.
 
     Attributes:
@@ -53,19 +75,6 @@ class TranscriptPassages(Sequence[Passage]):
     audio_duration_s: float | None
     items: tuple[Passage, ...] = field(repr=False)
     raw: bytes = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @overload
-    def __getitem__(self, index: int) -> Passage: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Passage, ...]: ...
-    def __getitem__(self, index: int | slice) -> Passage | tuple[Passage, ...]:
-        return self.items[index]
-
-    def __iter__(self) -> Iterator[Passage]:
-        return iter(self.items)
 
 
 def passage_list(transcript_id: str, name: str, data: dict[str, Any], raw: bytes) -> TranscriptPassages:
@@ -187,3 +196,109 @@ def _match(item: dict[str, Any]) -> WordMatch:
     return WordMatch(
         as_text(item.get("text")) or "", len(spans) if count is None else count, tuple(spans), tuple(indexes)
     )
+
+
+@dataclass(frozen=True)
+class TranscriptItem:
+    """A transcript in a list.
+
+    Attributes:
+        id: Transcript id.
+        status: queued, processing, completed, error, or another value of the service.
+        created: Time of creation, UTC.
+        completed: Time of completion, UTC.
+        audio_url: URL of the media.
+        error: Reason of a failure.
+        resource_url: URL of the transcript.
+    """
+
+    id: str
+    status: str | None
+    created: datetime | None
+    completed: datetime | None
+    audio_url: str | None
+    error: str | None
+    resource_url: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
+class TranscriptPage(_Items[TranscriptItem]):
+    """A page of a list, newest first.
+
+    Attributes:
+        items: The transcripts.
+        limit: Maximum number of transcripts per page.
+        result_count: Number of transcripts as counted by the service.
+        prev_url: Link to OLDER transcripts; None if there are none.
+        next_url: Link to NEWER transcripts; None if there are none.
+        raw: The response as received.
+    """
+
+    items: tuple[TranscriptItem, ...]
+    limit: int | None
+    result_count: int | None
+    prev_url: str | None = field(repr=False)
+    next_url: str | None = field(repr=False)
+    raw: bytes = field(repr=False)
+
+
+def transcript_page(response: HTTPResponse) -> TranscriptPage:
+    """Read a page of transcripts from a response."""
+    details = as_dict(response.data.get("page_details"))
+    return TranscriptPage(
+        tuple(
+            TranscriptItem(
+                id=identifier,
+                status=as_text(item.get("status")),
+                created=as_moment(item.get("created")),
+                completed=as_moment(item.get("completed")),
+                audio_url=as_text(item.get("audio_url")),
+                error=as_text(item.get("error")),
+                resource_url=as_text(item.get("resource_url")),
+            )
+            for item in as_list(response.data.get("transcripts"))
+            if isinstance(item, dict) and (identifier := as_text(item.get("id")))
+        ),
+        as_int(details.get("limit")),
+        as_int(details.get("result_count")),
+        as_text(details.get("prev_url")) or None,
+        as_text(details.get("next_url")) or None,
+        response.content,
+    )
+
+
+def filters(
+    limit: int | None,
+    status: str | None,
+    created_on: date | str | None,
+    before_id: str | None,
+    after_id: str | None,
+    throttled_only: bool | None,
+) -> dict[str, Any]:
+    """Return the query parameters of a list request.
+
+    Raises:
+        OptionError: A filter has an invalid value.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIST_LIMIT):
+        raise OptionError(f"limit is {limit!r}; it is the number of transcripts per page, from 1 to {LIST_LIMIT}")
+    if isinstance(created_on, datetime):
+        created_on = created_on.date()
+    elif isinstance(created_on, str):
+        try:
+            created_on = date.fromisoformat(created_on)
+        except ValueError:
+            raise OptionError(f"created_on is {created_on!r}; give a date such as '2024-03-11'") from None
+    elif created_on is not None and not isinstance(created_on, date):
+        raise OptionError(f"created_on is {created_on!r}; give a date such as '2024-03-11'")
+    for name, value in (("status", status), ("before_id", before_id), ("after_id", after_id)):
+        if value is not None and (not isinstance(value, str) or not is_unicode(value)):
+            raise OptionError(f"{name} is {value!r}; give a string")
+    return {
+        "limit": limit,
+        "status": status,
+        "created_on": None if created_on is None else created_on.isoformat(),
+        "before_id": before_id,
+        "after_id": after_id,
+        "throttled_only": None if throttled_only is None else str(bool(throttled_only)).lower(),
+    }

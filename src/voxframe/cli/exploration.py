@@ -1,0 +1,279 @@
+"""`voxframe tables`, `search` and `summarize`: read what a corpus contains."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from voxframe import loaders
+from voxframe._text import clock
+from voxframe.cli.console import (
+    TEXT_ROWS,
+    add_command,
+    add_format,
+    add_rows,
+    add_selection,
+    open_corpus,
+    plain,
+    selected_ids,
+    shorten,
+    write,
+)
+from voxframe.corpus.llm import Answers, Refresh
+from voxframe.corpus.store import EXPORTS
+from voxframe.errors import OptionError, PayloadError
+from voxframe.schema import TRANSCRIPT_TABLES
+
+
+def add_tables(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe tables`."""
+    parser = add_command(
+        commands,
+        "tables",
+        help_line,
+        tables,
+        "Show the number of rows of each table, or with --table one table.",
+    )
+    parser.add_argument(
+        "source",
+        nargs="?",
+        metavar="SOURCE",
+        help="corpus directory, or .json or .json.zst payload (default: the default corpus)",
+    )
+    parser.add_argument("--table", metavar="NAME", help="table to show, such as words")
+    parser.add_argument(
+        "--format",
+        choices=("text", "csv", "json"),
+        default="text",
+        help="output format; json is one object per line (default: text)",
+    )
+    for form in ("csv", "json"):
+        parser.add_argument(
+            f"--{form}", dest="format", action="store_const", const=form, help=f"the same as --format {form}"
+        )
+    add_rows(parser)
+
+
+def tables(given: argparse.Namespace) -> int:
+    """Print the number of rows of each table, or one table.
+
+    Raises:
+        CorpusError: There is no corpus in the directory, or no such table.
+        PayloadError: The file is not a readable payload.
+    """
+    source, table = given.source, given.table
+    names = [*TRANSCRIPT_TABLES, *EXPORTS] if table is None else [table]
+    payload = source is not None and not Path(source).is_dir()
+    if payload and not Path(str(source)).exists() and not str(source).endswith((".json", ".zst")):
+        raise PayloadError(f"there is no corpus and no payload file at {source!r}; `voxframe submit` creates a corpus")
+    found = _from_payload(str(source), names) if payload else _from_corpus(source, names)
+    if table is None:
+        write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.format, None)
+    else:
+        write(found[table], given.format, given.rows)
+    return 0
+
+
+def _from_corpus(source: str | None, names: list[str]) -> dict[str, pd.DataFrame]:
+    corpus = open_corpus(source)
+    return {name: corpus.table(name) for name in names}
+
+
+def _from_payload(source: str, names: list[str]) -> dict[str, pd.DataFrame]:
+    """Return the tables of a transcript's payload, or the table of an export's payload."""
+    if names == ["sentences"]:
+        return {"sentences": loaders.load_sentences(Path(source))}
+    if names == ["paragraphs"]:
+        return {"paragraphs": loaders.load_paragraphs(Path(source))}
+    found = loaders.tables(Path(source))
+    if len(names) == 1 and names[0] not in found:
+        raise PayloadError(
+            f"there is no table {names[0]!r}; the tables are {', '.join([*TRANSCRIPT_TABLES, *EXPORTS])}"
+        )
+    return found
+
+
+_SIDE = 40  # characters on each side of a match
+_MATCH = 30
+
+
+_SEARCH_EPILOG = """\
+examples:
+  voxframe search 'climate change' --corpus calls
+  voxframe search 'econom*' refund --speaker A --json
+  voxframe search 'money back' --slop 6                both words in any order, within six words
+  voxframe search refund 'money back' --count --by speaker
+
+Case, accents and punctuation are ignored: dont finds don't. Within a word, * matches any letters; alone, it matches
+any word.
+exit status: 0 success, even without matches; 1 there is no such corpus; 2 invalid arguments
+"""
+
+
+def add_search(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe search`."""
+    parser = add_command(
+        commands,
+        "search",
+        help_line,
+        search,
+        "Show every occurrence of words or phrases with the words around it.",
+        _SEARCH_EPILOG,
+    )
+    parser.add_argument("query", nargs="+", metavar="QUERY", help="word or phrase; quote it if it contains spaces")
+    add_selection(parser)
+    parser.add_argument(
+        "--context", type=int, default=8, metavar="N", help="number of words to show on each side (default: 8)"
+    )
+    parser.add_argument("--slop", type=int, metavar="N", help="match the words of a query in any order, within N words")
+    parser.add_argument(
+        "--speaker", action="append", metavar="NAME", help="only matches by this speaker; may be repeated"
+    )
+    parser.add_argument("--count", action="store_true", help="count the occurrences instead of showing them")
+    parser.add_argument(
+        "--by",
+        action="append",
+        metavar="COLUMN",
+        help="with --count: group by transcript_id, speaker, speaker_name, channel, a metadata column, or nothing; "
+        "may be repeated (default: transcript_id)",
+    )
+    add_format(parser)
+
+
+def search(given: argparse.Namespace) -> int:
+    """Print the occurrences of the queries, or their counts.
+
+    Raises:
+        CorpusError: There is no corpus in the directory.
+        OptionError: An argument is invalid.
+    """
+    corpus = open_corpus(given.corpus)
+    ids = selected_ids(corpus, given)
+    if given.count:
+        by = [name for name in given.by or ["transcript_id"] if name != "nothing"]
+        counted = corpus.counts(given.query, by=by, slop=given.slop, speaker=given.speaker, ids=ids)
+        write(counted.round({"per_1000": 3}), given.form, given.rows)
+        return 0
+    text = given.form == "text"
+    rows = TEXT_ROWS if text and given.rows is None else given.rows
+    found = corpus.search(
+        given.query,
+        context=given.context,
+        slop=given.slop,
+        speaker=given.speaker,
+        ids=ids,
+        limit=None if rows is None else rows + text,  # one more row shows that there are more
+    )
+    if text:
+        _print(found.head(rows), more=len(found) > (rows or 0))
+    else:
+        write(found, given.form, None)
+    return 0
+
+
+def _print(found: pd.DataFrame, *, more: bool) -> None:
+    """Print one line per match, with the matches aligned."""
+    rows = []
+    for row in found.to_dict("records"):
+        left = plain(row["left"])
+        cut = left if len(left) <= _SIDE else "…" + left[-_SIDE + 1 :]
+        time = "" if pd.isna(row["start_ms"]) else clock(row["start_ms"] / 1000)
+        speaker = shorten(plain(row["speaker"]), 12) if isinstance(row["speaker"], str) else ""
+        texts = (cut, shorten(plain(row["match"]), _MATCH), shorten(plain(row["right"]), _SIDE))
+        rows.append((shorten(plain(row["transcript_id"]), 36), time, speaker, *texts))
+    widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
+    for transcript, time, speaker, left, match, right in rows:
+        where = f"{transcript:{widths[0]}}  {time:>{widths[1]}}  {speaker:{widths[2]}}"
+        print(f"{where}  {left:>{widths[3]}}  {match:{widths[4]}}  {right}".rstrip())
+    if more:
+        print("... there are more matches; --rows N prints N rows, --csv or --json all")
+    elif not rows:
+        print("no matches")
+
+
+_SUMMARIZE_EPILOG = """\
+examples:
+  voxframe summarize --corpus calls --format 'bullet points'
+  voxframe summarize --where customer=Acme --question 'What was promised?' --question 'By when?'
+  voxframe summarize --prompt 'Write a letter to the caller' --id 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0
+
+If a request would exceed 100 transcripts or 100 hours, it is split, and a final request combines the results.
+Responses are cached: the same request is not sent twice.
+exit status: 0 success; 1 there is no such corpus, or the service failed; 2 invalid arguments
+"""
+
+
+def add_summarize(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe summarize`."""
+    parser = add_command(
+        commands,
+        "summarize",
+        help_line,
+        summarize,
+        "Summarize transcripts, answer questions about them or run a prompt on them with a language model.",
+        _SUMMARIZE_EPILOG,
+    )
+    add_selection(parser)
+    parser.add_argument("--question", action="append", metavar="TEXT", help="question to answer; may be repeated")
+    parser.add_argument("--prompt", metavar="TEXT", help="prompt to run")
+    parser.add_argument("--action-items", action="store_true", help="list the action items")
+    parser.add_argument(
+        "--format", dest="answer_format", metavar="TEXT", help="form of the result, such as 'one sentence'"
+    )
+    parser.add_argument("--refresh", action="store_true", help="repeat earlier requests (charged again)")
+    parser.add_argument(
+        "--lost", action="store_true", help="repeat requests with a lost response (may be charged twice)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object with text, replies and ids")
+
+
+def summarize(given: argparse.Namespace) -> int:
+    """Print a summary of transcripts, answers to questions, or the result of a prompt.
+
+    Raises:
+        CorpusError: There is no corpus in the directory, or a transcript is not in it.
+        OptionError: An argument is invalid.
+        ServiceError: The service is unavailable or refused the request.
+    """
+    found = _ask(given)
+    if given.json:
+        print(
+            json.dumps(
+                {
+                    "text": found.text,
+                    "replies": [asdict(reply) for reply in found.replies],
+                    "transcript_ids": found.transcript_ids,
+                    "request_ids": [response.request_id for response in found.responses],
+                    "usage": asdict(found.usage),
+                }
+            )
+        )
+    else:
+        for line in found.text.splitlines():
+            print(plain(line))
+    return 0
+
+
+def _ask(given: argparse.Namespace) -> Answers:
+    corpus = open_corpus(given.corpus)
+    ids = selected_ids(corpus, given)
+    if sum(map(bool, (given.question, given.prompt, given.action_items))) > 1:
+        raise OptionError(
+            "--question, --prompt and --action-items exclude each other; give one of them, or none for a summary"
+        )
+    if given.answer_format and (given.question or given.prompt):
+        raise OptionError(
+            "--format is for summaries and --action-items only; describe the format in the question or the prompt"
+        )
+    refresh: Refresh = given.refresh or ("lost" if given.lost else False)
+    if given.question:
+        return corpus.ask(given.question, ids, refresh=refresh)
+    if given.prompt:
+        return corpus.task(given.prompt, ids, refresh=refresh)
+    ask = corpus.action_items if given.action_items else corpus.summarize
+    return ask(ids, answer_format=given.answer_format, refresh=refresh)

@@ -1,0 +1,312 @@
+"""Plots with one lane per speaker or other label: timeline, talk time and dispersion of words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from voxframe import analysis
+from voxframe._text import clock
+from voxframe.analysis.speaker_turns import require, row_speakers
+from voxframe.plots import style
+from voxframe.plots.spans import RESOLUTION, Floats, Spans, corners, joined, one_transcript, packed, seconds, spans
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+
+    from voxframe.plots.time_axis import Bands
+
+
+def timeline(
+    df: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    by: str | None = None,
+    pack: bool = False,
+    speakers: Sequence[str] | None = None,
+    colors: Sequence[str] | None = None,
+    bands: Bands | None = None,
+    view: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw who speaks when: one lane per speaker, one bar per row.
+
+    Args:
+        df: Words, utterances, sentences, entities or any other rows with `start_ms` and `end_ms` (ms). Rows without
+            times are left out.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column with one lane per value, such as "entity_type" or "transcript_id". None (default): `speaker` of one
+            transcript, or `channel` if there is no speaker.
+        pack: Put the spans into as few lanes as possible without overlap, with a legend for the colours, instead of one
+            lane per speaker.
+        speakers: Lanes from top to bottom; all others are left out. None (default): by first occurrence.
+        colors: One colour per lane, or per label if packed. They repeat if there are more lanes than colours.
+        bands: Time spans to show above the lanes: a DataFrame such as the result of `voxframe.load_chapters`, or a dict
+            such as `{"chapters": chapters, "topics": topics}`. The title is the column `headline`, `label` or `text`.
+        view: Start and end of the visible range in ms. None (default): everything.
+
+    Returns:
+        The Axes, with seconds on the x axis. Bars closer than 1/4000 of the visible range are drawn as one.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, `by` is None and the rows belong to more than one transcript, there are more
+            than 200 lanes, or `view` does not start before it ends.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import voxframe
+        >>> words = voxframe.load_words({"id": "a", "words": [{"text": "Hi", "start": 0, "end": 400, "speaker": "A"}]})
+        >>> ax = voxframe.plots.timeline(words)
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['A']
+    """
+    from voxframe.plots.time_axis import band_rows, draw_bands
+
+    found, rows = spans(df, by, "timeline"), band_rows(bands)
+    low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
+    resolution = (high - low) * RESOLUTION
+    names = found.names if speakers is None else list(speakers)
+    found = _chosen(found, names) if view is None else _chosen(found, names).within(low, high)
+    drawn, lane = packed(found, resolution) if pack else (found, None)
+    count = len(names) if lane is None else int(lane.max(initial=-1)) + 1
+    if count > style.MAX_LANES:
+        raise ValueError(
+            f"{count} lanes are too many, at most {style.MAX_LANES} can be shown; "
+            + ("choose a shorter view" if pack else "choose others as speakers=, another column as by=, or pack=True")
+        )
+    if ax is None:
+        height = style.lanes_height(count + len(rows))
+        ax = style.new_axes(10, height if lane is None else height + style.legend_height(names, 9))
+    dark = style.is_dark(ax)
+    palette = style.speaker_colors(names, found.named, dark=dark) if colors is None else list(colors)
+    if lane is not None and colors is None:
+        palette = style.legend_colors(names, found.named, dark=dark)
+    bars = []
+    for n, of in enumerate(drawn.by_label()):
+        at: Any = n if lane is None else lane[of]
+        bars.append(_add_bars(ax, drawn.start[of], drawn.end[of], at, resolution, palette[n % len(palette)]))
+    style.name_lanes(ax, names if lane is None else [""] * count, above=rows)
+    draw_bands(ax, rows, low, high)
+    style.clock_axis(ax, low, high)
+    if lane is not None:
+        style.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], names)
+    return ax
+
+
+def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, color: str) -> PolyCollection:
+    """Draw the bars of one label. In a single lane, touching bars are joined; packed bars stay separate."""
+    from matplotlib.collections import PolyCollection
+
+    left, right = (
+        joined(start, end, resolution) if isinstance(at, int) else (start, np.maximum(end, start + resolution))
+    )
+    bars = PolyCollection(list(corners(left, right, at - 0.36, np.add(at, 0.36))), facecolors=color, linewidths=0)
+    ax.add_collection(bars, autolim=False)
+    return bars
+
+
+def _chosen(found: Spans, names: list[Any]) -> Spans:
+    """Return the spans with the given labels, renumbered in this order."""
+    if names is found.names:
+        return found
+    number = {name: n for n, name in enumerate(names)}
+    of = np.array([number.get(name, -1) for name in found.names], np.intp)
+    code = of[found.code] if len(of) else found.code
+    return replace(found, code=code, names=names).where(code >= 0)
+
+
+def _last(band: pd.DataFrame) -> float:
+    """Return the end of the last band in seconds."""
+    end = band["end_ms"].max()
+    return 0.0 if pd.isna(end) else float(end) / 1000
+
+
+def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
+    """Return the visible range in seconds."""
+    if view is None:
+        return 0.0, last
+    low, high = view
+    if not low < high:
+        raise ValueError(f"view must be (start, end) in ms with start < end, not {view!r}")
+    return low / 1000, high / 1000
+
+
+def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw the talk time of each speaker of one transcript.
+
+    Args:
+        df: Utterances or words of one transcript, or the result of `voxframe.analysis.talk_time`.
+        ax: Axes to draw on. None (default): a new figure.
+
+    Returns:
+        The Axes, with seconds on the x axis. Each bar is labelled with its time and share.
+
+    Raises:
+        ValueError: A column is missing, or the rows belong to more than one transcript.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import voxframe
+        >>> turns = {"id": "a", "utterances": [{"speaker": "A", "text": "Hello.", "start": 0, "end": 60000}]}
+        >>> [text.get_text() for text in voxframe.plots.talk_time(voxframe.load_utterances(turns)).texts]
+        ['1:00 (100%)']
+    """
+    table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df)
+    if (count := table["transcript_id"].nunique()) > 1:
+        raise ValueError(f"talk_time draws one transcript, the DataFrame has {count}; select one")
+    ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(table)))
+    seconds = table["talk_s"].to_list()
+    colors = style.speaker_colors(table["speaker"].to_list(), table.attrs.get("label_names"), dark=style.is_dark(ax))
+    ax.barh(range(len(table)), seconds, height=0.72, color=colors)
+    for y, (length, share) in enumerate(zip(seconds, table["share"], strict=True)):
+        ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
+    style.name_lanes(ax, table["speaker"])
+    longest = max(seconds, default=0)
+    style.clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the label of the longest bar
+    return ax
+
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: Lanes that need a single transcript: times and speaker labels of different transcripts are not comparable.
+_OF_ONE = ("term", "speaker")
+_FEW_LANES = "pick some of them first, or other lanes with by="
+
+
+def dispersion(
+    df: pd.DataFrame,
+    queries: str | Iterable[str] | None = None,
+    ax: Axes | None = None,
+    *,
+    by: str | None = None,
+    transcripts: pd.DataFrame | None = None,
+) -> Axes:
+    """Draw positions of searched words: one stroke per occurrence, one colour per query.
+
+    Args:
+        df: Result of `Corpus.search` or `voxframe.load_word_matches`, or words together with `queries`.
+        queries: Words and phrases to find in `df`, by the rules of `Corpus.search`. If `df` is a search result, the
+            queries to draw. A query without occurrences still has a lane or a legend entry.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column with one lane per value: "term", "transcript_id", "speaker" or another column. None (default): "term"
+            for one transcript, "transcript_id" for more than one.
+        transcripts: The table `transcripts`. If given, the lane of each transcript is as long as its recording.
+
+    Returns:
+        The Axes, with seconds from the start of each recording on the x axis. Occurrences closer than 1/4000 of the
+        time axis are drawn as one stroke.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, more than one transcript would share a lane, or there are more than 200 lanes.
+        OptionError: A query contains no word.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import voxframe
+        >>> texts = "one two three two one".split()
+        >>> words = [{"text": text, "start": 1000 * n, "end": 1000 * n + 500} for n, text in enumerate(texts)]
+        >>> ax = voxframe.plots.dispersion(voxframe.load_words({"id": "a", "words": words}), ["two", "four"])
+        >>> [(lane.get_text(), len(strokes.get_segments()))
+        ...  for lane, strokes in zip(ax.get_yticklabels(), ax.collections)]
+        [('two', 2), ('four', 0)]
+    """
+    found, asked = _matches(df, queries)
+    lengths = _lengths(df, transcripts)
+    if by is None:
+        several = "transcript_id" in found.columns and found["transcript_id"].nunique() > 1
+        by = "transcript_id" if several or (transcripts is not None and len(transcripts) > 1) else "term"
+    if by in _OF_ONE:
+        one_transcript(found, "dispersion", 'by="transcript_id" gives each a lane')
+    lane, names = _lanes(found, by, asked, transcripts)
+    if len(names) > style.MAX_LANES:
+        raise ValueError(f"{len(names)} lanes are too many, at most {style.MAX_LANES} can be shown; {_FEW_LANES}")
+    start = seconds(found["start_ms"])
+    ends = _ends(names, by, lengths)
+    last = seconds(found["end_ms"]) if "end_ms" in found.columns else start
+    until = max(np.nanmax(start, initial=0.0), np.nanmax(last, initial=0.0), max(lengths.values(), default=0.0))
+
+    shared = by != "term" and len(asked) > 1
+    if ax is None:
+        rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
+        ax = style.new_axes(10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
+    dark = style.is_dark(ax)
+    colors = style.legend_colors(asked, dark=dark) if shared else style.speaker_colors(asked, dark=dark)
+    term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
+    strokes = []
+    for n in range(len(asked)):
+        of = (term == n) & np.isfinite(start) & (lane >= 0)
+        # Queries that share a lane split its height, so that none hides another.
+        top, height = (n / len(asked), 1 / len(asked)) if shared else (0.0, 1.0)
+        strokes.append(_strokes(ax, start[of], lane[of] - 0.4 + 0.8 * top, 0.8 * height, until, colors[n]))
+    ax.hlines(np.arange(len(names)), 0, ends, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
+    style.name_lanes(ax, names)
+    style.clock_axis(ax, 0, until)
+    if shared:
+        style.add_legend(ax, strokes, asked)
+    return ax
+
+
+def _matches(df: pd.DataFrame, queries: str | Iterable[str] | None) -> tuple[pd.DataFrame, list[str]]:
+    """Return the occurrences and the queries."""
+    asked = list(dict.fromkeys([queries] if isinstance(queries, str) else queries or ()))
+    if isinstance(df, pd.DataFrame) and "term" not in df.columns:
+        require(df, ("text", "start_ms", "end_ms"), "dispersion")
+        if not asked:
+            raise ValueError(
+                "dispersion of words needs queries, such as ['tree', 'river bank']; or pass the result of a search"
+            )
+        return analysis.find_words(df, asked), asked
+    require(df, ("term", "start_ms"), "dispersion")
+    asked = asked or df["term"].dropna().unique().tolist()
+    return df[df["term"].isin(asked)], asked
+
+
+def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, float]:
+    """Return recording lengths in seconds by transcript id, from `transcripts` or the last word; empty if unknown."""
+    if transcripts is not None:
+        require(transcripts, ("transcript_id", "audio_duration_s"), "transcripts of dispersion")
+        known = transcripts.groupby("transcript_id")["audio_duration_s"].max().astype(float)
+    elif "term" in df.columns:
+        return {}
+    else:
+        own = df["transcript_id"] if "transcript_id" in df.columns else pd.Series("", index=df.index)
+        known = df["end_ms"].groupby(own).max().astype(float) / 1000
+    return {name: length for name, length in known.items() if length > 0}
+
+
+def _lanes(found: pd.DataFrame, by: str, asked: list[str], transcripts: pd.DataFrame | None) -> tuple[Array, list[Any]]:
+    """Return the lane index of each occurrence, and the names of the lanes."""
+    if by != "speaker":
+        require(found, (by,), "dispersion")
+    label = row_speakers(found) if by == "speaker" else found[by]
+    if by == "term":
+        names: list[Any] = asked
+    elif by == "transcript_id" and transcripts is not None:
+        names = list(dict.fromkeys([*transcripts["transcript_id"], *label]))
+    else:
+        lane, labels = pd.factorize(label, use_na_sentinel=False)
+        return lane, [None if pd.isna(name) else str(name) for name in labels]
+    return pd.Index(names, dtype=object).get_indexer(pd.Index(label, dtype=object)), names
+
+
+def _ends(names: list[Any], by: str, lengths: dict[Any, float]) -> Array:
+    """Return the end of each lane's line in seconds; NaN if unknown."""
+    if by == "transcript_id":
+        return np.array([lengths.get(name, np.nan) for name in names], float)
+    return np.full(len(names), max(lengths.values(), default=np.nan) if by in _OF_ONE else np.nan)
+
+
+def _strokes(ax: Axes, at: Array, top: Array, height: float, until: float, color: str) -> Any:
+    """Draw one stroke per time. Strokes of one lane that are too close to tell apart are drawn as one."""
+    if len(at) > 1 / RESOLUTION:
+        bins = np.unique(np.stack([np.floor(at / (until * RESOLUTION)), top]), axis=1)
+        at, top = (bins[0] + 0.5) * until * RESOLUTION, bins[1]
+    return ax.vlines(at, top, top + height, color=color, linewidth=1.2)
