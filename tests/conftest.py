@@ -1,4 +1,4 @@
-"""Shared fixtures: folders of real material, and a rule that skipped tests can make the run fail."""
+"""Shared fixtures: folders of real material, and an option to fail on skipped tests."""
 
 import contextlib
 import os
@@ -68,7 +68,7 @@ def model_folder() -> Callable[[str], Path]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the run a data directory of its own, and Ctrl-C its meaning."""
+    """Give the run its own data directory, and restore the default handling of Ctrl-C."""
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it
         os.environ["VOXFRAME_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="voxframe-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -88,7 +88,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 class _BrowserTogether(LoadFileScheduling):
-    """Distributes tests by file, but gives all tests in a browser to one process.
+    """Distribute tests by file, but run all browser tests in one process.
 
     JupyterLab, Voila and Chromium then start once. As the largest group, they are begun first.
     """
@@ -104,7 +104,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With VOXFRAME_NO_SKIPS=1, a skip for any reason but a folder that is not there fails the run."""
+    """With VOXFRAME_NO_SKIPS=1, fail if a test was skipped for any reason but a missing folder."""
     if os.environ.get("VOXFRAME_NO_SKIPS") != "1":
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

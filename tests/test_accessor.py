@@ -14,7 +14,7 @@ _WORDS = [
 
 
 def test_the_accessor_only_delegates() -> None:
-    """df.vox gives what the functions give."""
+    """The methods of `df.vox` return the results of the functions."""
     words = voxframe.load_words({"id": "t", "words": _WORDS})
     assert isinstance(words.vox, accessor.Vox)
     pd.testing.assert_frame_equal(words.vox.turns(pause_ms=50), voxframe.analysis.turns(words, pause_ms=50))

@@ -1,4 +1,4 @@
-"""The recordings in data/: truth and audio must tell the same story."""
+"""The recordings in data/ agree with their scripts."""
 
 import json
 import re
@@ -18,7 +18,7 @@ needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is
 
 
 def samples(path: Path) -> np.ndarray:
-    """Samples of shape (channels, n)."""
+    """Return samples of shape (channels, n)."""
     with av.open(str(path)) as container:
         frames = [f.to_ndarray().reshape(-1, f.layout.nb_channels).T for f in container.decode(audio=0)]
     return np.concatenate(frames, axis=1)
@@ -30,7 +30,7 @@ def truth(name: str, folder: Path = DATA) -> dict:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_truth_and_file_agree_on_length_rate_and_channels(name):
-    """Duration, sample rate and channels in the truth are those of the file."""
+    """Duration, sample rate and channels in the script are those of the file."""
     said = truth(name)
     with av.open(str(DATA / said["recording"])) as container:
         stream = container.streams.audio[0]
@@ -39,7 +39,7 @@ def test_truth_and_file_agree_on_length_rate_and_channels(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_speech_is_where_the_truth_says_and_silence_everywhere_else(name):
+def test_speech_and_silence_agree_with_the_script(name):
     """Every turn has the loudness of speech; nothing sounds more than 0.1 s away from a sentence."""
     said = truth(name)
     audio = samples(DATA / said["recording"]).astype(float)
@@ -58,7 +58,7 @@ def test_speech_is_where_the_truth_says_and_silence_everywhere_else(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_turns_are_their_words_in_order(name):
-    """A turn's text is its words, its times are those of its first and last word, and words follow each other."""
+    """The text and the times of a turn are those of its words, and the words follow each other."""
     for turn in truth(name)["turns"]:
         words = turn["words"]
         assert turn["text"] == " ".join(w["text"] for w in words)
@@ -97,7 +97,7 @@ def test_word_times_lie_on_the_boundaries_the_flite_command_prints():
 
 @needs_flite
 def test_making_the_recordings_again_gives_the_same_samples(tmp_path):
-    """data/make.py writes what is committed: the same truth and the same samples."""
+    """data/make.py writes the committed files: the same script and the same samples."""
     subprocess.run([sys.executable, str(DATA / "make.py"), "--to", str(tmp_path)], check=True)
     for name in NAMES:
         assert truth(name, tmp_path) == truth(name)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from voxframe._files import file_lock, file_name, open_sqlite
 
 
-def test_plain_identifiers_are_their_own_name() -> None:
-    """A lower-case UUID is found on disk under itself."""
+def test_plain_ids_are_their_own_name() -> None:
+    """The file name of a lower-case UUID is the UUID."""
     for plain in ("7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0", "a_1", "0", "a" * 128):
         assert file_name(plain) == plain
 
@@ -40,8 +40,8 @@ def test_plain_identifiers_are_their_own_name() -> None:
         *("a\0b", "a\nb", "a*b?", "~", "é", "\ud800", "a" * 129, "x" * 5000, "A", "a.b", "a b", ""),
     ],
 )
-def test_hostile_identifiers_become_safe_names(hostile: str) -> None:
-    """Whatever a service calls a transcript, its file stays in its folder and is seen by every reader."""
+def test_hostile_ids_become_safe_names(hostile: str) -> None:
+    """Whatever the id, its file stays in its folder and is visible to every reader."""
     name = file_name(hostile)
     assert name != hostile
     assert len(name) <= 128
@@ -49,15 +49,15 @@ def test_hostile_identifiers_become_safe_names(hostile: str) -> None:
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-~")
 
 
-def test_case_alone_keeps_names_apart() -> None:
-    """On a file system that ignores case, identifiers that differ only in case still have two files."""
+def test_ids_that_differ_in_case_have_two_files() -> None:
+    """On a file system that ignores case, ids that differ only in case have different files."""
     names = {file_name(text).lower() for text in ("abc", "ABC", "Abc", "aBC")}
     assert len(names) == 4
 
 
 @given(st.text(), st.text())
-def test_different_identifiers_have_different_names(one: str, other: str) -> None:
-    """Two identifiers have the same file name only if they are equal."""
+def test_different_ids_have_different_names(one: str, other: str) -> None:
+    """Two ids have the same file name only if they are equal."""
     assert (file_name(one).lower() == file_name(other).lower()) == (one == other)
 
 
@@ -115,7 +115,7 @@ def test_one_thread_at_a_time_holds_a_lock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["file:a.sqlite", "a b?c#d.sqlite"])
 def test_a_database_is_opened_at_any_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Characters that have a meaning in a URI are part of the file name, and a missing file is only made if allowed."""
+    """Characters with a meaning in a URI are part of the file name, and a missing file is only created if allowed."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(sqlite3.OperationalError):
         open_sqlite(Path(name), "rw")

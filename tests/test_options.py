@@ -11,7 +11,7 @@ from voxframe import options
 from voxframe.errors import OptionError
 
 
-def test_every_create_field_of_the_interface_is_there(payload_folder):
+def test_every_field_of_the_interface_can_be_sent(payload_folder):
     """Every field of the interface's example request can be sent."""
     body = json.loads((payload_folder / "TranscriptOptionalParams.json").read_text())
     checked = options.check(**body)
@@ -93,14 +93,14 @@ def test_language_codes_and_policies_are_all_there():
 
 
 def test_choices_follow_their_types():
-    """A choice of a field is a choice of its type, or another spelling of one."""
+    """A choice of a field is a choice of its type, or an alias of one."""
     for name, field in options.FIELDS.items():
         if field.choices and name in options.TranscriptOptions.__annotations__:
             kind = typing.get_type_hints(options.TranscriptOptions)[name]
             assert all(f"'{choice}'" in str(kind) for choice in field.choices), name
 
 
-def test_none_means_the_services_default():
+def test_none_uses_the_default_of_the_service():
     """Options that are None are not sent."""
     assert options.check(punctuate=None, speech_model=None, speech_threshold=None) == {}
 
@@ -144,15 +144,15 @@ def test_none_means_the_services_default():
         ({"audio_end_at": 2**53 + 1}, "audio_end_at must be at most 9007199254740992 ms, not 9007199254740993"),
     ],
 )
-def test_a_wrong_option_says_what_is_allowed(given, message):
-    """The message names the option, what was given, what is allowed and the nearest name."""
+def test_an_invalid_option_names_the_allowed_values(given, message):
+    """The message names the option, the value, what is allowed and the nearest name."""
     with pytest.raises(OptionError) as caught:
         options.check(**given)
     assert message in str(caught.value)
 
 
-def test_all_wrong_options_are_named_at_once():
-    """Two mistakes take one round, not two."""
+def test_all_invalid_options_are_named_at_once():
+    """One error names every invalid option."""
     with pytest.raises(OptionError) as caught:
         options.check(punctuate="yes", speakers_expected=0)
     assert "punctuate" in str(caught.value)
@@ -167,14 +167,14 @@ def test_a_webhook_secret_is_never_repeated():
         assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_header_cannot_smuggle_another():
+def test_a_line_break_in_a_header_is_refused():
     """A line break in a header name or value is refused."""
     for name, value in (("x\r\nEvil", "1"), ("x", "1\r\nEvil: 2")):
         assert options.problems({"webhook_auth_header_name": name, "webhook_auth_header_value": value})
 
 
-def test_numbers_from_numpy_and_pandas_are_taken():
-    """NumPy scalars, arrays and whole floats become the plain values JSON needs."""
+def test_numpy_and_pandas_numbers_are_accepted():
+    """NumPy scalars, arrays and whole floats become the plain values that JSON needs."""
     checked = options.check(
         punctuate=np.bool_(True),
         speakers_expected=np.int64(3),
@@ -188,20 +188,20 @@ def test_numbers_from_numpy_and_pandas_are_taken():
     }  # fmt: skip
 
 
-def test_entity_type_is_a_spelling_of_entity_name():
-    """Both texts of the interface for the same substitution are understood and one is sent."""
+def test_entity_type_is_an_alias_of_entity_name():
+    """Both names of the interface for the same substitution are accepted, and one is sent."""
     assert options.check(redact_pii_sub="entity_type") == {"redact_pii_sub": "entity_name"}
 
 
 def test_one_spelling_needs_no_list():
-    """A single heard spelling may be a text; the wire gets its list."""
+    """A single recognized spelling may be a string and is sent as a list."""
     assert options.check(custom_spelling=[{"from": "dicarlo", "to": "Decarlo"}]) == {
         "custom_spelling": [{"from": ["dicarlo"], "to": "Decarlo"}]
     }
 
 
-def test_a_service_ignores_what_it_does_not_know():
-    """Reading is lenient: unknown fields and nulls are no problem, wrong values are."""
+def test_a_server_ignores_unknown_fields():
+    """Unknown fields and nulls are no problem; invalid values are."""
     assert options.problems({"from_the_future": 1, "punctuate": None}) == []
     assert len(options.problems({"punctuate": "maybe", "speakers_expected": 99})) == 2
     assert options.normalise({"from_the_future": 1, "punctuate": None, "redact_pii_sub": "entity_type"}) == {
@@ -210,7 +210,7 @@ def test_a_service_ignores_what_it_does_not_know():
 
 
 def test_defaults_are_those_of_the_interface():
-    """Defaults are in the interface and may be sent as they are."""
+    """Defaults are those of the interface and can be sent."""
     expected = {"language_code": "en_us", "language_confidence_threshold": 0, "redact_pii_audio_quality": "mp3",
                 "content_safety_confidence": 50, "boost_param": "default", "punctuate": True, "format_text": True,
                 "redact_pii_sub": "hash", "summary_model": "informative", "summary_type": "bullets"}  # fmt: skip

@@ -19,8 +19,8 @@ def _no_environment(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_an_argument_goes_before_the_environment_and_that_before_the_default(monkeypatch, tmp_path):
-    """Argument, environment, default: in this order, for each setting by itself."""
+def test_arguments_override_the_environment_and_defaults(monkeypatch, tmp_path):
+    """Each setting is taken from its argument, else from the environment, else from its default."""
     monkeypatch.setenv("VOXFRAME_BASE_URL", "https://env.example")
     monkeypatch.setenv("VOXFRAME_LLM_PREFIX", "env-llm")
     monkeypatch.setenv("VOXFRAME_API_KEY", "env-key")
@@ -31,7 +31,7 @@ def test_an_argument_goes_before_the_environment_and_that_before_the_default(mon
     assert resolve(api_key="mine").api_key == Secret("mine")
 
 
-def test_with_nothing_configured_there_is_no_address():
+def test_without_configuration_there_is_no_url():
     """Without configuration there is no URL and no key, and the data directory is that of the platform."""
     found = resolve()
     assert (found.base_url, found.stream_url, found.api_key, found.llm_prefix) == (None, None, None, "llm")
@@ -49,12 +49,12 @@ def test_with_nothing_configured_there_is_no_address():
         ("http://localhost", "ws://localhost"),
     ],
 )
-def test_the_streaming_address_follows_the_base_address(base, stream):
-    """The scheme changes: http becomes ws and https wss; host and path stay."""
+def test_the_streaming_url_follows_the_base_url(base, stream):
+    """The scheme changes from http to ws and from https to wss; host and path stay."""
     assert resolve(base).stream_url == stream
 
 
-def test_a_streaming_address_of_its_own_is_kept():
+def test_a_streaming_url_can_be_given():
     """A service may stream from another host."""
     assert resolve("https://a.example", "wss://b.example").stream_url == "wss://b.example"
 
@@ -72,24 +72,24 @@ def test_a_streaming_address_of_its_own_is_kept():
         ("https://host.example:port", "is not a valid URL"),
     ],
 )
-def test_an_address_that_cannot_be_used_says_why(address, says):
-    """Each kind of wrong address has its reason and the next step, and no password is repeated."""
+def test_an_invalid_url_is_refused_with_the_reason(address, says):
+    """Each kind of invalid URL has its reason and the next step, and no password is repeated."""
     with pytest.raises(SettingsError, match="base_url") as caught:
         resolve(address)
     assert says in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
-def test_a_key_in_place_of_the_address_is_not_repeated():
-    """connect(key) is an easy mistake; the message does not show what was given."""
+def test_a_key_given_as_url_is_not_repeated():
+    """The message for connect(key), an easy mistake, does not show the key."""
     with pytest.raises(SettingsError) as caught:
         resolve(KEY)
     assert KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize("address", ["http://host.example", "http://192.168.1.5:8000"])
-def test_a_key_does_not_travel_unencrypted_unless_allowed(address, monkeypatch):
-    """Plain http to another machine is refused, for the socket too, until it is allowed."""
+def test_a_key_is_not_sent_unencrypted_unless_allowed(address, monkeypatch):
+    """Plain http or ws to another machine is refused until it is allowed."""
     with pytest.raises(SettingsError, match="unencrypted"):
         resolve(address)
     with pytest.raises(SettingsError, match="stream_url"):
@@ -101,19 +101,19 @@ def test_a_key_does_not_travel_unencrypted_unless_allowed(address, monkeypatch):
 
 @pytest.mark.parametrize("prefix", ["a/b", "..", "x y", "?"])
 def test_the_language_model_prefix_is_one_path_segment(prefix):
-    """A prefix that would lead elsewhere is refused."""
+    """A prefix with more than one segment is refused."""
     with pytest.raises(SettingsError, match="llm_prefix"):
         resolve(llm_prefix=prefix)
     assert resolve(llm_prefix="/some-llm/").llm_prefix == "some-llm"
 
 
 def test_a_home_directory_is_expanded():
-    """~ works in the data directory."""
+    """~ is expanded in the data directory."""
     assert resolve(data_dir="~/x").data_dir == Path.home() / "x"
 
 
 def test_a_secret_shows_nothing():
-    """No repr, str, format, copy, dataclass, traceback, pickle or JSON has any of it."""
+    """No repr, str, format, copy, dataclass, traceback, pickle or JSON shows any part of a secret."""
     secret = Secret(f" {KEY}\n")
     assert secret.reveal() == KEY
     settings = dataclasses.replace(resolve("https://host.example"), api_key=secret)
@@ -142,7 +142,7 @@ def _fail_with(secret):
 
 
 def test_secrets_compare_by_value():
-    """Two secrets of one key are equal; a secret is never equal to the text."""
+    """Two secrets of one key are equal; a secret never equals a string."""
     assert Secret(KEY) == Secret(KEY)
     assert hash(Secret(KEY)) == hash(Secret(KEY))
     assert Secret(KEY) != Secret("other")
@@ -151,7 +151,7 @@ def test_secrets_compare_by_value():
 
 @pytest.mark.parametrize("value", ["", "  ", "two words", "line\nbreak", "kéy", "nul\x00"])
 def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(value):
-    """A header cannot carry it, so it is refused at once."""
+    """A key that cannot be part of a header is refused, and the message does not show it."""
     with pytest.raises(SettingsError) as caught:
         Secret(value)
     assert not value.strip() or value.strip() not in str(caught.value)

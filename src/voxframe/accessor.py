@@ -53,7 +53,7 @@ class Vox:
         bands: Bands | None = None,
         view: tuple[float, float] | None = None,
     ) -> Axes:
-        """Draw who speaks when: see `voxframe.plots.timeline`."""
+        """Draw a speaker timeline: see `voxframe.plots.timeline`."""
         from voxframe import plots
 
         return plots.timeline(self._df, ax, by=by, pack=pack, speakers=speakers, colors=colors, bands=bands, view=view)

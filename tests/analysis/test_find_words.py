@@ -41,7 +41,7 @@ PAYLOADS = [
         ("its * thousand", [("a", 4)]),
     ],
 )
-def test_it_finds_what_a_search_of_a_corpus_finds(query, expected, tmp_path):
+def test_find_words_equals_a_search_of_a_corpus(query, expected, tmp_path):
     """`find_words` and `Corpus.search` find the same words, phrases within one channel, and wildcards."""
     words = voxframe.load_words(PAYLOADS)
     found = analysis.find_words(words, query)
@@ -55,7 +55,7 @@ def test_it_finds_what_a_search_of_a_corpus_finds(query, expected, tmp_path):
 
 
 def test_nothing_found_has_all_columns():
-    """No words, or none that match, are a table with the same columns and dtypes."""
+    """Without words, or without matches, the result has the same columns and dtypes."""
     words = voxframe.load_words(PAYLOADS)
     found, none = analysis.find_words(words, "the"), analysis.find_words(words, ["zebra"])
     pd.testing.assert_series_equal(none.dtypes, found.dtypes)

@@ -17,15 +17,15 @@ _UTTERANCES = pd.DataFrame(
 
 
 def test_talk_time_of_utterances() -> None:
-    """Turns, words, seconds, share and pace per transcript and speaker, as computed by hand."""
+    """Turns, words, seconds, share and rate per transcript and speaker are those computed by hand."""
     rows = talk_time(_UTTERANCES).set_index(["transcript_id", "speaker"])
     assert rows.loc[("t", "A")].to_list() == pytest.approx([2, 5, 9.0, 0.9, 5 / 9 * 60])
     assert rows.loc[("t", "B")].to_list() == pytest.approx([1, 1, 1.0, 0.1, 60.0])
     assert rows.loc[("u", "A")].to_list() == pytest.approx([1, 1, 30.0, 1.0, 2.0])
 
 
-def test_who_spoke_most_comes_first() -> None:
-    """Transcripts stay in their order; within one, speakers come by talk time."""
+def test_the_longest_talk_time_comes_first() -> None:
+    """Transcripts keep their order; within one, speakers are sorted by talk time."""
     turned = pd.concat([_UTTERANCES.iloc[[1]], _UTTERANCES.iloc[[0, 2, 3]]])
     assert talk_time(turned)[["transcript_id", "speaker"]].values.tolist() == [["t", "A"], ["t", "B"], ["u", "A"]]
 
@@ -48,14 +48,14 @@ def test_words_give_the_same_as_their_turns() -> None:
     ]
 
 
-def test_word_count_is_used_where_it_is_known() -> None:
-    """The service's own count of words wins over counting spaces; a null count does not."""
+def test_a_known_word_count_is_used() -> None:
+    """The service's word count is used, and words are counted by spaces only if it is null."""
     counted = _UTTERANCES.iloc[:2].assign(word_count=pd.array([7, None], dtype="Int64"))
     assert talk_time(counted)["words"].to_list() == [7, 1]
 
 
-def test_nobody_known_keeps_a_row() -> None:
-    """A transcript with no speakers has one row with a null speaker and the whole share."""
+def test_unknown_speakers_have_a_row() -> None:
+    """A transcript without speakers has one row with a null speaker and the whole share."""
     rows = talk_time(_UTTERANCES.iloc[:2].assign(speaker=None))
     assert rows["speaker"].isna().to_list() == [True]
     assert rows["share"].to_list() == [1.0]
@@ -73,7 +73,7 @@ def test_no_rows_have_the_same_columns() -> None:
     assert talk_time(_UTTERANCES.iloc[:0]).dtypes.equals(talk_time(_UTTERANCES).dtypes)
 
 
-def test_a_dict_is_refused_with_what_to_do() -> None:
-    """A payload given by mistake is answered with the loader to use."""
+def test_a_dict_is_refused_with_the_next_step() -> None:
+    """The error for a payload names the loader to use."""
     with pytest.raises(TypeError, match="load_words"):
         talk_time({"words": []})  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ def _words(rows: list[tuple], columns: str = "transcript_id speaker text start_m
     return pd.DataFrame(rows, columns=columns.split())
 
 
-def test_new_turn_where_the_speaker_changes() -> None:
+def test_a_turn_ends_when_the_speaker_changes() -> None:
     """Consecutive words of one speaker make one turn, from the first word's start to the last word's end."""
     words = _words(
         [
@@ -27,31 +27,31 @@ def test_new_turn_where_the_speaker_changes() -> None:
 
 
 def test_turns_do_not_cross_transcripts() -> None:
-    """The same label in another transcript is another turn, counted from 0 again."""
+    """The same label in another transcript is another turn, and turns are counted from 0 again."""
     found = turns(_words([("t", "A", "One", 0, 1), ("u", "A", "two", 5, 6), ("t", "A", "three", 7, 8)]))
     assert found[["transcript_id", "turn_idx", "text"]].values.tolist() == [["t", 0, "One three"], ["u", 0, "two"]]
 
 
-def test_words_are_taken_in_time_order() -> None:
-    """Channels that come one after the other are woven together by time."""
+def test_words_are_sorted_by_time() -> None:
+    """Words of channels that follow each other in the table are merged by time."""
     found = turns(_words([("t", "A", "one", 0, 10), ("t", "A", "three", 40, 50), ("t", "B", "two", 20, 30)]))
     assert found["text"].to_list() == ["one", "two", "three"]
 
 
 def test_pause_splits_a_turn() -> None:
-    """With pause_ms, silence longer than it begins a new turn; silence of just that length does not."""
+    """With pause_ms, a longer silence begins a new turn; a silence of exactly that length does not."""
     words = _words([("t", "A", "one", 0, 100), ("t", "A", "two", 600, 700), ("t", "A", "three", 1201, 1300)])
     assert turns(words, pause_ms=500)["text"].to_list() == ["one two", "three"]
 
 
 def test_channel_stands_for_a_missing_speaker() -> None:
-    """Words of separate channels become turns of those channels."""
+    """Words of separate channels without speakers become turns of those channels."""
     rows = [("t", None, "1", "Hello?", 0, 10), ("t", None, "2", "Hi.", 20, 30)]
     found = turns(_words(rows, "transcript_id speaker channel text start_ms end_ms"))
     assert found["speaker"].to_list() == ["channel 1", "channel 2"]
 
 
-def test_no_speakers_is_one_voice() -> None:
+def test_no_speakers_give_one_turn() -> None:
     """Words with neither speaker nor channel are one turn of an unknown speaker."""
     found = turns(_words([("t", None, "a", 0, 10), ("t", None, "b", 20, 30)]))
     assert found["text"].to_list() == ["a b"]
@@ -59,14 +59,14 @@ def test_no_speakers_is_one_voice() -> None:
 
 
 def test_nulls_do_not_break_turns() -> None:
-    """A word with no start is left out; a null text and a null end are taken as nothing and as the start."""
+    """A word without a start is left out, a null text is empty, and a null end is the start."""
     rows = [("t", "A", "a", 0, None), ("t", "A", None, 20, 30), ("t", "A", "lost", None, 40)]
     found = turns(_words(rows).astype({"start_ms": "Int64", "end_ms": "Int64"}))
     assert found[["text", "start_ms", "end_ms"]].values.tolist() == [["a", 0, 30]]
 
 
-def test_turns_of_no_words_has_its_columns() -> None:
-    """No words give no turns, with the same columns and dtypes as ever."""
+def test_no_words_have_all_columns() -> None:
+    """No words give no turns, with the same columns and dtypes."""
     one = turns(_words([("t", "A", "a", 0, 10)]))
     none = turns(_words([]))
     assert len(none) == 0
@@ -74,6 +74,6 @@ def test_turns_of_no_words_has_its_columns() -> None:
 
 
 def test_missing_column_is_named() -> None:
-    """A DataFrame that cannot be used is refused with the column that it lacks."""
+    """The error for a DataFrame without a required column names the column."""
     with pytest.raises(ValueError, match="lacks start_ms, end_ms"):
         turns(pd.DataFrame({"transcript_id": ["t"], "text": ["a"]}))

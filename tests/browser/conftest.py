@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Lab:
-    """A running JupyterLab: its address, its token, and the folder it serves."""
+    """A running JupyterLab: its URL, its token, and the folder it serves."""
 
     base: str
     token: str
@@ -67,7 +67,7 @@ class Lab:
 
 @dataclass(frozen=True)
 class Voila:
-    """A running Voila: its address, and the folder of notebooks it shows."""
+    """A running Voila: its URL, and the folder of notebooks it shows."""
 
     base: str
     folder: Path
@@ -87,7 +87,7 @@ def _free_port() -> int:
 # Package scope: sync_playwright keeps an event loop running in this thread, in which no other test should find itself.
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Headless Chromium, whose microphone hears a recording again and again."""
+    """Headless Chromium with a recording as its microphone."""
     binary = _chromium()
     if binary is None:
         pytest.skip("no Chromium found; install chromium or set BROWSER_PATH")
@@ -101,7 +101,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def _as_wav(recording: Path, path: Path) -> None:
-    """A recording as Chromium's fake microphone reads it."""
+    """Write a recording in the format that Chromium's fake microphone reads."""
     import av
 
     resampler = av.AudioResampler("s16", "mono", 48_000)
@@ -114,7 +114,7 @@ def _as_wav(recording: Path, path: Path) -> None:
 
 @pytest.fixture
 def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
-    """A page that reaches loopback only. The test fails where it threw an error or asked for anything else."""
+    """A page that reaches loopback only. The test fails if the page raised an error or requested another host."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
     page = context.new_page()
     faults: list[str] = []
@@ -133,7 +133,7 @@ def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> It
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """The environment with Jupyter's and voxframe's folders in `home`."""
+    """Return the environment with Jupyter's and voxframe's folders in `home`."""
     own = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
@@ -148,7 +148,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) -> Iterator[None]:
-    """A server as a process group of its own (kernels are its children), up to its first answer."""
+    """Run a server as a process group (kernels are its children) and wait for its first response."""
     log = folder / "server.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -177,7 +177,7 @@ def _running(command: list[str], url: str, folder: Path, env: dict[str, str]) ->
 
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab with settings, kernels and voxframe data of its own."""
+    """JupyterLab with its own settings, kernels and voxframe data."""
     folder, home = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("jupyter")
     for name, text in _SETTINGS.items():
         path = home / "settings" / "@jupyterlab" / name
@@ -195,7 +195,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="package")
 def voila(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voila]:
-    """Voila with settings, kernels and voxframe data of its own, serving a folder of notebooks."""
+    """Voila with its own settings, kernels and voxframe data, serving a folder of notebooks."""
     folder, home = tmp_path_factory.mktemp("voila"), tmp_path_factory.mktemp("jupyter")
     port = _free_port()
     base = f"http://127.0.0.1:{port}"
@@ -207,7 +207,7 @@ def voila(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Voila]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[dict[str, tuple[str, bytes]]], str]]:
-    """Serve bodies on loopback: `serve({"/": ("text/html", b"...")})` returns the base address."""
+    """Serve bodies on loopback: `serve({"/": ("text/html", b"...")})` returns the base URL."""
     servers: list[ThreadingHTTPServer] = []
 
     def start(bodies: dict[str, tuple[str, bytes]]) -> str:

@@ -1,4 +1,4 @@
-"""A notebook in a browser, in JupyterLab or in Voila, with its kernel within reach."""
+"""A notebook in a browser, in JupyterLab or in Voila, and access to its kernel."""
 
 import json
 import re
@@ -89,7 +89,7 @@ class Notebook:
             self.faults.append(f"asked for {url}")
 
     def open_in_lab(self, base: str, token: str, root: Path) -> None:
-        """Open it under the folder that JupyterLab serves, and run all its cells."""
+        """Open a notebook in JupyterLab and run all its cells."""
         page, path = self.page, self.path.relative_to(root).as_posix()
         page.goto(f"{base}/lab/tree/{path}?token={token}&reset", timeout=WAIT_MS)
         page.locator(".jp-Notebook").wait_for(timeout=WAIT_MS)
@@ -104,24 +104,24 @@ class Notebook:
         page.wait_for_function("window.askKernel")
 
     def open_in_voila(self, base: str) -> None:
-        """Open it with Voila, which runs it."""
+        """Open a notebook with Voila, which runs it."""
         icons = re.compile("/npm/@fortawesome/")
         self.page.route(icons, lambda route: route.fulfill(status=200, content_type="text/css", body=""))
         self.page.goto(f"{base}/voila/render/{self.path.name}", wait_until="commit", timeout=WAIT_MS)
         self.page.wait_for_function("window.askKernel", timeout=WAIT_MS)
 
     def kernel(self, expression: str, first: str = "") -> Any:
-        """What an expression is in the kernel, by way of JSON, once `first` has run."""
+        """Return the value of an expression in the kernel, through JSON, after running `first`."""
         told = self.page.evaluate("([code, expression]) => window.askKernel(code, expression)", [first, expression])
         assert "error" not in told, told["error"]
         return json.loads(told["value"])
 
     def run(self, code: str) -> None:
-        """Runs code in the kernel."""
+        """Run code in the kernel."""
         self.kernel("0", code)
 
     def until(self, expression: str, wanted: Callable[[Any], bool] = bool) -> Any:
-        """Waits until an expression in the kernel is as wanted."""
+        """Wait until an expression in the kernel has the wanted value."""
         for _ in range(200):
             if wanted(value := self.kernel(expression)):
                 return value
@@ -130,19 +130,19 @@ class Notebook:
 
 
 def write_notebook(path: Path, cells: list[str]) -> None:
-    """Write a notebook of code cells, and one that takes questions from a test."""
+    """Write a notebook with code cells, and a cell that runs code sent by a test."""
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}}
     code = [nbformat.v4.new_code_cell(text.strip()) for text in (*cells, PROBE)]
     nbformat.write(nbformat.v4.new_notebook(cells=code, metadata=kernel), path)
 
 
 def rgb(color: str) -> list[int]:
-    """A colour as in "#0072B2"."""
+    """Return a colour such as "#0072B2" as numbers."""
     return [int(color[n : n + 2], 16) for n in (1, 3, 5)]
 
 
 def pixel(canvas: Locator, x: float, y: float) -> list[int]:
-    """Colour of a canvas at a part of its width and at a height in CSS pixels."""
+    """Return the colour of a canvas at a fraction of its width and a height in CSS pixels."""
     return canvas.evaluate(
         """(canvas, [x, y]) => {
             const ratio = canvas.width / canvas.clientWidth;
@@ -159,7 +159,7 @@ _ACTED_ON = "button checkbox combobox listbox option radio searchbox slider spin
 
 
 def controls(widget: Locator) -> list[tuple[str, str]]:
-    """Role and name of every control of a widget as a screen reader is told, and of all else that takes the focus."""
+    """Return role and name of every control of a widget, and of all other elements that take the focus."""
     page = widget.page
     widget.evaluate("root => root.setAttribute('data-asked', '')")
     session = page.context.new_cdp_session(page)
@@ -177,7 +177,7 @@ def controls(widget: Locator) -> list[tuple[str, str]]:
 
 
 def drag(page: Page, target: Locator, begin: float, end: float) -> None:
-    """Drags between two parts of an element's width."""
+    """Drag between two fractions of an element's width."""
     target.scroll_into_view_if_needed()
     box = target.bounding_box()
     y = box["y"] + box["height"] / 2
@@ -189,7 +189,7 @@ def drag(page: Page, target: Locator, begin: float, end: float) -> None:
 
 
 def wait_in_page(page: Page, condition: str) -> None:
-    """Waits for a condition; `wait_for_function` needs `eval`, which a page written by `to_html` does not allow."""
+    """Wait for a condition; `wait_for_function` needs `eval`, which a page written by `to_html` does not allow."""
     for _ in range(300):
         if page.evaluate(condition):
             return
@@ -199,7 +199,7 @@ def wait_in_page(page: Page, condition: str) -> None:
 
 @contextmanager
 def dark_theme(page: Page) -> Iterator[None]:
-    """JupyterLab's dark theme for a while: it is kept in settings that every later test has, too."""
+    """Switch JupyterLab to its dark theme and back, because the setting also applies to later tests."""
     page.evaluate(_SET_THEME, "Dark")
     page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
     try:

@@ -1,4 +1,4 @@
-"""The notebook of the player's and the timeline's tests: opened once in JupyterLab and once in Voila."""
+"""The notebook of the tests of player and timeline, opened once in JupyterLab and once in Voila."""
 
 import os
 import re
@@ -88,7 +88,7 @@ class PlayerNotebook(Notebook):
         return self.page.locator(".vf-timeline[aria-label='Timeline']").first
 
     def reset(self) -> None:
-        """Everything as it was when the notebook was opened."""
+        """Restore the initial state of the notebook."""
         self.faults.clear()
         self.page.evaluate("window.sounds.forEach((sound) => sound.pause())")
         self.page.wait_for_timeout(50)  # the last report of a sound that played
@@ -96,17 +96,17 @@ class PlayerNotebook(Notebook):
         expect(self.player.locator(".vf-clock")).to_have_text(re.compile(r"^0:00 "))
 
     def heard(self) -> float:
-        """Where the interview's sound stands, s."""
+        """Return the playback position of the interview in seconds."""
         return self.page.evaluate("soundOf('interview').currentTime")
 
     def wait_heard(self, condition: str) -> None:
-        """Waits until a condition on `sound`, the interview's, is true."""
+        """Wait until a condition on `sound`, that of the interview, is true."""
         self.page.wait_for_function(f"(() => {{ const sound = soundOf('interview'); return {condition}; }})()")
 
 
 @pytest.fixture(scope="package")
 def lab_notebook(lab, browser) -> Iterator[PlayerNotebook]:
-    """The notebook in JupyterLab, all cells run."""
+    """The notebook in JupyterLab with all cells run."""
     folder = lab.folder / "widgets"
     folder.mkdir()
     shutil.copy(DATA / "interview.flac", folder)
@@ -140,11 +140,11 @@ def _lent(notebook: PlayerNotebook, name: str) -> Iterator[PlayerNotebook]:
 
 @pytest.fixture
 def in_lab(lab_notebook: PlayerNotebook, request: pytest.FixtureRequest) -> Iterator[PlayerNotebook]:
-    """The notebook in JupyterLab as it was opened. A test fails where the page threw an error or left loopback."""
+    """The notebook in JupyterLab in its initial state. The test fails if the page raised an error or left loopback."""
     yield from _lent(lab_notebook, request.node.name)
 
 
 @pytest.fixture(params=["lab", "voila"])
 def notebook(request: pytest.FixtureRequest) -> Iterator[PlayerNotebook]:
-    """The notebook as it was opened, in JupyterLab, then in Voila."""
+    """The notebook in its initial state, in JupyterLab, then in Voila."""
     yield from _lent(request.getfixturevalue(f"{request.param}_notebook"), request.node.name)

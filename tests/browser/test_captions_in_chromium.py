@@ -1,4 +1,4 @@
-"""Captions of the embedded service and of exports, read back by Chromium's own WebVTT parser and by `srt`."""
+"""Captions of the embedded server and of exports, read by Chromium's WebVTT parser and by the package `srt`."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ HOSTILE = [
 
 
 def spoken(texts: list[str]) -> dict:
-    """A finished transcript: a word every 400 ms, a long silence after every tenth, two speakers by turns of seven."""
+    """A finished transcript: one word every 400 ms, a silence after every tenth, two speakers in turns of seven."""
     words = [
         {
             "text": text,
@@ -35,7 +35,7 @@ def spoken(texts: list[str]) -> dict:
 
 
 def tokens(transcript: dict) -> list[tuple[str, int, int]]:
-    """What a reader should see, in order: visible runs, a word's time shared out by length."""
+    """Return the expected texts in order; the time of a word is divided among its parts by length."""
     found = []
     for word in transcript["words"]:
         runs = word["text"].replace("\x00", "").split()  # neither format can carry a null character
@@ -48,7 +48,7 @@ def tokens(transcript: dict) -> list[tuple[str, int, int]]:
 
 
 def check(cues: list[tuple[str, int, int]], expected: list[tuple[str, int, int]]) -> None:
-    """Cues hold exactly the expected tokens; each begins and ends with its first and last; in order, none too long."""
+    """Check that cues hold exactly the expected tokens in order, begin and end with them, and are not too long."""
     rest = list(expected)
     for text, start, end in cues:
         own, rest = rest[: len(text.split())], rest[len(text.split()) :]
@@ -60,7 +60,7 @@ def check(cues: list[tuple[str, int, int]], expected: list[tuple[str, int, int]]
 
 
 def chromium_cues(page, serve, vtt: str, voices: list[str] | None = None) -> list[tuple[str, int, int]]:
-    """Cues as Chromium parses them: visible text, start and end in ms. The only elements are those of the voices."""
+    """Return cues as Chromium parses them: visible text, start and end in ms. The only elements are voice tags."""
     base = serve(
         {
             "/": ("text/html", b"<video controls><track kind=captions src=/captions.vtt></video>"),
@@ -89,14 +89,14 @@ def chromium_cues(page, serve, vtt: str, voices: list[str] | None = None) -> lis
 
 @pytest.mark.browser
 def test_chromium_reads_back_every_word_of_hostile_speech(page, serve):
-    """Chromium's WebVTT parser gives exactly the words and times that were spoken, markup and arrows included."""
+    """Chromium's WebVTT parser gives exactly the words and times spoken, including markup and arrows."""
     transcript = spoken(HOSTILE)
     check(chromium_cues(page, serve, sentences.vtt(transcript)), tokens(transcript))
 
 
 @pytest.mark.browser
 def test_chromium_reads_back_captions_shorter_than_a_word(page, serve):
-    """With 12 characters a caption no cue is longer, and nothing that was said is lost."""
+    """With 12 characters per caption no cue is longer, and no text is lost."""
     transcript = spoken(HOSTILE)
     cues = chromium_cues(page, serve, sentences.vtt(transcript, 12))
     assert max(len(text) for text, _, _ in cues) <= 12
@@ -105,7 +105,7 @@ def test_chromium_reads_back_captions_shorter_than_a_word(page, serve):
 
 @pytest.mark.browser
 def test_chromium_reads_back_every_word_of_an_export(page, serve):
-    """An exported file shows exactly the words and times that were spoken, `&amp;` and `<` included."""
+    """An exported file shows exactly the words and times spoken, including `&amp;` and `<`."""
     transcript = spoken([*HOSTILE, *MARKUP])
     transcript["words"] = [word | {"text": word["text"].replace("\ufffe", "")} for word in transcript["words"]]
     made = export.vtt(voxframe.load_words(transcript), speakers=False)
@@ -114,7 +114,7 @@ def test_chromium_reads_back_every_word_of_an_export(page, serve):
 
 @pytest.mark.browser
 def test_chromium_reads_back_the_speakers_of_an_export(page, serve):
-    """Each caption of an exported file has its speaker as a voice, whatever the name; overlaps and instants stay."""
+    """Each caption of an exported file has its speaker as a voice tag, for any name; overlaps and instants stay."""
     names = ['Ann "the" <b>', "R&amp;D & Co", "x>y", None]
     texts = ["&amp;", "a<b", "&lt;i&gt;", "<v Eve>"]
     words = [
@@ -133,7 +133,7 @@ def test_chromium_reads_an_empty_transcript_as_no_cues(page, serve):
 
 
 def test_the_srt_package_reads_back_every_word_of_hostile_speech():
-    """`srt` gives exactly the words and times; an arrow, which SRT cannot hold, becomes a typographic one."""
+    """`srt` gives exactly the words and times; an arrow becomes one character, because SRT has no escape for it."""
     transcript = spoken(HOSTILE)
     parsed = list(srt.parse(sentences.srt(transcript)))
     assert [cue.index for cue in parsed] == list(range(1, len(parsed) + 1))

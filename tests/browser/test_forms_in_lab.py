@@ -1,4 +1,4 @@
-"""Search, submit, ask and listen as a person meets them: JupyterLab in a browser, real clicks, a microphone."""
+"""The search, submit, ask and live widgets in JupyterLab, with real clicks and a microphone."""
 
 import os
 import re
@@ -70,7 +70,7 @@ def notebook(lab, browser) -> Iterator[FormsNotebook]:
 
 @pytest.fixture(autouse=True)
 def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """A test fails where the page threw an error, left loopback, or ran what is text."""
+    """Fail the test if the page raised an error, left loopback, or ran text as a script."""
     notebook.faults.clear()
     yield
     notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
@@ -79,7 +79,7 @@ def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) ->
 
 
 def plays(notebook: Notebook, start_ms: int) -> None:
-    """Waits until the player that was made last plays from a moment."""
+    """Wait until the latest player plays from a time."""
     notebook.page.wait_for_function(
         "start => { const sound = window.sounds.at(-1);"
         "const now = sound ? sound.currentTime * 1000 : -1;"
@@ -90,7 +90,7 @@ def plays(notebook: Notebook, start_ms: int) -> None:
 
 
 def test_matches_appear_while_typing_and_play_with_the_keyboard(notebook):
-    """Each letter brings its matches within a second at most; arrows and Enter play one at its moment."""
+    """Each letter shows its matches within a second; arrow keys and Enter play a match from its time."""
     page, search = notebook.page, notebook.widget("vf-word-search")
     search.get_by_role("searchbox").first.click()
     took = []
@@ -122,7 +122,7 @@ def test_matches_appear_while_typing_and_play_with_the_keyboard(notebook):
 
 
 def test_a_second_view_and_one_drawn_again_show_the_same(notebook):
-    """What is typed in one view is found in the other, which also has it after its cell's output was made anew."""
+    """A query typed in one view appears in the other, and in a view whose cell output was redrawn."""
     page = notebook.page
     search, second = (page.locator(".vf-word-search").nth(n) for n in (0, 1))
     search.get_by_role("searchbox").first.fill("trees")
@@ -138,7 +138,7 @@ def test_a_second_view_and_one_drawn_again_show_the_same(notebook):
 
 
 def test_counts_have_strips_and_show_one_group_alone(notebook):
-    """A strip has a mark where the first match falls; a click on it plays there; one on a name shows its matches."""
+    """A strip has a mark at the first match, and a click on it plays there; a click on a name shows its matches."""
     search = notebook.widget("vf-word-search")
     key, word, size = notebook.kernel(
         "(lambda row: [row.transcript_id, int(row.word_idx),"
@@ -169,7 +169,7 @@ def test_counts_have_strips_and_show_one_group_alone(notebook):
 
 
 def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
-    """A file dropped on the form arrives whole; the plan says what it costs; its job ends with a transcript."""
+    """A file dropped on the form arrives complete and is planned, and its job ends with a transcript."""
     form = notebook.widget("vf-submit-form")
     samples = sound(1.5, 16_000)
     with wave.open(str(tmp_path / "short.wav"), "wb") as file:
@@ -202,8 +202,8 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
     expect(form.get_by_role("alert").filter(has_text="/nowhere/at all.wav")).to_be_visible()
 
 
-def test_an_answer_leads_to_the_moment(notebook):
-    """A question asked by keyboard is answered with a number that plays what it quotes; a hostile answer is text."""
+def test_a_citation_plays_its_passage(notebook):
+    """A number in the answer to a question plays the quoted passage; markup in an answer is text."""
     page, panel = notebook.page, notebook.widget("vf-ask")
     panel.get_by_label("interview", exact=False).first.check()
     panel.get_by_role("textbox").first.fill("How many trees?")
@@ -222,8 +222,8 @@ def test_an_answer_leads_to_the_moment(notebook):
     expect(panel.locator(".vf-card")).to_have_count(1, timeout=WAIT_MS)
 
 
-def test_a_lost_answer_is_asked_for_again_by_a_button(notebook):
-    """It is offered once the answer was lost, with what it may cost; a click asks, and the answer is there."""
+def test_a_lost_answer_can_be_requested_again(notebook):
+    """After a lost response, a button warns of the charge and sends the request again."""
     panel = notebook.widget("vf-ask")
     again = panel.get_by_role("button", name="Ask again (may be charged twice)")
     with language_model() as model:
@@ -241,8 +241,8 @@ def test_a_lost_answer_is_asked_for_again_by_a_button(notebook):
         notebook.kernel("setattr(panel, '_client', client)")
 
 
-def test_the_microphone_is_heard(notebook):
-    """What the browser records reaches the service; text comes back; Stop ends it, and the finals are a DataFrame."""
+def test_the_microphone_is_transcribed(notebook):
+    """Sound recorded by the browser is transcribed; Stop ends the session, and the finals are a DataFrame."""
     live = notebook.widget("vf-live")
     live.get_by_role("button", name="Microphone").click()
     expect(live.get_by_role("button", name="Stop")).to_be_enabled()
@@ -257,7 +257,7 @@ def test_the_microphone_is_heard(notebook):
     expect(live.get_by_role("button", name="Microphone")).to_be_enabled()
 
 
-def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
+def test_a_typed_key_is_stored_nowhere(notebook, lab):
     """A key typed into the form is in no trait, saved notebook, corpus, log or file of the service."""
     page, form = notebook.page, notebook.widget("vf-submit-form")
     field = form.get_by_role("textbox", name="API key")
@@ -276,8 +276,8 @@ def test_what_is_typed_as_a_key_is_saved_nowhere(notebook, lab):
     assert not [path for path in files if CANARY.encode() in path.read_bytes()]
 
 
-def test_every_control_has_a_name_and_sheets_keep_apart(notebook):
-    """A screen reader is told what each control is; the sheet of one widget changes nothing of another's."""
+def test_every_control_has_a_name_and_styles_are_separate(notebook):
+    """Each control has an accessible name, and the styles of one widget do not change another."""
     form = notebook.widget("vf-submit-form")
     for group in ("Text", "Speakers", "Analyses", "Privacy", "Span and webhook", "Language"):
         form.get_by_role("button", name=group, exact=True).click()
@@ -293,7 +293,7 @@ def test_every_control_has_a_name_and_sheets_keep_apart(notebook):
 
 
 def test_both_themes_and_a_narrow_page(notebook):
-    """In the dark theme paper is dark and ink light; at 600 px nothing is wider than its cell."""
+    """In the dark theme the background is dark and the text light; at 600 px nothing is wider than its cell."""
     page = notebook.page
     with dark_theme(page):
         page.set_viewport_size({"width": 700, "height": 1000})  # JupyterLab takes a hundred of them
@@ -322,7 +322,7 @@ def test_both_themes_and_a_narrow_page(notebook):
 
 
 def sound(seconds: float, rate: int) -> bytes:
-    """The beginning of a recording as samples."""
+    """Return the beginning of a recording as samples."""
     av = pytest.importorskip("av")
     resampler, samples = av.AudioResampler("s16", "mono", rate), b""
     with av.open(str(DATA / "call.flac")) as recording:

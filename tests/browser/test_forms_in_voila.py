@@ -1,4 +1,4 @@
-"""Search, submit, ask and listen where there is no notebook around them: Voila in a browser."""
+"""The search, submit, ask and live widgets in Voila, without a notebook around them."""
 
 import re
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_all_four_work_in_voila(voila, browser, tmp_path):
-    """A match plays, a recording is planned, an answer's number plays, the microphone is heard; no text runs."""
+    """A match plays, a recording is planned, a citation plays, the microphone is transcribed, and no text runs."""
     notebook = Notebook(browser, voila.folder / "forms.ipynb")
     notebook.context.grant_permissions(["microphone"])
     write_notebook(notebook.path, CELLS[:4])

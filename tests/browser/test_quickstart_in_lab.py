@@ -1,4 +1,4 @@
-"""The first notebook, as a person meets it: JupyterLab in a browser, Run All."""
+"""The first notebook in JupyterLab, run with Run All."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What a transcript and a corpus show of themselves, as a browser sees it."""
+"""The HTML of a transcript and of a corpus in a browser."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _CONTRAST = """element => {
 
 
 def reprs(tmp_path) -> list[tuple[str, str]]:
-    """For each hostile text what is shown of a transcript made of it, and of a corpus in a folder of that name."""
+    """Return, for each hostile text, the HTML of a transcript made of it and of a corpus in a folder of that name."""
     client = connect(base_url="http://127.0.0.1:9", api_key="none")
     shown = []
     for text in HOSTILE:
@@ -39,7 +39,7 @@ def reprs(tmp_path) -> list[tuple[str, str]]:
 
 
 def test_hostile_texts_are_text(page, serve, tmp_path):
-    """24 hostile texts as id, status, error, text and folder: none runs, none makes an element, all can be read."""
+    """24 hostile texts as id, status, error, text and folder run no script, make no element and are readable."""
     shown = reprs(tmp_path)
     assert len(shown) == 2 * 24
     body = "".join(f"<section>{html}</section>" for _, html in shown)
@@ -58,7 +58,7 @@ def test_hostile_texts_are_text(page, serve, tmp_path):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_they_can_be_read_in_both_themes(page, serve, tmp_path, scheme):
-    """Text has a contrast of at least 7 on a white and on a dark page, and what matters is there."""
+    """Text has a contrast of at least 7 on a white and on a dark page."""
     corpus = Corpus(tmp_path / "calls")
     corpus.raw.put("a1", b'{"id": "a1", "status": "completed", "words": []}')
     corpus._ledger.save(new_job("a.wav", "m", {}, "here", state="completed", audio_duration_s=9000))

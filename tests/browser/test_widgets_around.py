@@ -1,4 +1,4 @@
-"""Player and timeline around a notebook: views, themes, hostile texts, saved notebooks, pages on the disk."""
+"""Player and timeline with several views, themes, hostile texts, saved notebooks and exported pages."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_hostile_text_stays_text(notebook):
 
 
 def test_two_views_and_a_view_drawn_again_show_the_same(in_lab):
-    """A second view has the first one's state and sound; both follow; closing one leaves the other playing."""
+    """Two views share state and sound, and closing one leaves the other playing."""
     page = in_lab.page
     in_lab.run("player.seek(20_000); player.query = 'trees'")
     sounds = page.evaluate("window.sounds.length")
@@ -69,7 +69,7 @@ def test_two_views_and_a_view_drawn_again_show_the_same(in_lab):
 
 
 def test_the_theme_is_followed_and_600_pixels_are_enough(in_lab, tmp_path):
-    """In JupyterLab's dark theme colours turn; in a narrow page nothing is cut off."""
+    """Colours follow JupyterLab's dark theme, and nothing is cut off in a narrow page."""
     page, shots = in_lab.page, Path(os.environ.get("BROWSER_SHOTS", tmp_path))
     in_lab.player.scroll_into_view_if_needed()
     light = in_lab.player.evaluate("root => getComputedStyle(root).color")
@@ -98,8 +98,8 @@ def test_the_theme_is_followed_and_600_pixels_are_enough(in_lab, tmp_path):
     page.set_viewport_size({"width": 1280, "height": 1000})
 
 
-def test_a_saved_notebook_shows_pictures_where_no_kernel_runs(in_lab, page, serve):
-    """Exported by nbconvert as it was saved, every widget is a picture and text; hostile text is text there, too."""
+def test_a_saved_notebook_shows_static_html_without_a_kernel(in_lab, page, serve):
+    """In a notebook exported by nbconvert, every widget is static HTML, with hostile text escaped."""
     from nbconvert import HTMLExporter
 
     in_lab.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
@@ -129,7 +129,7 @@ display(HTML("<p id=formula>It was $5 and then $6.</p>"), handle, still)"""
 
 
 def test_sums_of_money_are_no_formula(in_lab):
-    """JupyterLab typesets what stands between dollar signs; not in what a transcript or a saved widget shows."""
+    """JupyterLab typesets text between dollar signs, but not in a transcript or a saved widget."""
     page = in_lab.page
     page.evaluate(_SHOW, _MONEY)
     cell = page.locator(".jp-Cell").nth(1)
@@ -140,7 +140,7 @@ def test_sums_of_money_are_no_formula(in_lab):
 
 
 def test_a_notebook_saved_with_the_state_of_its_widgets_shows_them_and_holds_no_key(in_lab, lab):
-    """A key by argument and by environment, with which the player fetches transcripts, is in no state of it.
+    """The saved state of a player has no key given by argument or environment, although the player used it.
 
     Opened again and not run, the notebook has its widgets, a name that was given among them.
     """
@@ -165,8 +165,8 @@ def test_a_notebook_saved_with_the_state_of_its_widgets_shows_them_and_holds_no_
 
 
 @pytest.mark.parametrize("audio", ["link", "embed"])
-def test_a_page_on_the_disk_plays(in_lab, page, audio):
-    """Written by `to_html`, it opens as a file, seeks by a click, marks words and plays, with no kernel."""
+def test_an_exported_page_plays(in_lab, page, audio):
+    """A page written by `to_html` opens as a file, seeks by a click, highlights words and plays without a kernel."""
     name = in_lab.kernel(f"str(Path('page-{audio}.html').resolve())", f"player.to_html('page-{audio}.html', {audio!r})")
     page.add_init_script(KEEP_SOUNDS)
     page.goto(Path(name).as_uri())
@@ -181,8 +181,8 @@ def test_a_page_on_the_disk_plays(in_lab, page, audio):
     expect(player.locator(".vf-error")).to_be_hidden()
 
 
-def test_a_timeline_and_a_hostile_player_on_the_disk(in_lab, page):
-    """A timeline opens from the disk and zooms; in a page no text of the data runs."""
+def test_an_exported_timeline_and_hostile_player(in_lab, page):
+    """An exported timeline opens and zooms, and an exported player runs no text of the data."""
     folder = in_lab.kernel(
         "str(Path().resolve())",
         "hostile.corrections = {}; timeline.to_html('timeline.html'); hostile.to_html('hostile.html')",

@@ -1,4 +1,4 @@
-"""Edits, sounds and panels as a person meets them in JupyterLab, up to the death of the kernel."""
+"""Edits, sounds and panels in JupyterLab, with and without a kernel."""
 
 import os
 import shutil
@@ -64,7 +64,7 @@ def notebook(lab, browser) -> Iterator[Notebook]:
 
 @pytest.fixture(autouse=True)
 def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """A test fails where the page threw an error or left loopback."""
+    """Fail the test if the page raised an error or left loopback."""
     notebook.faults.clear()
     yield
     notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
@@ -82,7 +82,7 @@ def rename(page: Page, player, before: str, after: str) -> None:
 
 
 def test_a_rename_keeps_the_colour_in_player_and_timeline(notebook):
-    """Named after B, so that they would change places by alphabet, A keeps its colour; the timeline has the name."""
+    """A renamed speaker keeps the colour of its label, and the timeline shows the name."""
     page, player = notebook.page, player_of(notebook.page)
     turn = sum(notebook.kernel("player.result.loc[0, ['start_ms', 'end_ms']].to_list()")) / 2
     until = page.evaluate("soundOf('interview').duration * 1000")
@@ -100,7 +100,7 @@ def test_a_rename_keeps_the_colour_in_player_and_timeline(notebook):
 
 
 def test_the_focus_stays_in_place_after_an_edit(notebook):
-    """After Enter or Escape it is on the button that began the edit; a click elsewhere takes it there."""
+    """After Enter or Escape the focus is on the button that began the edit; a click elsewhere moves it there."""
     page, player = notebook.page, player_of(notebook.page)
     row = player.locator(".vf-row").nth(1)
     for key, name in (("Escape", "B"), ("Enter", "Bo")):
@@ -130,7 +130,7 @@ def test_the_focus_stays_in_place_after_an_edit(notebook):
 
 
 def test_one_sound_plays_at_a_time(notebook):
-    """A player that begins silences the other, and a sound of the page's own; that one silences the player."""
+    """A player that starts pauses the other player and any sound of the page, and is paused by them."""
     page = notebook.page
     playing = "() => [...window.sounds, ...document.querySelectorAll('audio')].filter((s) => !s.paused).length"
     for title in ("Interview", "Panel"):
@@ -151,7 +151,7 @@ def test_one_sound_plays_at_a_time(notebook):
 
 
 def test_a_hit_plays_its_passage_and_stops(notebook):
-    """The sound starts at the hit and stops where the turn ends; played by hand it then goes on."""
+    """Playback starts at the match and stops at the end of the turn; if started by hand, it continues."""
     page, search = notebook.page, notebook.page.locator(".vf-word-search").first
     lines = search.locator(".vf-line")
     hits = notebook.kernel("search.result[['transcript_id', 'start_ms', 'end_ms']].values.tolist()")
@@ -171,7 +171,7 @@ def test_a_hit_plays_its_passage_and_stops(notebook):
 
 
 def test_each_task_of_the_ask_panel_has_its_own_text(notebook):
-    """A question is not there for a summary, and is there again for questions."""
+    """A question is hidden for a summary, and returns for questions."""
     panel = notebook.page.locator(".vf-ask").first
     text = panel.locator(".vf-prompt")
     text.fill("How many trees?")
@@ -184,7 +184,7 @@ def test_each_task_of_the_ask_panel_has_its_own_text(notebook):
 
 
 def test_failed_stands_beside_its_reason(notebook):
-    """The state and the reason of a failed job are two boxes side by side, as text of the same line."""
+    """State and reason of a failed job are side by side on one line."""
     jobs = notebook.page.locator(".vf-jobs").first
     row = jobs.locator("tr[data-state=error]")
     state, why = (row.locator(part).bounding_box() for part in (".vf-state", ".vf-why"))
@@ -200,7 +200,7 @@ def test_failed_stands_beside_its_reason(notebook):
 
 @pytest.mark.parametrize("width", [1280, 700])
 def test_the_list_of_keys_fits(notebook, width):
-    """No key or its meaning is cut off, covered, or outside the list, in any widget with a list of keys."""
+    """No shortcut is cut off, covered, or outside the list, in any widget with a list of shortcuts."""
     page = notebook.page
     page.set_viewport_size({"width": width, "height": 1000})
     for kind in ("vf-player", "vf-timeline", "vf-word-search", "vf-ask"):
@@ -230,7 +230,7 @@ def test_the_list_of_keys_fits(notebook, width):
 
 
 def test_edits_are_refused_visibly_without_a_kernel(notebook):
-    """With the kernel killed or shut down, a name is not taken: the pane says so and the field keeps what was typed."""
+    """Without a kernel, an edit is not applied, the error pane says so, and the field keeps the input."""
     page, player = notebook.page, player_of(notebook.page)
     notebook.page.evaluate("void window.askKernel('os.kill(os.getpid(), signal.SIGKILL)', '0')")
     page.get_by_role("dialog").get_by_role("button", name="Ok").click(timeout=WAIT_MS)

@@ -1,4 +1,4 @@
-"""The player as a person meets it, in JupyterLab and in Voila: real clicks, real sound."""
+"""The player in JupyterLab and in Voila, with real clicks and real sound."""
 
 import re
 from itertools import pairwise
@@ -12,8 +12,8 @@ from voxframe.plots.style import COLORS
 pytestmark = pytest.mark.browser
 
 
-def test_a_click_on_a_word_seeks_and_playing_marks_the_words_that_are_said(notebook):
-    """The sound jumps to the clicked word; while it plays, later words are marked one after the other."""
+def test_a_click_on_a_word_seeks_and_playback_highlights_words(notebook):
+    """A click on a word seeks to it; during playback, words are highlighted one after the other."""
     word = notebook.player.locator(".vf-w", has_text="42")
     word.click()
     start = notebook.kernel("int(player._passages.words.query('text == \"42\"')['start_ms'].iloc[0])")
@@ -42,7 +42,7 @@ def test_a_click_on_a_word_seeks_and_playing_marks_the_words_that_are_said(noteb
 
 
 def test_the_kernel_seeks_while_it_plays(notebook):
-    """A time set in the kernel is where the sound goes on, though the page reports its own time meanwhile."""
+    """Playback continues from a time set in the kernel, although the page reports its time meanwhile."""
     notebook.run("player.play()")
     for time in (90, 30, 60, 20, 80, 40, 100):
         notebook.wait_heard("!sound.paused")
@@ -54,8 +54,8 @@ def test_the_kernel_seeks_while_it_plays(notebook):
     assert 100_000 <= notebook.until("player.time", lambda now: now > 100_000) < 105_000
 
 
-def test_the_recording_comes_by_address_in_ranges(notebook):
-    """From Jupyter's folder at /files, from this machine in Voila, a hundred bytes where a hundred are asked for."""
+def test_the_recording_is_fetched_in_ranges(notebook):
+    """Jupyter serves the recording at /files, the media server does so in Voila, and a range gives its bytes only."""
     address = notebook.page.evaluate("soundOf('interview').src")
     in_lab = "/lab/" in notebook.page.url
     assert ("/files/widgets/interview.flac" in address) == in_lab
@@ -68,7 +68,7 @@ def test_the_recording_comes_by_address_in_ranges(notebook):
 
 
 def test_lanes_are_drawn_in_the_speakers_colours_and_a_click_on_them_seeks(notebook):
-    """Where B speaks, B's lane has B's colour and A's has none; a click there seeks there."""
+    """During a turn of B, B's lane has B's colour and A's lane has none; a click there seeks."""
     turn = notebook.kernel("player.result.loc[7, ['start_ms', 'end_ms']].to_list()")
     strip = notebook.player.locator(".vf-strip")
     middle = sum(turn) / 2 / notebook.page.evaluate("soundOf('interview').duration * 1000")
@@ -83,7 +83,7 @@ def test_lanes_are_drawn_in_the_speakers_colours_and_a_click_on_them_seeks(noteb
 
 
 def test_everything_can_be_done_with_the_keyboard(notebook):
-    """Space plays, arrows seek, select and walk, L loops, brackets change the speed; JupyterLab keeps its cells."""
+    """Keys play, seek, select, move, loop and change the speed, and JupyterLab's own shortcuts do not act."""
     page, player = notebook.page, notebook.player
     cells = page.locator(".jp-Cell").count()
     player.locator(".vf-stage").focus()
@@ -117,7 +117,7 @@ def test_everything_can_be_done_with_the_keyboard(notebook):
 
 
 def test_words_are_searched_with_the_keyboard(notebook):
-    """A slash goes to the search, which counts whatever the case, walks through what it found, and ends with Escape."""
+    """A slash starts the search, which ignores case, steps through the matches, and ends with Escape."""
     page, player = notebook.page, notebook.player
     player.locator(".vf-stage").focus()
     page.keyboard.press("/")
@@ -136,7 +136,7 @@ def test_words_are_searched_with_the_keyboard(notebook):
 
 
 def test_a_selection_is_looped(notebook):
-    """A drag over the lanes selects; with the loop on, the sound comes back to its start and stays in it."""
+    """A drag over the lanes selects; with the loop on, playback stays in the selection."""
     drag(notebook.page, notebook.player.locator(".vf-stage"), 0.2, 0.4)
     low, high = notebook.until("player.interval")
     assert [low, high] == [pytest.approx(0.2 * 125_000, rel=0.05), pytest.approx(0.4 * 125_000, rel=0.05)]
@@ -165,8 +165,8 @@ def test_a_selection_is_looped(notebook):
     assert outside == 0
 
 
-def test_text_that_is_marked_is_the_selection(notebook):
-    """Marking words with the mouse selects from the first to the last of them, and does not seek."""
+def test_selected_text_is_the_selection(notebook):
+    """Selecting words with the mouse selects from the first to the last of them, and does not seek."""
     page = notebook.page
     first, last = (notebook.player.locator(".vf-w", has_text=text).first for text in ("counted", "public"))
     first.scroll_into_view_if_needed()
@@ -183,7 +183,7 @@ def test_text_that_is_marked_is_the_selection(notebook):
 
 
 def test_a_speaker_is_renamed_in_place_and_the_corpus_keeps_it(notebook):
-    """A name typed once is at every turn of the label, in the result, and in the corpus; Escape changes nothing."""
+    """A name is shown at every turn of the label, in the result and in the corpus; Escape changes nothing."""
     page, player = notebook.page, notebook.player
     turns = player.locator(".vf-name[aria-label='Rename B']")
     count = turns.count()
@@ -202,8 +202,8 @@ def test_a_speaker_is_renamed_in_place_and_the_corpus_keeps_it(notebook):
     assert kept == ["Ada", "Dr Baker"]
 
 
-def test_one_turn_is_said_to_be_another_speakers(notebook):
-    """With "This turn only" the name is at one turn, which moves to that person's lane, and the corpus keeps it."""
+def test_one_turn_is_assigned_to_another_speaker(notebook):
+    """With "This turn only", the turn moves to that speaker's lane, and the corpus stores it."""
     page, player = notebook.page, notebook.player
     row = player.locator(".vf-row").nth(1)
     row.locator(".vf-name").click()
@@ -223,7 +223,7 @@ def test_one_turn_is_said_to_be_another_speakers(notebook):
 
 
 def test_a_turn_is_corrected_in_place_and_the_corpus_keeps_it(notebook):
-    """The text shows at once with times that seek into it, is in the result and the corpus; Escape changes nothing."""
+    """A correction has times to seek to, and is in the result and the corpus; Escape changes nothing."""
     page, player = notebook.page, notebook.player
     row = player.locator(".vf-row").nth(1)
     row.locator(".vf-text").dblclick(position={"x": 5, "y": 5})
@@ -248,7 +248,7 @@ def test_a_turn_is_corrected_in_place_and_the_corpus_keeps_it(notebook):
 
 
 def test_layers_are_shown_and_hidden(notebook):
-    """Unsure words are shaded, chapters stand between turns, entities are underlined, safety labels named, or not."""
+    """Uncertain words, chapters, entities and safety labels can be shown and hidden."""
     player = notebook.player
     expect(player.locator(".vf-chapter").first).to_have_text("How many trees0:00")
     assert player.locator(".vf-entity").count() >= 1
@@ -270,15 +270,15 @@ def test_layers_are_shown_and_hidden(notebook):
 
 
 def test_every_control_has_a_name(notebook):
-    """A screen reader is told what each button, field and place to act on is, in the player and in the timeline."""
+    """Each button, field and other control of player and timeline has an accessible name."""
     for widget in (notebook.player, notebook.timeline):
         found = controls(widget)
         assert len(found) >= 5
         assert [role for role, name in found if not name.strip()] == []
 
 
-def test_a_recording_that_cannot_be_played_is_said_below(notebook):
-    """What is no sound leaves the text readable, the button off, and a sentence in the pane."""
+def test_an_unplayable_recording_is_reported(notebook):
+    """If a file is not a recording, the text is readable, the button is disabled, and the error pane says so."""
     broken = notebook.page.locator(".vf-player[aria-label='Broken']")
     expect(broken.get_by_role("alert")).to_contain_text("This browser cannot play the recording")
     expect(broken.get_by_role("button", name="Play")).to_be_disabled()

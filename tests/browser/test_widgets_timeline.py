@@ -1,4 +1,4 @@
-"""The timeline as a person meets it, in JupyterLab and in Voila."""
+"""The timeline in JupyterLab and in Voila."""
 
 import re
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_drag_selects_rows_and_a_click_moves_the_player(notebook):
-    """The rows under the drag are the selection, in the player too; a click sets the time of both."""
+    """The rows below a drag are the selection, also in the player; a click sets the time of both."""
     page, timeline = notebook.page, notebook.timeline
     stage = timeline.locator(".vf-stage")
     drag(page, stage, 0.3, 0.5)
@@ -33,7 +33,7 @@ def test_a_drag_selects_rows_and_a_click_moves_the_player(notebook):
 
 
 def test_the_wheel_zooms_and_the_canvas_shows_what_is_there(notebook):
-    """Ctrl and the wheel halve the view around the pointer; a bar of the zoomed view has its speaker's colour."""
+    """Ctrl + wheel halves the view around the pointer; a bar of the zoomed view has its speaker's colour."""
     page, timeline = notebook.page, notebook.timeline
     stage = timeline.locator(".vf-stage")
     stage.scroll_into_view_if_needed()
@@ -57,7 +57,7 @@ def test_the_wheel_zooms_and_the_canvas_shows_what_is_there(notebook):
 
 
 def test_keys_zoom_pan_select_and_say_who_speaks(notebook):
-    """Plus, minus, arrows, Home and End do without a mouse what it does; who speaks is told to a screen reader."""
+    """Keys zoom, pan and select; the speakers at the cursor are described for screen readers."""
     page, plot = notebook.page, notebook.timeline.locator(".vf-plot")
     plot.focus()
     page.keyboard.press("+")
@@ -79,7 +79,7 @@ def test_keys_zoom_pan_select_and_say_who_speaks(notebook):
 
 
 def test_a_million_spans_are_drawn_in_a_few_frames(in_lab):
-    """Both lanes hold their colours, and a zoom is drawn within the time of a few frames."""
+    """Both lanes have their colours, and a zoom is drawn within the time of a few frames."""
     million = in_lab.page.locator(".vf-timeline[aria-label='Million']")
     million.scroll_into_view_if_needed()
     lanes = million.locator("canvas.vf-lanes")

@@ -208,7 +208,7 @@ def nobody(tmp_path: Path) -> Iterator[Client]:
 
 
 class RawServer:
-    """A server that reads a request and then writes, byte by byte, whatever it is told to.
+    """A server that reads a request and then writes given bytes, one at a time.
 
     Attributes:
         script: Called with the connection after each request.

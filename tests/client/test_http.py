@@ -12,8 +12,8 @@ from email.utils import format_datetime
 import pytest
 import requests
 
+from voxframe.client.failures import SHORTEST_WAIT_S
 from voxframe.client.http import Transport
-from voxframe.client.retry import SHORTEST_WAIT_S
 from voxframe.errors import (
     APIError,
     AuthenticationError,

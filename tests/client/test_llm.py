@@ -180,7 +180,7 @@ def test_invalid_requests_are_not_sent(client, peer):
         assert message in str(caught.value)
     with pytest.raises(OptionError, match="prompt is '';"):
         client.task("", "t1")
-    with pytest.raises(OptionError, match="None is no id of a response"):
+    with pytest.raises(OptionError, match="None is not the id of a response"):
         client.purge(None)
     assert peer.requests == []
 

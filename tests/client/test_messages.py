@@ -206,11 +206,11 @@ def test_a_file_that_is_too_large(peer, client, reply, status, words):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: c.transcript("\ud800"), "is no id of a transcript"),
-        (lambda c: c.wait(None), "None is no id of a transcript"),
+        (lambda c: c.transcript("\ud800"), "is not the id of a transcript"),
+        (lambda c: c.wait(None), "None is not the id of a transcript"),
         (lambda c: c.wait_all(5), "transcripts must be handles or ids, such as df['transcript_id'], got int"),
         (lambda c: c.wait_all(pd.DataFrame({"transcript_id": ["t1"]})), "df['transcript_id'], got DataFrame"),
-        (lambda c: c.wait_all(["t1", None]), "None is no id of a transcript"),
+        (lambda c: c.wait_all(["t1", None]), "None is not the id of a transcript"),
         (lambda c: c.ask([None], "t1"), "None is not a question; give a string, or a dict with 'question'"),
         (lambda c: c.subtitles("t1", path="/"), "/ is a directory; give the name of a file in it"),
         (lambda c: c.subtitles("t1", path="/no/such/a.srt"), "the directory /no/such does not exist"),

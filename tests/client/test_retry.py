@@ -3,16 +3,16 @@ from email.utils import format_datetime
 
 import pytest
 
-from voxframe.client.retry import (
+from voxframe.client.failures import (
     LONGEST_WAIT_S,
     MOST_FAILURES,
     SHORTEST_WAIT_S,
     RetryBudget,
     backoff,
-    parse_retry_after,
     pause,
     wait_after,
 )
+from voxframe.client.response import parse_retry_after
 from voxframe.errors import RateLimitError, ServerError, ServiceUnreachableError
 
 

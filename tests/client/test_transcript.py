@@ -145,9 +145,9 @@ def test_subtitles_in_both_formats(client, on, peer, kind, example):
         (lambda c: c.subtitles(ID, chars_per_caption=0), "chars_per_caption is 0; give a whole number of at least 1"),
         (lambda c: c.subtitles(ID, chars_per_caption=3.5), "chars_per_caption is 3.5"),
         (lambda c: c.fetch(ID, "words"), "the view is 'words'; give 'transcript', 'sentences' or 'paragraphs'"),
-        (lambda c: c.transcript(""), "'' is no id of a transcript"),
-        (lambda c: c.delete(".."), "'..' is no id of a transcript"),
-        (lambda c: c.transcript(None), "None is no id of a transcript"),
+        (lambda c: c.transcript(""), "'' is not the id of a transcript"),
+        (lambda c: c.delete(".."), "'..' is not the id of a transcript"),
+        (lambda c: c.transcript(None), "None is not the id of a transcript"),
     ],
 )
 def test_invalid_arguments_send_nothing(client, peer, call, message):

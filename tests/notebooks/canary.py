@@ -1,4 +1,4 @@
-"""A key that would be seen wherever it went, and the search for it."""
+"""A recognizable API key, and a search for it in files."""
 
 import base64
 import gzip

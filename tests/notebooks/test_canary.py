@@ -1,4 +1,4 @@
-"""A key given by environment and typed is nowhere afterwards; `with_canary` does the same to every notebook."""
+"""A key from the environment or typed in is in no file afterwards; `with_canary` checks the same for every notebook."""
 
 import base64
 import os
@@ -87,7 +87,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a notebook against a service that wants the canary, and saves it with the state of its widgets."""
+    """Run a notebook against a service that requires the canary, and save it with the state of its widgets."""
     service = Service(tmp_path / "service", key=CANARY)
     (tmp_path / "work" / "tmp").mkdir(parents=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith("VOXFRAME_")} | {
@@ -116,8 +116,8 @@ def failures(notebook: nbformat.NotebookNode) -> list[str]:
     return [o.ename for cell in notebook.cells for o in cell.get("outputs", []) if o.output_type == "error"]
 
 
-def test_everything_leaves_no_trace_of_the_key(run, tmp_path):
-    """Shown, logged, kept, exported, displayed and failed with: the key is in no file, and it was used."""
+def test_no_use_leaves_a_trace_of_the_key(run, tmp_path):
+    """A key that is shown, logged, exported, displayed and part of errors is in no file, although it was used."""
     (tmp_path / "work" / "silence.wav").write_bytes(silence())
     payload = ROOT / "data" / "payloads" / "interview.json"
     cells = [new_code_cell(source.replace("payload)", f"{str(payload)!r})")) for source in EVERYTHING]
@@ -132,7 +132,7 @@ def test_everything_leaves_no_trace_of_the_key(run, tmp_path):
     assert traces(tmp_path) == []
 
 
-def test_a_notebook_that_gives_the_key_away_fails(tmp_path):
+def test_a_notebook_that_shows_the_key_fails(tmp_path):
     """The run of the notebooks fails if one of them shows the key."""
     shows = new_code_cell("import os\nprint(os.environ['VOXFRAME_API_KEY'])")
     nbformat.write(new_notebook(cells=[shows]), tmp_path / "shown.ipynb")

@@ -1,4 +1,4 @@
-"""The notebooks as they are saved: what a reader sees who does not run them."""
+"""The saved notebooks, as a reader sees them without running them."""
 
 import json
 import re
@@ -17,13 +17,13 @@ def code_cells(path: Path) -> list[nbformat.NotebookNode]:
 
 
 def test_notebooks_are_numbered_from_one():
-    """Their names give the order to read them in."""
+    """The names of the notebooks give their order."""
     assert [path.name[:3] for path in NOTEBOOKS] == [f"{n:02}_" for n in range(1, len(NOTEBOOKS) + 1)]
 
 
 @each_notebook
 def test_a_notebook_was_saved_after_one_run_from_top_to_bottom(path):
-    """Cells are counted 1, 2, 3, ... and none of them failed."""
+    """Cells are numbered 1, 2, 3, ... and none of them failed."""
     cells = code_cells(path)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert not [o for cell in cells for o in cell.outputs if o.output_type == "error"]
@@ -42,13 +42,13 @@ def test_a_saved_notebook_shows_tables_and_no_widgets(path):
 
 
 def test_the_saved_quickstart_shows_its_timeline():
-    """The picture is in the file, for those who only read."""
+    """The saved quickstart contains its plot."""
     assert "image/png" in shown_kinds(NOTEBOOKS[0])
 
 
 @each_notebook
-def test_a_saved_notebook_names_no_machine_and_holds_no_key(path):
-    """Outputs hold no path of the machine it was saved on, no address but loopback, nothing as long as a key."""
+def test_a_saved_notebook_has_no_path_address_or_key(path):
+    """Outputs have no path of the machine, no address but loopback, and nothing as long as a key."""
     for cell in code_cells(path):
         shown = json.dumps([{k: v for k, v in o.get("data", o).items() if k != "image/png"} for o in cell.outputs])
         assert not re.search(r"/(home|root|tmp|Users|var|work)/", shown)

@@ -34,7 +34,7 @@ with open({path!r}, "a") as _file:
 
 
 class WithCanary:
-    """The service, the environment of the kernels, and what they send."""
+    """The service, the environment of the kernels, and the requests that they send."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.found, self.states = folder, ["nothing was run"], folder / "states.json"
@@ -73,7 +73,7 @@ class WithCanary:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Stop the service and look for the key."""
+        """Stop the service and search for the key."""
         self.service.stop()
         kept = {path.name for path in self.folder.rglob("*") if path.is_file()}
         lacking = {"messages.json", "states.json", "debug.log"} - kept
@@ -82,14 +82,14 @@ class WithCanary:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Say where it was found."""
+        """Print the files in which the key was found."""
         files = sum(path.is_file() for path in self.folder.rglob("*"))
         said = "; ".join(self.found) or f"nowhere in {files} files"
         terminalreporter.write_line(f"the key: {said}", red=bool(self.found))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin."""
+    """Start the service and set the environment."""
     folder = tempfile.TemporaryDirectory()
     config.add_cleanup(folder.cleanup)
     config.pluginmanager.register(WithCanary(Path(folder.name)))

@@ -1,4 +1,4 @@
-"""Fixtures for plots: positions of text in a figure, and figures that are closed after each test."""
+"""Fixtures for plots: texts of a figure, and figures that are closed after each test."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ mpl.use("agg")
 
 @pytest.fixture(autouse=True)
 def _figures() -> Iterator[None]:
-    """No figure outlives a test, and no plot warns."""
+    """Close all figures after each test, and turn warnings of plots into errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -24,7 +24,7 @@ def _figures() -> Iterator[None]:
 
 @pytest.fixture
 def texts_of() -> Callable[[Axes], list[Text]]:
-    """Draws the figure of some Axes and gives the texts that can be seen, after checking that all can be read."""
+    """Draw the figure of some Axes and return its visible texts, after a check that none is cut off or covered."""
 
     def check(ax: Axes) -> list[Text]:
         figure = ax.get_figure(root=True)

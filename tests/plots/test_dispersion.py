@@ -7,7 +7,7 @@ from voxframe.errors import OptionError
 
 
 def words(transcript_id: str, text: str, speakers: str = "A") -> pd.DataFrame:
-    """A word a second, speakers by turns."""
+    """One word per second, with speakers in turns."""
     said = [
         {"text": word, "start": 1000 * n, "end": 1000 * n + 500, "speaker": speakers[n % len(speakers)]}
         for n, word in enumerate(text.split())
@@ -26,8 +26,8 @@ def lanes(ax) -> list[str]:
     return [label.get_text() for label in ax.get_yticklabels()]
 
 
-def test_a_lane_a_query_with_strokes_where_it_is_said():
-    """In one transcript each query has a lane, also one that is not found; phrases and wildcards are found as such."""
+def test_each_query_has_a_lane_with_its_occurrences():
+    """In one transcript, each query has a lane, also one without matches; phrases and wildcards are found."""
     ax = plots.dispersion(ONE, ["tree", "tree*", "river bank", "lake"])
     assert lanes(ax) == ["tree", "tree*", "river bank", "lake"]
     assert [strokes(ax, n) for n in range(4)] == [[1, 8], [1, 3, 8], [5], []]
@@ -36,7 +36,7 @@ def test_a_lane_a_query_with_strokes_where_it_is_said():
 
 
 def test_transcripts_have_lanes_and_queries_colours():
-    """Over several transcripts queries share a lane, none over another, with a legend; a lane ends with its words."""
+    """For several transcripts, queries share a lane without overlap and have a legend; a lane ends with its words."""
     ax = plots.dispersion(pd.concat([ONE, words("b", "A river. A tree.")]), ["tree", "river"])
     assert lanes(ax) == ["a", "b"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["tree", "river"]
@@ -48,8 +48,8 @@ def test_transcripts_have_lanes_and_queries_colours():
     assert [segment[-1][0] for segment in line.get_segments()] == [8.5, 3.5]
 
 
-def test_it_draws_what_a_corpus_found(tmp_path):
-    """Results of a search are drawn as they are, with transcripts of the table that have no match."""
+def test_search_results_are_drawn(tmp_path):
+    """Search results are drawn as they are, with a lane for each transcript without a match."""
     corpus = voxframe.Corpus(tmp_path)
     for name, text in (("t1", "so it goes"), ("t2", "it is"), ("t3", "no")):
         said = ", ".join(
@@ -64,14 +64,14 @@ def test_it_draws_what_a_corpus_found(tmp_path):
 
 
 def test_lanes_can_be_speakers():
-    """`by="speaker"` shows who says it."""
+    """`by="speaker"` draws one lane per speaker."""
     ax = plots.dispersion(ONE, ["the"], by="speaker")
     assert lanes(ax) == ["A", "B"]
     assert [(x, round(y + 0.4)) for (x, y), _ in ax.collections[0].get_segments()] == [(0, 0), (2, 0), (7, 1)]
 
 
 def test_any_column_may_have_lanes_over_several_transcripts():
-    """Such as names that were joined to what was found."""
+    """Lanes of several transcripts can be the values of any column, such as joined names."""
     found = pd.DataFrame({"term": "it", "transcript_id": ["a", "b"], "start_ms": [1000, 2000], "name": ["x", "y"]})
     ax = plots.dispersion(found, by="name")
     assert lanes(ax) == ["x", "y"]
@@ -79,7 +79,7 @@ def test_any_column_may_have_lanes_over_several_transcripts():
 
 
 def test_very_many_occurrences_are_few_strokes():
-    """A hundred thousand occurrences become at most four thousand strokes, over the same time."""
+    """A hundred thousand occurrences become at most four thousand strokes over the same time."""
     found = pd.DataFrame({"term": "uh", "start_ms": range(0, 10_000_000, 100)})
     at = strokes(plots.dispersion(found), 0)
     assert 3_000 < len(at) <= 4_001
@@ -87,8 +87,8 @@ def test_very_many_occurrences_are_few_strokes():
     assert at[-1] > 9_990
 
 
-def test_what_cannot_be_drawn_is_refused_with_a_next_step():
-    """Words without queries, several transcripts in one lane, a query of no word."""
+def test_invalid_input_is_refused_with_a_next_step():
+    """Words without queries, several transcripts in one lane, and a query without a word raise errors."""
     with pytest.raises(ValueError, match="needs queries"):
         plots.dispersion(ONE)
     with pytest.raises(ValueError, match='by="transcript_id" gives each a lane'):

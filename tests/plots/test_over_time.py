@@ -23,16 +23,16 @@ def test_confidence_is_the_mean_of_each_window():
     assert both.lines[1].get_ydata().tolist() == [1.0]
 
 
-def test_a_long_recording_has_a_line_and_no_cloud():
-    """From five thousand words on only the line is drawn, with some forty windows of a round length."""
+def test_a_long_recording_has_no_dots():
+    """From five thousand words on, only the line is drawn, with some forty windows of a round length."""
     n = 30_000
     ax = plots.confidence(pd.DataFrame({"start_ms": np.arange(n) * 360, "confidence": 0.5}))
     assert not ax.collections
     assert len(ax.lines[0].get_xdata()) == 36  # three hours in windows of five minutes
 
 
-def test_confidence_refuses_what_makes_no_sense():
-    """A window without length, several transcripts, a missing column."""
+def test_confidence_refuses_invalid_input():
+    """A window of length 0, several transcripts and a missing column raise errors."""
     df = pd.DataFrame({"transcript_id": ["t", "u"], "start_ms": [0, 1], "confidence": [1.0, 1.0]})
     with pytest.raises(ValueError, match="has 2; pick one"):
         plots.confidence(df)
@@ -43,7 +43,7 @@ def test_confidence_refuses_what_makes_no_sense():
 
 
 def test_sentiment_goes_up_and_down_with_its_confidence():
-    """Positive bars go up from the middle of the speaker's lane, negative ones down; others are thin."""
+    """Positive bars go up from the middle of the speaker's lane, negative ones go down, and others are thin."""
     df = pd.DataFrame(
         {
             "speaker": ["A", "B", "A", "A"],
@@ -66,8 +66,8 @@ def test_sentiment_goes_up_and_down_with_its_confidence():
     assert [to_hex(of.get_facecolor()[0]).upper() for of in bars] == [COLORS[0], COLORS[1], GREY]
 
 
-def test_a_legend_names_only_what_is_there():
-    """No entry for a sentiment that does not occur."""
+def test_the_legend_names_only_drawn_sentiments():
+    """A sentiment that does not occur has no legend entry."""
     df = pd.DataFrame({"start_ms": [0], "end_ms": [9], "sentiment": ["NEGATIVE"]})
     assert [text.get_text() for text in plots.sentiment(df).get_legend().get_texts()] == ["negative"]
     assert plots.sentiment(df.iloc[:0]).get_legend() is None

@@ -13,28 +13,28 @@ _TURNS = pd.DataFrame(
 )
 
 
-def test_bars_say_time_and_share() -> None:
-    """Each speaker's bar is as long as their talk time, labelled with it and the share."""
+def test_bars_are_labelled_with_time_and_share() -> None:
+    """The length of each bar is the talk time of its speaker, and its label has the time and the share."""
     ax = plots.talk_time(_TURNS, Figure().subplots())
     assert [bar.get_width() for bar in ax.patches] == [60.0, 20.0]
     assert [text.get_text() for text in ax.texts] == ["1:00 (75%)", "0:20 (25%)"]
     ax.figure.canvas.draw()
 
 
-def test_it_takes_a_talk_time_table_too() -> None:
+def test_a_talk_time_table_is_drawn() -> None:
     """The result of `analysis.talk_time` can be drawn directly."""
     ax = plots.talk_time(analysis.talk_time(_TURNS), Figure().subplots())
     assert [text.get_text() for text in ax.texts] == ["1:00 (75%)", "0:20 (25%)"]
 
 
 def test_talk_time_of_several_transcripts_is_refused() -> None:
-    """One picture is about one transcript."""
+    """Talk times of several transcripts raise an error."""
     with pytest.raises(ValueError, match="has 2"):
         plots.talk_time(_TURNS.assign(transcript_id=["t", "u"]))
 
 
 def test_colours_belong_to_labels() -> None:
-    """A letter or a small number in a label decides its colour; other labels take what is left, in order."""
+    """A letter or a small number in a label decides its colour; other labels take the free colours in order."""
     assert color_indexes(["C", "A"]) == {"A": 0, "C": 2}
     assert color_indexes(["SPEAKER_01", "SPEAKER_00", None]) == {"SPEAKER_00": 0, "SPEAKER_01": 1, None: 2}
     assert color_indexes(["host", "B", "guest"], ["Ann"]) == {"B": 1, "guest": 0, "host": 2, "Ann": 3}

@@ -1,4 +1,4 @@
-"""Every plot, with little and with much to show, on white and on black: all of its text can be read."""
+"""Every plot with few and many data, on white and on black: all of its text is readable."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ NAME = "Maximiliana von $Hohenfels$-Traunstein zu Babenhausen und Rain am Lech "
 
 
 def spoken(voices: int, rows: int = 120, until_ms: int = 5_400_000, name: str = "Speaker ") -> pd.DataFrame:
-    """Spans that overlap, with all columns that any plot reads."""
+    """Overlapping spans with all columns that any plot reads."""
     draw = np.random.default_rng(voices)
     start = np.sort(draw.integers(0, until_ms, rows))
     return pd.DataFrame(
@@ -64,8 +64,8 @@ CASES = {
     [(plot, case) for plot in DRAW for case in CASES if case not in ("short", "long") or plot in ("timeline", "packed")]
     + [("talk_time", "long"), ("confidence_by", "long"), ("confidence", "short")],
 )
-def test_no_text_is_cut_off_or_under_another(plot, case, texts_of):
-    """In a figure of its own every text lies inside it and apart from the others; legends have entries."""
+def test_no_text_is_cut_off_or_covered(plot, case, texts_of):
+    """In a new figure, every text is inside the figure and separate from the others; legends have entries."""
     with plt.style.context("dark_background" if case in ("few", "empty") else "default"):
         ax = DRAW[plot](CASES[case]())
         seen = texts_of(ax)
@@ -81,7 +81,7 @@ def test_no_text_is_cut_off_or_under_another(plot, case, texts_of):
 
 
 def test_lanes_too_narrow_for_names_have_every_other_one(texts_of):
-    """In Axes that are given, names become smaller and then fewer rather than lie on each other."""
+    """In given Axes, names become smaller and then fewer, so that they do not overlap."""
     ax = plt.figure(figsize=(4, 1.5), layout="constrained").subplots()
     plots.timeline(spoken(60), ax)
     named = [text for text in texts_of(ax) if text.get_text().startswith("Speaker")]
@@ -89,14 +89,14 @@ def test_lanes_too_narrow_for_names_have_every_other_one(texts_of):
 
 
 def luminance(color: object) -> float:
-    """Relative luminance by WCAG 2."""
+    """Return the relative luminance by WCAG 2."""
     parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
     return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
 
 
 @pytest.mark.parametrize(("theme", "background"), [("default", "white"), ("dark_background", "black")])
-def test_what_is_drawn_stands_out_from_its_background(theme, background):
-    """Bars of nine speakers, and the text of bands, differ from the background on white and on black."""
+def test_bars_and_titles_contrast_with_the_background(theme, background):
+    """Bars of nine speakers and the titles of bands contrast with a white and a black background."""
     with plt.style.context(theme):
         ax = plots.timeline(spoken(9), bands=CHAPTERS)
         ax.figure.canvas.draw()
@@ -130,7 +130,7 @@ def lab(color: str, seen: object) -> np.ndarray:
 @pytest.mark.parametrize("seen", [np.eye(3), PROTAN, DEUTAN, TRITAN], ids=["all", "protan", "deutan", "tritan"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_first_four_speakers_differ_for_everyone(seen, dark):
-    """The first four colours, and those of sentiment, are far apart also with a colour blindness, simulated."""
+    """The first four colours, and those of sentiment, are far apart under simulated colour blindness too."""
     first = [ON_DARK.get(color, color) if dark else color for color in COLORS[:4]]
     for group in (first, [*first[:2], GREY]):
         shown = [lab(color, seen) for color in group]

@@ -26,8 +26,8 @@ def _spans(ax: plt.Axes, lane: int) -> list[tuple[float, float]]:
     return [(path.vertices[:, 0].min(), path.vertices[:, 0].max()) for path in paths]
 
 
-def test_one_lane_a_speaker_in_order_of_speaking() -> None:
-    """Lanes are named after the speakers, who speaks first on top, and hold bars in seconds."""
+def test_each_speaker_has_a_lane_in_order_of_speaking() -> None:
+    """Lanes are named after the speakers, with the first speaker on top, and have bars in seconds."""
     ax = plots.timeline(_turns())
     assert [label.get_text() for label in ax.get_yticklabels()] == ["B", "A"]
     assert _spans(ax, 0) == [(0.5, 60.0), (90.0, 120.0)]
@@ -35,8 +35,8 @@ def test_one_lane_a_speaker_in_order_of_speaking() -> None:
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
 
 
-def test_it_draws_where_it_is_told_and_shows_nothing() -> None:
-    """The given Axes is returned, and no window or pyplot figure is made."""
+def test_given_axes_are_used_without_a_window() -> None:
+    """The given Axes are returned, and no window or pyplot figure is created."""
     figure = Figure()
     ax = figure.subplots()
     assert plots.timeline(_turns(), ax) is ax
@@ -44,7 +44,7 @@ def test_it_draws_where_it_is_told_and_shows_nothing() -> None:
 
 
 def test_ticks_read_as_clock_times() -> None:
-    """The time axis is labelled in minutes and seconds, from an hour on with hours."""
+    """The time axis is labelled with minutes and seconds, and from one hour on with hours."""
     ax = plots.timeline(_turns())
     ax.figure.canvas.draw()
     assert "1:00" in [label.get_text() for label in ax.get_xticklabels()]
@@ -54,14 +54,14 @@ def test_ticks_read_as_clock_times() -> None:
 
 
 def test_speaker_names_are_taken_literally() -> None:
-    """A dollar sign starts no formula and a control character is dropped."""
+    """A dollar sign starts no formula, and a control character is removed."""
     ax = plots.timeline(_turns(speaker=["$x$", "a\x1b\nb", None]))
     assert [label.get_text() for label in ax.get_yticklabels()] == ["$x$", "ab", "(unknown)"]
     ax.figure.canvas.draw()
 
 
 def test_a_speaker_has_one_colour_everywhere() -> None:
-    """Timeline and talk time paint the same speaker the same."""
+    """A speaker has the same colour in the timeline and in the talk-time plot."""
     ax, bars = plots.timeline(_turns()), plots.talk_time(_turns(end_ms=[1_000, 89_000, 91_000]))
     lanes = dict(zip([t.get_text() for t in ax.get_yticklabels()], ax.collections, strict=True))
     names = [t.get_text() for t in bars.get_yticklabels()]
@@ -71,34 +71,34 @@ def test_a_speaker_has_one_colour_everywhere() -> None:
 
 
 def test_lanes_can_be_chosen() -> None:
-    """`speakers` picks and orders the lanes; one that never speaks has an empty lane."""
+    """`speakers` selects and orders the lanes; a speaker without turns has an empty lane."""
     ax = plots.timeline(_turns(), speakers=["A", "C"], colors=["red"])
     assert [label.get_text() for label in ax.get_yticklabels()] == ["A", "C"]
     assert _spans(ax, 1) == []
 
 
 def test_several_transcripts_are_refused() -> None:
-    """Times of different recordings share no axis."""
+    """Rows of several transcripts raise an error, because their times are not comparable."""
     with pytest.raises(ValueError, match="has 3; pick one"):
         plots.timeline(_turns(transcript_id=["t", "u", "v"]))
 
 
 @pytest.mark.parametrize("plot", [plots.timeline, plots.talk_time])
 def test_nothing_to_draw_is_an_empty_plot(plot: object) -> None:
-    """No rows, or rows with no times, draw an empty plot without a warning."""
+    """No rows, or rows without times, give an empty plot without a warning."""
     plot(_turns().iloc[:0]).figure.canvas.draw()
     plot(_turns(start_ms=pd.array([None] * 3, dtype="Int64"))).figure.canvas.draw()
 
 
 def test_near_spans_are_joined_and_far_ones_are_not() -> None:
-    """Bars that the eye cannot tell apart become one; order and overlap do not matter."""
+    """Bars too close to tell apart are joined, in any order and with overlaps."""
     df = _turns(speaker="A", start_ms=[90_000, 0, 60_001], end_ms=[100_000, 60_000, 80_000])
     assert _spans(plots.timeline(df), 0) == [(0.0, 80.0), (90.0, 100.0)]
 
 
 @pytest.mark.parametrize("unit", [1, 0.37, 1e17])
-def test_spans_in_any_order_are_those_in_order(unit) -> None:
-    """Mixed rows give the same spans by start, with their labels and rows: whole ms, parts of ms, huge ones."""
+def test_spans_are_sorted(unit) -> None:
+    """Rows in any order give the same spans by start, with labels and rows: whole ms, fractions of ms, huge times."""
     start = np.arange(500) // 2 * unit
     df = pd.DataFrame({"speaker": np.arange(500) % 7, "start_ms": start, "end_ms": start + unit})
     mixed = df.sample(frac=1, random_state=3)
@@ -114,7 +114,7 @@ def test_spans_in_any_order_are_those_in_order(unit) -> None:
 
 
 def test_packed_spans_do_not_overlap_and_keep_their_colours(texts_of) -> None:
-    """The first free lane takes a span: three at a time need three lanes; a legend says who is who."""
+    """Each span takes the first free lane, so three at a time need three lanes; a legend names the speakers."""
     df = _turns(speaker=["B", "A", "C"], start_ms=[0, 10_000, 20_000], end_ms=[30_000, 40_000, 60_000])
     df = pd.concat([df, df.iloc[:1].assign(start_ms=30_000, end_ms=50_000)])
     ax = plots.timeline(df, pack=True)
@@ -126,14 +126,14 @@ def test_packed_spans_do_not_overlap_and_keep_their_colours(texts_of) -> None:
 
 
 def test_any_column_names_the_lanes() -> None:
-    """`by` takes the labels of any column, also over several transcripts."""
+    """`by` uses the values of any column as lanes, also for several transcripts."""
     ax = plots.timeline(_turns(transcript_id=["t", "u", "v"], kind=[1, 2, 1]), by="kind")
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2"]
     assert _spans(ax, 0) == [(0.5, 60.0), (90.0, 120.0)]
 
 
 def test_a_view_shows_a_part_with_finer_ticks() -> None:
-    """A view draws only the spans in it, keeps the lanes, and has ticks with fractions of a second if it is short."""
+    """A view draws only its spans, keeps the lanes, and has ticks with fractions of a second if it is short."""
     ax = plots.timeline(_turns(), view=(59_500, 61_500))
     assert ax.get_xlim() == (59.5, 61.5)
     assert (_spans(ax, 0), _spans(ax, 1)) == ([(0.5, 60.0)], [(61.0, 89.0)])
@@ -143,7 +143,7 @@ def test_a_view_shows_a_part_with_finer_ticks() -> None:
         plots.timeline(_turns(), view=(5, 5))
 
 
-def test_bands_stand_above_the_lanes_with_titles_that_fit() -> None:
+def test_bands_are_above_the_lanes_with_titles_that_fit() -> None:
     """A title is shortened to fit its band, and left out if two letters do not fit; a topic shows its last level."""
     chapters = pd.DataFrame({"headline": ["Trees", "A" * 300, "no"], "start_ms": [0, 60_000, 119_990],
                              "end_ms": [60_000, 119_990, 120_000]})  # fmt: skip
@@ -160,7 +160,7 @@ def test_bands_stand_above_the_lanes_with_titles_that_fit() -> None:
 
 
 def test_too_many_lanes_are_refused_with_a_next_step() -> None:
-    """201 lanes cannot be told apart; packed they can be drawn."""
+    """201 lanes raise an error; packed, the same spans can be drawn."""
     df = pd.DataFrame({"text": [str(n) for n in range(201)], "start_ms": range(201), "end_ms": range(1, 202)})
     with pytest.raises(ValueError, match=r"201 lanes are too many, .* pack=True"):
         plots.timeline(df, by="text")
@@ -168,7 +168,7 @@ def test_too_many_lanes_are_refused_with_a_next_step() -> None:
 
 
 def test_a_million_spans_cost_less_than_twenty_thousand_drawn_naively() -> None:
-    """A million words are drawn in less processor time than broken_barh takes for 20,000 of them."""
+    """A million words take less processor time than broken_barh takes for 20,000 of them."""
     n = 1_000_000
     words = pd.DataFrame(
         {

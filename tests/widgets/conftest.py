@@ -1,4 +1,4 @@
-"""The embedded service, shared by the tests of widgets that talk to one."""
+"""The embedded server, shared by the tests of widgets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ import voxframe
 
 @pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Client]:
-    """A client of an embedded service with data of its own."""
+    """A client of an embedded server with a data directory of its own."""
     with embedded(tmp_path_factory.mktemp("service")) as client:
         yield client
 

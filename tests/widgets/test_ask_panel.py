@@ -17,7 +17,7 @@ HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
 
 @pytest.fixture
 def corpus(tmp_path) -> voxframe.Corpus:
-    """Two transcripts that are sent as text, since their speakers have names: the service need not have them."""
+    """Two transcripts with speaker names, so that they are sent as text and need not exist at the service."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     for name, speaker in (("interview", "A"), ("call", "1")):
         corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
@@ -33,14 +33,14 @@ def panel(corpus, service):
 
 
 def asked(panel: AskPanel, task: str, prompt: str) -> dict:
-    """The newest answer, after asking."""
+    """Ask and return the newest answer."""
     panel._on_browser_message(None, {"do": "ask", "form": {"task": task, "prompt": prompt}}, [])
     panel.wait(60)
     return panel._answers[0]
 
 
-def test_answers_come_with_usage_the_rate_limit_and_citations(panel, corpus):
-    """Each task is answered; every citation is a passage of the answer and of the transcript, at its moment."""
+def test_answers_have_usage_rate_limit_and_citations(panel, corpus):
+    """Each task is answered, and every citation is a passage of the answer and of the transcript, with its time."""
     panel.chosen = ["interview"]
     for task, prompt in (("question-answer", "How many trees?\nWho pays?"), ("summary", ""), ("task", "List the trees"),
                          ("action-items", "")):  # fmt: skip
@@ -73,8 +73,8 @@ def test_answers_come_with_usage_the_rate_limit_and_citations(panel, corpus):
     assert panel.player.time == row["start_ms"]
 
 
-def test_words_of_the_models_own_have_no_citation(corpus):
-    """Only verbatim text is cited, once each: sentences of at least five words and quotations of at least three."""
+def test_only_verbatim_text_is_cited(corpus):
+    """Sentences of at least five words and quotations of at least three are cited, each once; other text is not."""
     first = corpus.table("words", "interview")["text"].iloc[:8].tolist()
     quoted = " ".join(first[2:6])
     answer = f"They talk about a garden in spring. As she says, “{quoted.upper()}” is how it began. Yes.\n- "
@@ -87,8 +87,8 @@ def test_words_of_the_models_own_have_no_citation(corpus):
     assert citations("* * * * * *. ?! “... ... ...”", corpus, ["call"]) == []
 
 
-def test_what_is_missing_is_told(panel):
-    """No transcript, no question: the pane says what to do, and nothing is sent."""
+def test_missing_input_is_reported(panel):
+    """Without a transcript or a question, the error pane shows the next step and nothing is sent."""
     panel.chosen = []
     panel.prompt = "How many trees?"
     panel.ask()
@@ -102,7 +102,7 @@ def test_what_is_missing_is_told(panel):
 
 
 def test_each_task_has_its_own_text(panel):
-    """Each task keeps its own text, which returns when the task is selected again."""
+    """Each task keeps its text, which returns when the task is selected again."""
     panel.chosen, panel.prompt = ["interview"], "How many trees?"
     panel.task = "summary"
     assert (panel.prompt, panel._options()) == ("", {})
@@ -116,8 +116,8 @@ def test_each_task_has_its_own_text(panel):
     assert panel.prompts["question-answer"] == "How many trees?"
 
 
-def test_an_answer_is_purged_at_the_service_and_here(panel, corpus, service):
-    """A purged answer is removed from the service, the corpus and the panel, and would be requested again."""
+def test_an_answer_is_purged_everywhere(panel, corpus, service):
+    """A purged answer is deleted from the service, the corpus and the panel, and would be requested again."""
     panel.chosen = ["call"]
     answer = asked(panel, "summary", "in haiku")
     assert panel._earlier == []  # a format is kept with no answer
@@ -132,8 +132,8 @@ def test_an_answer_is_purged_at_the_service_and_here(panel, corpus, service):
         service.llm_response(answer["request_id"])
 
 
-def test_what_was_asked_before_can_be_asked_again(panel, corpus, service):
-    """Prompts of earlier sessions are offered, the newest first and each once, until their answers are purged."""
+def test_earlier_prompts_are_offered(panel, corpus, service):
+    """Prompts of earlier sessions are offered once each, newest first, until their answers are purged."""
     panel.chosen = ["interview"]
     asked(panel, "question-answer", "Who pays?")
     asked(panel, "task", "List the trees")
@@ -146,8 +146,8 @@ def test_what_was_asked_before_can_be_asked_again(panel, corpus, service):
     assert panel._earlier == ["List the trees", "Who pays?"]
 
 
-def test_the_code_asks_the_same(panel, service):
-    """Run with the same client, the lines give the answer that is shown, without asking the service again."""
+def test_the_code_returns_the_same_answer(panel, service):
+    """Run with the same client, `.code` returns the answer shown without a new request."""
     panel.chosen, panel.temperature = ["interview", "call"], 0.5
     answer = asked(panel, "question-answer", "How many trees?")
     names: dict = {"given": service, "print": lambda *_: None}
@@ -167,7 +167,7 @@ class Tags(HTMLParser):
 
 
 def test_questions_and_answers_are_text(panel):
-    """Markup in a prompt, and in an answer that repeats it, is text in the saved notebook."""
+    """Markup in a prompt, or in an answer that repeats it, is text in the saved notebook."""
     panel.chosen, panel.title = ["interview"], HOSTILE
     asked(panel, "task", HOSTILE)
     tags = Tags()

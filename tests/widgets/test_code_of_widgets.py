@@ -1,4 +1,4 @@
-"""`.code` of each widget in a fresh kernel: another process, started elsewhere, that knows nothing of this one."""
+"""`.code` of each widget in a fresh process with another working directory."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def corpus(tmp_path) -> voxframe.Corpus:
 
 @pytest.fixture
 def fresh(tmp_path):
-    """Runs code in a fresh process in another folder, and gives its `result`; `service` is what it connects to."""
+    """Run code in a fresh process in another folder and return its `result`; the process connects to `service`."""
 
     def run(code: str, service: voxframe.Client | None = None, define: str = "") -> pd.DataFrame:
         elsewhere = tmp_path / "elsewhere"
@@ -55,7 +55,7 @@ def fresh(tmp_path):
 
 
 def test_a_player_of_a_path(fresh, monkeypatch):
-    """A relative path and its recording are found from another folder; names and corrections are there, too."""
+    """A relative path and its recording are found from another folder, with names and corrections."""
     monkeypatch.chdir(DATA)
     player = TranscriptPlayer("payloads/interview.json", "interview.flac", title="Talk")
     player.names, player.corrections = {"A": "Ada's"}, {"1": 'say "so"'}
@@ -66,8 +66,8 @@ def test_a_player_of_a_path(fresh, monkeypatch):
     assert (names["player"].title, names["player"]._sources) == ("Talk", player._sources)
 
 
-def test_a_player_of_an_identifier(fresh, corpus):
-    """A transcript in the corpus is shown from the corpus, with its stored names and without a request."""
+def test_a_player_of_an_id(fresh, corpus):
+    """A transcript of the corpus is shown from the corpus, with stored names and without a request."""
     client = voxframe.connect("http://127.0.0.1:9", api_key="secret-key")
     player = TranscriptPlayer("interview", corpus=corpus, client=client, names={"A": "Ada"})
     assert "secret-key" not in player.code
@@ -86,7 +86,7 @@ def test_a_player_of_an_identifier(fresh, corpus):
     ids=["dict", "bytes", "words", "tables"],
 )
 def test_a_player_of_data_in_memory(source, said):
-    """The first line says what `source` must be; with it, the lines show the same."""
+    """The first line describes `source`; with it defined, the code shows the same."""
     player = TranscriptPlayer(source)
     assert player.code.splitlines()[0] == f"# Define first: source = {said}"
     names: dict = {"source": source}
@@ -95,7 +95,7 @@ def test_a_player_of_data_in_memory(source, said):
 
 
 def test_a_timeline(fresh):
-    """The first line says what `df` and `bands` must be; defined in a fresh kernel, the lines select the same rows."""
+    """The first line describes `df` and `bands`; with them defined, the code selects the same rows."""
     turns = voxframe.load_utterances(INTERVIEW)
     timeline = Timeline(turns, bands=voxframe.load_chapters(INTERVIEW), title="Who")
     timeline.interval, timeline.names = [20_000, 40_000], {"A": "Ada"}
@@ -111,7 +111,7 @@ def test_a_timeline(fresh):
 
 
 def test_a_word_search(fresh, corpus):
-    """Query, group and recordings are in the lines; a DataFrame `about` is asked for in the first line."""
+    """The code has query, group and recordings; its first line describes the DataFrame `about`."""
     search = WordSearch(corpus, audio={"call": DATA / "call.flac"}, query="the")
     search.only = ["call"]
     pd.testing.assert_frame_equal(fresh(search.code), search.result)
@@ -125,7 +125,7 @@ def test_a_word_search(fresh, corpus):
 
 
 def test_an_ask_panel(fresh, corpus, service):
-    """All answers shown come from the corpus, unasked; what the form says and was not asked is a comment."""
+    """All answers shown come from the corpus without a request; a request that was not sent is a comment."""
     for name, speaker in (("interview", "A"), ("call", "1")):
         corpus.speakers.set(name, {speaker: "Ada"})  # sent as text: the service need not have them
     panel = AskPanel(corpus, service)
@@ -147,7 +147,7 @@ def test_an_ask_panel(fresh, corpus, service):
 @pytest.mark.long
 @pytest.mark.speech
 def test_a_submit_form(fresh, tmp_path, service, short, monkeypatch):
-    """Recordings that were sent are not sent again; a form with nothing in it runs, too."""
+    """Recordings that were sent are not sent again; the code of an empty form runs too."""
     form = SubmitForm(voxframe.Corpus(tmp_path / "sent"), service, presets=tmp_path / "presets.json")
     assert fresh(form.code).empty
     monkeypatch.chdir(short.parent)
@@ -164,7 +164,7 @@ def test_a_submit_form(fresh, tmp_path, service, short, monkeypatch):
 @pytest.mark.long
 @pytest.mark.speech
 def test_a_live_transcript(fresh, service, short, monkeypatch):
-    """A file named by a relative path is streamed again, to the same text."""
+    """A file given by a relative path is streamed again and gives the same text."""
     monkeypatch.chdir(short.parent)
     live = LiveTranscript(service, file=short.name)
     live.start()

@@ -23,7 +23,7 @@ def live(service):
 
 @pytest.mark.speech
 def test_a_file_is_streamed_with_partials_and_finals(live, short):
-    """Partials come and go, finals stay; the DataFrames are those of the session; the code gives the same text."""
+    """Partials are replaced and finals stay; the DataFrames are those of the session; the code gives the same text."""
     partials = []
     live.observe(lambda change: partials.append(change["new"]), "_partial")
     live.file = str(short)
@@ -44,7 +44,7 @@ def test_a_file_is_streamed_with_partials_and_finals(live, short):
 
 
 def test_a_final_leaves_the_partial_of_the_next_utterance(live):
-    """A final result of one utterance does not remove the partial of the next."""
+    """A final of one utterance does not remove the partial of the next."""
     before, after = (
         {"message_type": "PartialTranscript", "text": text, "audio_start": start, "audio_end": start + 900, "words": []}
         for text, start in (("what was said", 100), ("what is said", 2000))
@@ -66,8 +66,8 @@ def test_a_final_leaves_the_partial_of_the_next_utterance(live):
 
 
 @pytest.mark.speech
-def test_sound_of_a_browser_is_heard_until_it_is_stopped(live, short):
-    """Blocks of samples become text; Stop ends the session, and what was sent is still transcribed."""
+def test_sound_of_a_browser_is_transcribed_until_stopped(live, short):
+    """Blocks of samples become text; Stop ends the session, and samples sent before are still transcribed."""
     with wave.open(str(short)) as file:
         rate, samples = file.getframerate(), file.readframes(file.getnframes())
     live._on_browser_message(None, {"do": "listen", "rate": rate}, [])
@@ -83,8 +83,8 @@ def test_sound_of_a_browser_is_heard_until_it_is_stopped(live, short):
     assert "voxframe.microphone()" in live.code
 
 
-def test_sound_that_nobody_takes_is_let_go_of():
-    """The newest minute is kept; odd bytes are cut; the end comes through."""
+def test_unread_sound_is_limited_to_a_minute():
+    """The newest minute is kept, odd bytes are cut off, and the end of the stream is delivered."""
     sound = BrowserSound(16_000)
     kept = [sound.put(bytes([n % 256, 0, 7])) for n in range(700)]
     sound.end()
@@ -94,8 +94,8 @@ def test_sound_that_nobody_takes_is_let_go_of():
     assert len(blocks) == 599
 
 
-def test_what_cannot_be_streamed_is_told(live, tmp_path):
-    """No file, a file that is not there, options of the widget's own: each with what to do."""
+def test_invalid_input_is_reported(live, tmp_path):
+    """No file, a missing file and options set by the widget give errors with the next step."""
     live._on_browser_message(None, {"do": "file"}, [])
     assert "no file to stream" in live.error
     live.file = str(tmp_path / "nowhere.wav")
@@ -118,8 +118,8 @@ class Tags(HTMLParser):
         self.seen.add(tag)
 
 
-def test_what_is_said_is_text_and_a_token_stays_out(service):
-    """Markup in finals is text in the saved notebook; a token is in no state and no code."""
+def test_finals_are_text_and_a_token_is_not_stored(service):
+    """Markup in finals is text in the saved notebook; a token is in no trait and no code."""
     live = LiveTranscript(service, title=HOSTILE, token=CANARY)
     live._finals = [{"text": HOSTILE, "start_ms": 1000}]
     tags = Tags()

@@ -22,7 +22,7 @@ def recording(tmp_path) -> Path:
 
 
 def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """An answer of the media server; header names with _ for -."""
+    """Send a request to the media server; underscores in header names stand for dashes."""
     url = urlsplit(address)
     connection = http.client.HTTPConnection("127.0.0.1", url.port, timeout=10)
     connection.request(method, url.path, headers={name.replace("_", "-"): value for name, value in headers.items()})
@@ -32,8 +32,8 @@ def ask(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[st
     return answer.status, dict(answer.getheaders()), body
 
 
-def test_a_browser_gets_the_part_it_asks_for(recording):
-    """Whole without a range; 206 with exactly the bytes asked for; the last bytes; 416 past the end."""
+def test_a_browser_gets_the_requested_range(recording):
+    """Without a range the whole file is sent, with one exactly its bytes and status 206, and 416 beyond the end."""
     (address,) = media_server.media_urls(recording)
     status, headers, body = ask(address)
     assert (status, body == SOUND, headers["Accept-Ranges"], headers["Content-Type"]) == (
@@ -52,8 +52,8 @@ def test_a_browser_gets_the_part_it_asks_for(recording):
     assert (status, headers["Content-Length"], body) == (200, str(len(SOUND)), b"")
 
 
-def test_a_browser_that_leaves_is_no_news(recording, capfd):
-    """A connection that is reset, before a request or within one, writes nothing into the notebook."""
+def test_a_reset_connection_prints_nothing(recording, capfd):
+    """A connection that is reset, before or during a request, prints nothing into the notebook."""
     (address,) = media_server.media_urls(recording)
     for begun in (b"", b"GET / HT"):
         with socket.create_connection(("127.0.0.1", urlsplit(address).port)) as left:
@@ -65,13 +65,13 @@ def test_a_browser_that_leaves_is_no_news(recording, capfd):
 
 
 @pytest.mark.parametrize("asked", ["bytes=5-1", "bytes=0-1,4-5", "bytes=-", "words=1-2", "bytes=x", "bytes=٣-"])
-def test_a_range_that_is_none_is_not_a_range(recording, asked):
-    """A request whose range is invalid or multiple is answered with the whole file, as the standard allows."""
+def test_an_invalid_range_is_ignored(recording, asked):
+    """A request with an invalid or multiple range gets the whole file, as the standard allows."""
     assert media_server.byte_range(asked, len(SOUND)) == (0, len(SOUND))
 
 
-def test_only_recordings_that_were_named_are_served(recording, tmp_path):
-    """Wrong tokens, other files, paths upwards and other hosts are refused; a removed file gives 404."""
+def test_only_registered_recordings_are_served(recording, tmp_path):
+    """Wrong tokens, other files, parent folders and other hosts are refused; a removed file gives 404."""
     (tmp_path / "secret.txt").write_text("canary")
     (address,) = media_server.media_urls(recording)
     url = urlsplit(address)
@@ -87,15 +87,15 @@ def test_only_recordings_that_were_named_are_served(recording, tmp_path):
     assert ask(address)[0] == 404
 
 
-def test_a_recording_keeps_its_address(recording):
-    """Asked for twice, it has the same address, with its name readable at the end."""
+def test_a_recording_keeps_its_url(recording):
+    """The same recording has the same URL each time, which ends with its readable name."""
     first, again = media_server.media_urls(recording), media_server.media_urls(str(recording))
     assert first == again
     assert unquote(first[0]).endswith("/täglich & <b>.flac")
 
 
-def test_an_address_is_taken_as_it_is_and_a_wrong_path_named(tmp_path):
-    """Http addresses go to the browser; a file that is not there, or a folder, is an error that names it."""
+def test_urls_are_unchanged_and_wrong_paths_are_errors(tmp_path):
+    """An http URL is passed to the browser; a missing file and a folder raise errors that name them."""
     assert media_server.media_urls("https://example.org/a.mp3") == ["https://example.org/a.mp3"]
     with pytest.raises(AudioNotFoundError, match=r"no file 'nowhere\.mp3'"):
         media_server.media_urls("nowhere.mp3")
@@ -103,15 +103,15 @@ def test_an_address_is_taken_as_it_is_and_a_wrong_path_named(tmp_path):
         media_server.media_urls(tmp_path)
 
 
-def test_a_page_is_never_served_as_one(tmp_path):
-    """A file that calls itself HTML or SVG is sent as bytes."""
+def test_markup_is_never_served_as_a_page(tmp_path):
+    """A file with the name of an HTML or SVG file is sent as bytes."""
     for name in ("a.html", "a.svg", "a.js", "a"):
         assert media_server.media_type(Path(name)) == "application/octet-stream"
     assert media_server.media_type(Path("a.mp3")) == "audio/mpeg"
 
 
-def test_a_file_under_jupyters_folder_has_an_address_there(recording, tmp_path, monkeypatch):
-    """The server's own note says folder and base address; hidden files and files elsewhere have none."""
+def test_a_file_in_jupyters_folder_has_a_url_there(recording, tmp_path, monkeypatch):
+    """The file that Jupyter writes gives folder and base URL; hidden files and files elsewhere have no URL there."""
     monkeypatch.setenv("JPY_PARENT_PID", "4711")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "run"))
     assert media_server.jupyter_url(recording) is None

@@ -35,14 +35,14 @@ def words(texts: list[str], speakers: list[str | None], start: list[int | None] 
 
 
 @pytest.mark.parametrize("audio", [b"RIFF", 5])
-def test_a_recording_that_is_no_path_is_refused(audio):
-    """Bytes or a number as the recording give an OptionError that names the type."""
+def test_a_recording_must_be_a_path_or_url(audio):
+    """Bytes or a number as the recording raise an OptionError with the type."""
     with pytest.raises(OptionError, match=rf"must be a path or a URL, got {type(audio).__name__}"):
         TranscriptPlayer(INTERVIEW, audio)
 
 
 def test_turns_of_the_transcript_are_the_passages():
-    """The interview's turns come out with their speakers, times and texts, every word once."""
+    """The turns of the interview have their speakers, times and texts, and every word occurs once."""
     player = TranscriptPlayer(INTERVIEW)
     turns = voxframe.load_utterances(INTERVIEW)
     for column in ("speaker", "text", "start_ms", "end_ms", "word_count"):
@@ -51,7 +51,7 @@ def test_turns_of_the_transcript_are_the_passages():
 
 
 def test_two_channels_at_once_stay_two_turns():
-    """Words of overlapping turns stay with their turn, and turns are in the order of their start."""
+    """Words of overlapping turns stay in their turn, and turns are ordered by start."""
     player = TranscriptPlayer(DATA / "payloads" / "call.json")
     turns = voxframe.load_utterances(DATA / "payloads" / "call.json").sort_values("start_ms", kind="stable")
     for column, wanted in (("label", "speaker"), ("text", "text"), ("start_ms", "start_ms"), ("end_ms", "end_ms")):
@@ -59,8 +59,8 @@ def test_two_channels_at_once_stay_two_turns():
     assert (turns["end_ms"].cummax().shift() > turns["start_ms"]).any()  # some do overlap
 
 
-def test_a_long_turn_is_read_in_parts_cut_after_sentences():
-    """A voice that never stops is cut into parts of at most 80 words, after sentences; it stays one turn."""
+def test_a_long_turn_is_split_after_sentences():
+    """A long turn is split into parts of at most 80 words, after sentences, and stays one turn."""
     texts = [f"word{n}." if n % 30 == 29 else f"word{n}" for n in range(200)] + ["x"] * 100
     found = split_passages(words(texts, ["A"] * 300))
     assert np.diff(found.first).max() <= MAX_PASSAGE_WORDS
@@ -70,8 +70,8 @@ def test_a_long_turn_is_read_in_parts_cut_after_sentences():
     assert TranscriptPlayer(words(texts, ["A"] * 300)).result["text"].to_list() == [" ".join(texts)]
 
 
-def test_words_without_a_time_or_a_voice_are_kept():
-    """A word with no time stays behind the one before it, a null speaker is a voice, no words are no passages."""
+def test_words_without_a_time_or_speaker_are_kept():
+    """A word without a time stays after the previous word, a null speaker is a speaker, no words give no passages."""
     found = split_passages(words(["one", "two", "three"], ["A", "A", None], [500, None, 900]))
     assert found.words["text"].to_list() == ["one", "two", "three"]
     assert found.speakers == ["A", None]
@@ -79,7 +79,7 @@ def test_words_without_a_time_or_a_voice_are_kept():
     assert TranscriptPlayer(voxframe.load_words([])).result.empty
 
 
-def test_names_and_corrections_are_in_the_result_and_told():
+def test_names_and_corrections_are_in_the_result():
     """Names and corrections appear in the result beside label and times, and observers are notified."""
     player = TranscriptPlayer(words(["Helo", "there.", "Hi."], ["A", "A", "B"]), names={"A": "Ada"})
     heard = []
@@ -102,7 +102,7 @@ def corpus(tmp_path) -> voxframe.Corpus:
     return corpus
 
 
-def test_names_and_corrections_are_kept_by_the_corpus(corpus):
+def test_names_and_corrections_are_stored_in_the_corpus(corpus):
     """Edits in a player are in the tables of the corpus and in later players; undone edits disappear."""
     player = TranscriptPlayer("interview", corpus=corpus)
     player.names = {"A": "Ada"}
@@ -127,7 +127,7 @@ def test_names_and_corrections_are_kept_by_the_corpus(corpus):
     assert TranscriptPlayer("interview", corpus=corpus).result["speaker"].to_list()[:3] == ["A", "B", "A"]
 
 
-def test_what_the_corpus_cannot_keep_is_said_and_taken_back(corpus):
+def test_an_edit_that_cannot_be_stored_is_reverted(corpus):
     """An unknown label raises an error as an argument; typed in the widget, it is reported and reverted."""
     player = TranscriptPlayer("interview", corpus=corpus, names={"A": "Ada"})
     assert corpus.table("utterances")["speaker_name"][0] == "Ada"
@@ -150,7 +150,7 @@ def test_a_payload_is_corrected_in_the_widget_only(corpus):
 
 
 def test_the_code_shows_the_same_again():
-    """Run with the same source, the lines give a player with the same names, corrections, selection and settings."""
+    """Run with the same source, `.code` gives a player with the same names, corrections, selection and settings."""
     player = TranscriptPlayer(INTERVIEW, DATA / "interview.flac")
     player.names, player.corrections = {"A": "Ada's"}, {"1": 'say "so"'}
     player.interval, player.speed, player.query, player.layers = [1000, 5000], 1.5, "tree", []
@@ -164,7 +164,7 @@ def test_the_code_shows_the_same_again():
 
 
 def test_layers_are_those_that_have_rows():
-    """Chapters, entities and safety labels of the payload travel as bands; what is not there is no layer."""
+    """Chapters, entities and safety labels of the payload are sent as bands; an empty table is no layer."""
     payload = json.loads(INTERVIEW.read_bytes())
     assert TranscriptPlayer(payload)._layers == ["confidence"]
     payload["chapters"] = [{"headline": "Trees", "gist": "", "summary": "", "start": 0, "end": 9000}]
@@ -185,7 +185,7 @@ def test_a_transcript_with_turns_only_can_be_read():
     assert player.result[["speaker", "text", "start_ms"]].values.tolist() == [["A", "Yes, sure.", 5]]
 
 
-def test_a_recording_is_played_by_address():
+def test_a_recording_is_played_by_url():
     """The browser gets a URL; the state of the widget is much smaller than the recording."""
     player = TranscriptPlayer(INTERVIEW, DATA / "interview.flac")
     assert player._sources[-1].startswith("http://127.0.0.1:")
@@ -193,8 +193,8 @@ def test_a_recording_is_played_by_address():
     assert size < 50_000 < (DATA / "interview.flac").stat().st_size
 
 
-def test_what_cannot_be_played_is_refused_with_a_next_step():
-    """Missing files, two transcripts, reversed intervals and impossible speeds are refused with a next step."""
+def test_invalid_input_is_refused_with_a_next_step():
+    """Missing files, two transcripts, reversed intervals and impossible speeds raise errors with the next step."""
     one = voxframe.load_words(INTERVIEW)
     with pytest.raises(AudioNotFoundError, match="check the path"):
         TranscriptPlayer(INTERVIEW, "nowhere.flac")
@@ -219,7 +219,7 @@ def test_a_player_and_a_timeline_share_time_and_selection():
 
 
 def test_names_are_passed_on_but_not_to_a_player_of_another_transcript():
-    """A linked timeline shows the player's names, also later ones; names of other speakers there stay."""
+    """A linked timeline shows the names of the player, also later ones; its names of other speakers stay."""
     player, timeline = TranscriptPlayer(INTERVIEW, names={"A": "Ada"}), Timeline(voxframe.load_utterances(INTERVIEW))
     other = TranscriptPlayer(DATA / "payloads" / "panel.json")
     timeline.names = {"B": "Bo"}
@@ -235,7 +235,7 @@ def test_names_are_passed_on_but_not_to_a_player_of_another_transcript():
 
 
 def test_a_rename_changes_no_colour(corpus):
-    """A label has one colour in player, timeline and plots: A the first, whatever it is called and whoever is left."""
+    """A label has one colour in player, timeline and plots, whatever its name and whoever is left out."""
     first, second = COLORS[:2]
     named = {"A": "Zoe", "B": "Ada"}  # in alphabetical order they would change places
     player = TranscriptPlayer("interview", corpus=corpus, names=named)
@@ -263,7 +263,7 @@ def test_a_rename_changes_no_colour(corpus):
 
 
 def test_labels_with_one_name_have_one_lane_and_colour(corpus):
-    """Two labels that are one person have the first one's colour in the still picture and in the plot."""
+    """Two labels with one name have the colour of the first one in the static HTML and in the plot."""
     player = TranscriptPlayer("interview", corpus=corpus, names={"A": "Ada", "B": "Ada"})
     still = unquote(player.static_html())
     assert (COLORS[0] in still, COLORS[1] in still) == (True, False)
@@ -285,8 +285,8 @@ def test_a_cue_stops_at_the_end_of_its_passage():
     assert player._stop_at[0] == 0
 
 
-def test_an_edit_is_answered_even_if_it_is_refused(corpus):
-    """A page hears that the kernel took an edit; if the corpus refuses it, the pane says why."""
+def test_an_edit_is_confirmed_even_if_it_is_refused(corpus):
+    """A page gets a confirmation of an edit; if the corpus refuses it, the error pane shows why."""
     player, sent = TranscriptPlayer("interview", corpus=corpus), []
     player.send = lambda message, buffers=None: sent.append(message)
     player._on_edit(None, {"do": "edit", "n": "x", "names": {"A": "Ada"}, "turn_names": {"1": "A"}}, [])
@@ -306,8 +306,8 @@ class Tags(HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
-def test_the_still_picture_is_text_and_short():
-    """Hostile words and names are text; of many turns the first are shown and the others counted."""
+def test_the_static_html_is_escaped_and_short():
+    """Markup in words and names is escaped; of many turns, the first are shown and the others are counted."""
     hostile = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
     texts = [f"{hostile}{n}" for n in range(100)]
     player = TranscriptPlayer(words(texts, ["A", "B"] * 50), names={"A": hostile}, title=hostile)
@@ -320,7 +320,7 @@ def test_the_still_picture_is_text_and_short():
 
 
 def test_a_page_links_or_embeds_the_recording(tmp_path):
-    """Linked by a path relative to the page, embedded as data, or left out; an address cannot be embedded."""
+    """The recording is linked by a path relative to the page, embedded as data, or left out; a URL is not embedded."""
     sound = tmp_path / "sound" / "näme 1.flac"
     sound.parent.mkdir()
     sound.write_bytes((DATA / "call.flac").read_bytes()[:3000])

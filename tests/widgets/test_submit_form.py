@@ -26,13 +26,13 @@ def form(tmp_path, service):
 
 
 def test_every_option_has_a_field_and_help():
-    """The form asks for all that a job may be asked for, and each says what it does."""
+    """The form has a field and a help text for every option of a job."""
     assert {name for name, field in FIELDS.items() if field.group} == set(FIELDS) - {"audio_url"}
     assert all(field.help.endswith((".", "dicarlo, di carlo")) for field in FIELDS.values())
 
 
-def test_fields_say_what_is_sent():
-    """Inputs become options and back; fields left at their default are not sent."""
+def test_fields_become_options():
+    """Inputs become options and back; fields with their default are not sent."""
     typed = {
         "punctuate": False, "format_text": True, "language_code": "de", "boost_param": "", "speakers_expected": " 3 ",
         "speech_threshold": "0.5", "word_boost": "Voxframe\n\n Parquet ",
@@ -50,8 +50,8 @@ def test_fields_say_what_is_sent():
     assert form_field("webhook_auth_header_value").kind == "secret"
 
 
-def test_all_that_is_wrong_is_told_at_once():
-    """Each field that cannot be sent is named, with what is allowed."""
+def test_all_invalid_fields_are_reported_at_once():
+    """Each invalid field is named, with the allowed values."""
     with pytest.raises(OptionError) as told:
         parse_form({"speakers_expected": "many", "speech_threshold": "7", "custom_spelling": "x"})
     for text in (
@@ -63,7 +63,7 @@ def test_all_that_is_wrong_is_told_at_once():
 
 
 def test_nothing_is_sent_before_the_plan(form, short):
-    """A plan says how many and how long; what changes afterwards wants a new plan."""
+    """A plan shows number and duration; a change afterwards needs a new plan."""
     form.plan()
     form.wait(30)
     assert "there are no recordings yet" in form.error
@@ -85,7 +85,7 @@ def test_nothing_is_sent_before_the_plan(form, short):
 
 @pytest.mark.speech
 def test_jobs_are_sent_followed_and_fetched(form, short):
-    """The table goes from sending to done, the transcript is in the corpus, and the same is not sent again."""
+    """The table shows the states until the job is done, the transcript is in the corpus, and it is not sent again."""
     states = []
     form.table.observe(lambda change: states.extend(row["state"] for row in change["new"]), "_rows")
     form.inputs.value = str(short)
@@ -112,8 +112,8 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
 
 
 @pytest.mark.speech
-def test_how_much_is_done_is_shown(form):
-    """While speech is transcribed the table says how much of it is done, more each time; then it is over."""
+def test_progress_is_shown(form):
+    """During a transcription the table shows its growing progress until the job is finished."""
     shares, said = [], []
     form.table.observe(lambda change: shares.extend(row["progress"] for row in change["new"]), "_rows")
     form.table.observe(lambda change: said.extend(row["state_text"] for row in change["new"]), "_rows")
@@ -132,8 +132,8 @@ def test_how_much_is_done_is_shown(form):
     assert (waits["state_text"], waits["progress"]) == ("queued at the service", 0)
 
 
-def test_sending_is_stopped_and_what_was_not_sent_is_told(form, short, tmp_path):
-    """Those under way arrive, the others do not; the form says how many, and the plan then has the rest."""
+def test_sending_can_be_stopped(form, short, tmp_path):
+    """Recordings in progress are sent, the others are counted and are in the next plan."""
     for n in range(9):
         (tmp_path / f"{n}.wav").write_bytes(short.read_bytes()[: -64 * (n + 1)])
     form.inputs.value = str(tmp_path / "?.wav")
@@ -154,8 +154,8 @@ def test_sending_is_stopped_and_what_was_not_sent_is_told(form, short, tmp_path)
 
 
 @pytest.mark.speech
-def test_what_failed_is_told_and_sent_again_and_what_waits_is_cancelled(form, short, tmp_path):
-    """A broken recording says why it failed and has a button to try again; a job at the service can be cancelled."""
+def test_failed_jobs_are_retried_and_waiting_ones_cancelled(form, short, tmp_path):
+    """A failed job shows its reason and a retry button; a job at the service can be cancelled."""
     broken = tmp_path / "broken.mp3"
     broken.write_bytes(b"this is no sound" * 100)
     form.inputs.value = str(broken)
@@ -178,7 +178,7 @@ def test_what_failed_is_told_and_sent_again_and_what_waits_is_cancelled(form, sh
     assert key not in form.result["key"].to_list()
 
 
-def test_a_form_that_is_made_again_follows_what_was_sent(form, short, service):
+def test_a_new_form_follows_jobs_of_another(form, short, service):
     """Jobs that another form sent are in the table and fetched."""
     form._corpus.submit([short], client=service, progress=False)
     again = SubmitForm(form._corpus, service)
@@ -187,8 +187,8 @@ def test_a_form_that_is_made_again_follows_what_was_sent(form, short, service):
     again.close()
 
 
-def test_presets_keep_options_and_nothing_of_webhooks(form):
-    """Saved, loaded and deleted by name; what may be a secret is left out."""
+def test_presets_leave_out_webhook_options(form):
+    """Presets are saved, loaded and deleted by name; options that may be secret are left out."""
     form.fields["auto_chapters"].value = True
     form.fields["word_boost"].value = "Voxframe"
     form.fields["webhook_url"].value = f"https://example.org/{CANARY}"
@@ -220,8 +220,8 @@ def test_presets_keep_options_and_nothing_of_webhooks(form):
     assert "repair or remove the file" in form.error
 
 
-def test_a_secret_is_used_and_in_no_state(form, tmp_path):
-    """A typed key reaches the options that are sent, and no trait, code, preset, repr or picture."""
+def test_a_secret_is_sent_but_not_stored(form, tmp_path):
+    """A typed key is among the options sent, and in no trait, code, preset, repr or static HTML."""
     form._options.fields["webhook_auth_header_value"]._on_input(None, {"text": CANARY}, [])
     form._key._on_input(None, {"text": CANARY}, [])
     form.fields["webhook_auth_header_name"].value = "X-Key"
@@ -256,8 +256,8 @@ class Page:
         self.drop._on_browser_message(None, {"do": "begin", "key": key, "name": name, "size": len(data)}, [])
 
 
-def test_dropped_files_come_in_pieces_under_safe_names(tmp_path):
-    """Each byte arrives; two of one name are two files; a name is no path; nothing of it is in the widget's state."""
+def test_dropped_files_arrive_in_chunks_under_safe_names(tmp_path):
+    """Every byte arrives, equal names give two files, no name is a path, and no trait holds the data."""
     drop = FileDrop(tmp_path / "dropped")
     page = Page(drop)
     data = bytes(range(256)) * 40
@@ -275,8 +275,8 @@ def test_dropped_files_come_in_pieces_under_safe_names(tmp_path):
     assert safe_name("a" * 300 + ".mp3").endswith("a.mp3")
 
 
-def test_a_full_disk_is_told(tmp_path):
-    """If a file cannot be saved, the pane shows the reason and no partial file remains."""
+def test_a_full_disk_is_reported(tmp_path):
+    """If a file cannot be saved, the error pane shows the reason and no partial file remains."""
     (tmp_path / "dropped").write_text("a file where the folder should be")
     drop = FileDrop(tmp_path / "dropped")
     page = Page(drop)
@@ -295,7 +295,7 @@ class Tags(HTMLParser):
 
 
 def test_names_and_errors_are_text(form, short, tmp_path):
-    """A recording whose name is markup is text in the plan, the table and the errors."""
+    """Markup in the name of a recording is text in the plan, the table and the errors."""
     bad = tmp_path / "<b onclick=hurt()>.wav"
     shutil.copy(short, bad)
     form._corpus.submit([bad], client=form._client, progress=False)

@@ -24,7 +24,7 @@ def spans(**columns) -> pd.DataFrame:
     return pd.DataFrame({"transcript_id": "t", **columns})
 
 
-def test_a_selection_is_the_rows_that_touch_the_interval(turns):
+def test_a_selection_is_the_rows_that_overlap_the_interval(turns):
     """The selection excludes rows that only touch the interval; without an interval the result has all rows."""
     timeline = Timeline(turns)
     assert len(timeline.selection) == 0
@@ -36,7 +36,7 @@ def test_a_selection_is_the_rows_that_touch_the_interval(turns):
 
 
 def test_the_code_shows_the_same_again(turns):
-    """Run with the same DataFrame, the lines give a timeline with the same view and the same selection."""
+    """Run with the same DataFrame, `.code` gives a timeline with the same view and selection."""
     timeline = Timeline(turns, by="channel")
     timeline.view, timeline.interval = [10_000, 60_000], [20_000, 40_000]
     names: dict = {"df": turns}
@@ -48,7 +48,7 @@ def test_the_code_shows_the_same_again(turns):
 
 
 def test_lanes_are_in_the_order_of_speaking_and_rows_sorted_in_them():
-    """The first to speak is on top; rows with no time are left out; a null speaker has a lane."""
+    """The first speaker is on top, rows without times are left out, and a null speaker has a lane."""
     df = spans(
         speaker=["B", "A", None, "A", "B", "B"],
         start_ms=pd.array([500, 300, 100, 200, None, 50], "Int64"),
@@ -61,14 +61,14 @@ def test_lanes_are_in_the_order_of_speaking_and_rows_sorted_in_them():
 
 
 def test_a_speaker_has_the_colour_of_the_plots(turns):
-    """A and B are the first two of the shared colours, whoever speaks first."""
+    """A and B have the first two of the shared colours, whoever speaks first."""
     later = Timeline(turns[turns["speaker"] == "B"].assign(speaker="A"))
     assert [COLORS[n] for n in Timeline(turns)._colors] == list(COLORS[:2])
     assert later._colors == [0]
 
 
-def test_what_cannot_be_drawn_is_refused_with_a_next_step(turns):
-    """Several transcripts, too many lanes, a missing column, no DataFrame, an interval the wrong way round."""
+def test_invalid_input_is_refused_with_a_next_step(turns):
+    """Several transcripts, too many lanes, a missing column, another type and a reversed interval raise errors."""
     two = pd.concat([turns, turns.assign(transcript_id="other")])
     with pytest.raises(ValueError, match='has 2 transcripts; select one, or give by="transcript_id"'):
         Timeline(two)
@@ -92,7 +92,7 @@ class Tags(HTMLParser):
         self.seen.append((tag, dict(attrs)))
 
 
-def test_the_still_picture_holds_names_as_text_and_every_bar():
+def test_the_static_html_has_escaped_names_and_every_bar():
     """Speaker names with markup are escaped in the SVG, and every span has a bar."""
     hostile = "\"><script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
     df = spans(speaker=[hostile, "B"], start_ms=[0, 500], end_ms=[500, 1000])
@@ -110,16 +110,16 @@ def test_the_still_picture_holds_names_as_text_and_every_bar():
     assert "application/vnd.jupyter.widget-view+json" in bundle
 
 
-def test_an_empty_frame_has_a_picture_and_a_result():
-    """No rows are no error."""
+def test_an_empty_dataframe_is_shown():
+    """A DataFrame without rows has static HTML and a result."""
     timeline = Timeline(voxframe.load_words([]))
     assert timeline.result.empty
     assert "<img" in timeline.static_html()
     assert repr(timeline) == "Timeline(0 spans, 0 lanes, 0:00 to 0:00)"
 
 
-def test_a_saved_picture_of_a_million_spans_is_small():
-    """However many rows there are, the picture in the notebook stays below 50 KB, and no text is sent."""
+def test_the_static_html_of_a_million_spans_is_small():
+    """For a million rows, the static HTML stays below 50 KB, and no text is sent to the browser."""
     start = np.arange(1_000_000) * 40
     df = spans(speaker=np.where(start % 1200 < 600, "A", "B"), start_ms=start, end_ms=start + 30, text="word")
     timeline = Timeline(df)
@@ -127,8 +127,8 @@ def test_a_saved_picture_of_a_million_spans_is_small():
     assert len(timeline._columns["start"]) == 4_000_000
 
 
-def test_a_page_holds_everything_and_lets_no_other_script_run(turns, tmp_path):
-    """The page names its one script by hash, refers to nothing outside, and data cannot end the element it is in."""
+def test_a_page_is_self_contained_and_runs_no_other_script(turns, tmp_path):
+    """The page allows its one script by hash, has no external references, and data cannot close its element."""
     Timeline(turns.assign(text="</script><script>window.hurt=1</script>")).to_html(tmp_path / "t.html")
     page = (tmp_path / "t.html").read_text()
     tags = Tags()

@@ -11,7 +11,7 @@ def unpacked(data: bytes, offsets: bytes) -> list[str]:
     return [data[a:b].decode() for a, b in pairwise(edges)]
 
 
-def test_texts_come_back_from_their_bytes():
+def test_texts_survive_encoding():
     """Texts with null characters, line ends and any script survive; a null is empty, half a surrogate pair "?"."""
     given = ["plain", "", None, "nul\x00byte", "two\nlines", "שלום", "🙂", "half \ud800", np.nan]
     wanted = ["plain", "", "", "nul\x00byte", "two\nlines", "שלום", "🙂", "half ?", ""]
@@ -20,7 +20,7 @@ def test_texts_come_back_from_their_bytes():
 
 
 def test_bands_are_in_time_order_and_have_a_time():
-    """Chapters out of order are sorted, those with no time or turned around are left out."""
+    """Chapters are sorted by time; those without a time or with reversed times are left out."""
     chapters = pd.DataFrame(
         {
             "headline": ["second", "first", "no time", "turned around", "beyond"],

@@ -18,7 +18,7 @@ HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory) -> voxframe.Corpus:
-    """The recordings in data/, and a transcript whose words are markup."""
+    """The recordings in data/, and a transcript with markup as words."""
     corpus = voxframe.Corpus(tmp_path_factory.mktemp("corpus"))
     for name in ("call", "interview", "panel"):
         corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
@@ -29,13 +29,13 @@ def corpus(tmp_path_factory) -> voxframe.Corpus:
 
 
 def read(found: dict, name: str) -> list[str]:
-    """Texts of a column that goes to the browser."""
+    """Return the texts of a column for the browser."""
     edges = np.frombuffer(found[f"{name}_at"], "<i4")
     return [found[name][a:b].decode() for a, b in pairwise(edges)]
 
 
-def test_what_is_listed_is_what_the_corpus_finds(corpus):
-    """Matches with their context, and all of them as a DataFrame, however few are listed."""
+def test_listed_matches_are_those_of_the_corpus(corpus):
+    """Matches are listed with their context; the result has all of them, however few are listed."""
     search = WordSearch(corpus, query="the")
     search.limit = 5
     every = corpus.search("the")
@@ -50,8 +50,8 @@ def test_what_is_listed_is_what_the_corpus_finds(corpus):
     assert list(search.result.columns) == list(every.columns)
 
 
-def test_counts_and_where_matches_fall(corpus):
-    """Each transcript with its count, most first, and the places of its matches; one group is shown alone."""
+def test_counts_and_positions_of_matches(corpus):
+    """Transcripts have their counts in descending order and the positions of matches; one group can be shown alone."""
     search = WordSearch(corpus, query="the")
     counts = corpus.counts("the").query("occurrences > 0").sort_values("occurrences", ascending=False, kind="stable")
     assert read(search._found, "key") == counts["transcript_id"].to_list()
@@ -70,8 +70,8 @@ def test_counts_and_where_matches_fall(corpus):
     assert search._found["of_shown"] == len(search.result) < search._found["total"]
 
 
-def test_groups_of_the_users_own(corpus):
-    """Columns of `about` can be counted by, whatever their type, and shown one at a time."""
+def test_groups_of_given_metadata(corpus):
+    """Columns of `about` of any type can be counted by, and one group can be shown alone."""
     about = pd.DataFrame({"transcript_id": ["call", "interview", "panel"], "year": [2023, 2024, 2024]})
     search = WordSearch(corpus, about=about, query="the")
     search.by, search.only = "year", ["2024"]
@@ -93,8 +93,8 @@ def test_groups_of_the_users_own(corpus):
         WordSearch(corpus, about=about.rename(columns={"transcript_id": "id"}))
 
 
-def test_words_in_any_order_and_what_is_no_query(corpus):
-    """`slop` is that of the corpus; what cannot be searched is told in the pane, which is cleared by the next."""
+def test_slop_and_invalid_queries(corpus):
+    """`slop` is that of the corpus; an invalid query is shown in the error pane, which the next query clears."""
     search = WordSearch(corpus, query="trees the")
     search.slop = 3
     assert search.result.equals(corpus.search("trees the", slop=3))
@@ -105,7 +105,7 @@ def test_words_in_any_order_and_what_is_no_query(corpus):
 
 
 def test_the_code_gives_the_same_result(corpus):
-    """The lines of `.code` run unchanged and give the same matches and counts."""
+    """`.code` runs unchanged and gives the same matches and counts."""
     search = WordSearch(corpus)
     search.query, search.by, search.only, search.slop, search.limit = "of the", "speaker", ["B"], 4, 7
     names: dict = {}
@@ -115,8 +115,8 @@ def test_the_code_gives_the_same_result(corpus):
     assert names["search"]._found == search._found
 
 
-def test_a_match_is_played_from_its_moment(corpus):
-    """A click opens the transcript at the match with its recording; the player that is open is used again."""
+def test_a_match_is_played_from_its_time(corpus):
+    """A click opens the transcript at the match with its recording; an open player is used again."""
     search = WordSearch(corpus, audio={"call": DATA / "call.flac"}, query="the")
     sent = []
     search.send = lambda message, buffers=None: sent.append(message)
@@ -145,7 +145,7 @@ def test_a_match_is_played_from_its_moment(corpus):
 
 
 def test_a_linked_player_plays_its_own_transcript(corpus):
-    """No second player is opened for it."""
+    """A match of the linked player's transcript opens no second player."""
     player = TranscriptPlayer(corpus.tables("panel"))
     search = WordSearch(corpus, player=player)
     search.play("panel", 1234, 2000)
@@ -154,8 +154,8 @@ def test_a_linked_player_plays_its_own_transcript(corpus):
     assert search.player.time == 100
 
 
-def test_a_recording_that_was_moved_is_told_and_can_still_be_read(corpus, tmp_path):
-    """The pane names the missing path; the transcript opens without sound."""
+def test_a_moved_recording_is_reported(corpus, tmp_path):
+    """The error pane names the missing path, and the transcript opens without sound."""
     search = WordSearch(corpus, audio={"call": tmp_path / "gone.flac"}, query="the")
     search._on_browser_message(None, {"do": "match", "row": 0}, [])
     assert "is no longer at" in search.error
@@ -172,8 +172,8 @@ class Tags(HTMLParser):
         assert set(dict(attrs)) <= {"style", "class"}
 
 
-def test_the_still_picture_is_text(corpus):
-    """Markup in words, speakers, identifiers, titles and queries is text in the saved notebook."""
+def test_the_static_html_is_escaped(corpus):
+    """Markup in words, speakers, ids, titles and queries is text in the saved notebook."""
     search = WordSearch(corpus, query="hostile *", title=HOSTILE)
     assert search._found["total"] == 1
     tags = Tags()
@@ -182,7 +182,7 @@ def test_the_still_picture_is_text(corpus):
     assert HOSTILE in search.result["match"].iloc[0]
 
 
-def test_a_corpus_that_is_empty(tmp_path):
+def test_an_empty_corpus_can_be_searched(tmp_path):
     """A search in an empty corpus finds nothing and does not fail; transcripts added later are found."""
     corpus = voxframe.Corpus(tmp_path / "later")
     search = WordSearch(corpus, query="trees")

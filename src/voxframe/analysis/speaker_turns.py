@@ -33,10 +33,10 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
 
 def row_speakers(df: pd.DataFrame) -> pd.Series[str]:
     """Return the speaker of each row: the name, else the label, else "channel" and the channel name, else null."""
-    nobody = pd.Series(pd.NA, index=df.index, dtype="string")
-    speaker = df["speaker"].astype("string") if "speaker" in df.columns else nobody
-    channel = df["channel"].astype("string") if "channel" in df.columns else nobody
-    name = df["speaker_name"].astype("string") if "speaker_name" in df.columns else nobody
+    missing = pd.Series(pd.NA, index=df.index, dtype="string")
+    speaker = df["speaker"].astype("string") if "speaker" in df.columns else missing
+    channel = df["channel"].astype("string") if "channel" in df.columns else missing
+    name = df["speaker_name"].astype("string") if "speaker_name" in df.columns else missing
     return name.fillna(speaker).fillna("channel " + channel)
 
 

@@ -168,7 +168,7 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
     ids = corpus.ids()
     some = ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE]
     wrong: list[str] = []
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for transcript_id in some:
             try:
@@ -177,7 +177,7 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
                     corpus._archive.table(name, transcript_id)
             except VoxframeError as e:
                 wrong.append(str(e))
-    wrong += [str(warning.message) for warning in told]
+    wrong += [str(warning.message) for warning in caught]
     if wrong:
         return False, f"{where}: {wrong[0]}" + (f" (and {len(wrong) - 1} more problems)" if len(wrong) > 1 else "")
     checked = "" if len(some) == len(ids) else f" ({len(some)} of them checked)"

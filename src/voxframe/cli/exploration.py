@@ -71,17 +71,16 @@ def tables(given: argparse.Namespace) -> int:
     payload = source is not None and not Path(source).is_dir()
     if payload and not Path(str(source)).exists() and not str(source).endswith((".json", ".zst")):
         raise PayloadError(f"there is no corpus and no payload file at {source!r}; `voxframe submit` creates a corpus")
-    found = _from_payload(str(source), names) if payload else _from_corpus(source, names)
+    if payload:
+        found = _from_payload(str(source), names)
+    else:
+        corpus = open_corpus(source)
+        found = {name: corpus.table(name) for name in names}
     if table is None:
         write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.format, None)
     else:
         write(found[table], given.format, given.rows)
     return 0
-
-
-def _from_corpus(source: str | None, names: list[str]) -> dict[str, pd.DataFrame]:
-    corpus = open_corpus(source)
-    return {name: corpus.table(name) for name in names}
 
 
 def _from_payload(source: str, names: list[str]) -> dict[str, pd.DataFrame]:

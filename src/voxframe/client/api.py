@@ -208,7 +208,7 @@ def path_segment(identifier: str, of: str, attribute: str) -> str:
         OptionError: It is not a string, is blank, or would change the path.
     """
     if not isinstance(identifier, str) or identifier.strip() in ("", ".", "..") or not is_unicode(identifier):
-        raise OptionError(f"{identifier!r} is no id of {of}; give the text that {attribute} holds")
+        raise OptionError(f"{identifier!r} is not the id of {of}; give the text of {attribute}")
     return quote(identifier, safe="")
 
 

@@ -18,11 +18,11 @@ from urllib.parse import urljoin, urlsplit
 import requests
 
 from voxframe._text import masked
-from voxframe.client import error_mapping
+from voxframe.client import failures
 from voxframe.client.async_bridge import Workers, check_wanted, stop_event
+from voxframe.client.failures import RetryBudget, pause
 from voxframe.client.response import HTTPResponse
 from voxframe.client.response_limits import Download, LimitedAdapter, ResponseLimits, TooLarge, read_content
-from voxframe.client.retry import RetryBudget, pause
 from voxframe.errors import OptionError, ServiceError, VoxframeError
 from voxframe.settings import MAX_RESPONSE_MB, RESPONSE_TIMEOUT_S, Secret, is_loopback
 
@@ -129,7 +129,7 @@ class Transport:
             except ServiceError as error:
                 wait_s = pause(error, attempt, tries=tries, repeatable=repeatable, budget=self._budget)
                 if wait_s is None:
-                    raise error_mapping.advised(error, path, repeatable=repeatable) from error.__cause__
+                    raise failures.advised(error, path, repeatable=repeatable) from error.__cause__
                 log.info("%s; trying again in %.1f s", error, wait_s)
             else:
                 self._budget.earn()
@@ -170,7 +170,7 @@ class Transport:
             raise
         except (requests.RequestException, TooLarge, ValueError) as error:
             log.debug("GET %s: %s", path, masked(repr(error)))
-            raise error_mapping.from_requests(error, "GET", path, url, self._timeouts[1], limits) from None
+            raise failures.from_requests(error, "GET", path, url, self._timeouts[1], limits) from None
 
     def sleep(self, seconds: float) -> None:
         """Wait between two requests.
@@ -243,7 +243,7 @@ class Transport:
             raise
         except (requests.RequestException, TooLarge, ValueError) as error:  # ValueError: an invalid URL in a redirect
             log.debug("%s %s: %s", method, path, masked(repr(error)))
-            raise error_mapping.from_requests(error, method, path, self.base_url, timeouts[1], limits) from None
+            raise failures.from_requests(error, method, path, self.base_url, timeouts[1], limits) from None
         finally:
             if stream is not None:
                 stream.close()

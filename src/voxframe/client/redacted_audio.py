@@ -21,11 +21,11 @@ from voxframe._files import put_in_place, sync
 from voxframe.client import waiting
 from voxframe.client.api import check_directory, transcript_path
 from voxframe.client.async_bridge import check_wanted
+from voxframe.client.failures import wait_after
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse, as_path, as_text
 from voxframe.client.response_limits import Download, ResponseLimits, TooLarge
-from voxframe.client.retry import wait_after
 from voxframe.errors import (
     APIError,
     BadRequestError,

@@ -8,14 +8,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from voxframe.client.retry import parse_retry_after
 from voxframe.errors import (
     APIError,
     AuthenticationError,
@@ -267,8 +267,6 @@ def as_list(value: object) -> list[Any]:
 
 def as_moment(value: object) -> datetime | None:
     """Return a UTC datetime from ISO text, or None."""
-    from datetime import UTC
-
     if not isinstance(value, str):
         return None
     try:
@@ -276,3 +274,25 @@ def as_moment(value: object) -> datetime | None:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):  # OverflowError: the year 0 or 10000 in UTC
         return None
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Return the seconds in a Retry-After header, given as a number or a date; None if it is unusable.
+
+    Example:
+        >>> parse_retry_after("7")
+        7.0
+    """
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+        except (ValueError, OverflowError):
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        seconds = (moment - datetime.now(UTC)).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None

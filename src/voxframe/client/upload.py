@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from voxframe.client.async_bridge import check_wanted
+from voxframe.client.failures import wait_after
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
 from voxframe.client.response import as_path, as_text
-from voxframe.client.retry import wait_after
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from voxframe.client import api, embedded
 from voxframe.client.async_bridge import Workers, keep_loop_awake
+from voxframe.client.failures import LONGEST_WAIT_S
 from voxframe.client.http import Transport
 from voxframe.client.progress import Progress
 from voxframe.client.response import clean
-from voxframe.client.retry import LONGEST_WAIT_S
 from voxframe.errors import ServiceError, ServiceTimeoutError
 from voxframe.options import LIST_LIMIT
 from voxframe.settings import is_loopback

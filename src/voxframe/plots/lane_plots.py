@@ -35,7 +35,7 @@ def timeline(
     bands: Bands | None = None,
     view: tuple[float, float] | None = None,
 ) -> Axes:
-    """Draw who speaks when: one lane per speaker, one bar per row.
+    """Draw a speaker timeline: one lane per speaker, one bar per row.
 
     Args:
         df: Words, utterances, sentences, entities or any other rows with `start_ms` and `end_ms` (ms). Rows without

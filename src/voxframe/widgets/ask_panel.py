@@ -185,14 +185,7 @@ class AskPanel(CorpusPlayerWidget):
         self._background.submit("deleting", lambda: self._purge(request_id))
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until all requests are done.
-
-        Args:
-            timeout: Maximum wait in seconds. None (default): no limit.
-
-        Raises:
-            TimeoutError: Requests remain after `timeout` seconds.
-        """
+        """Wait until all requests are done; after `timeout` seconds, raise a TimeoutError."""
         self._background.wait(timeout)
 
     def close(self) -> None:
@@ -299,13 +292,7 @@ class AskPanel(CorpusPlayerWidget):
         do = message.get("do")
         if do == "ask":
             given = message.get("form") or {}
-            for name in (
-                "task",
-                "prompts",
-                "prompt",
-                "context",
-                "chosen",
-            ):  # set the task first: the prompt belongs to it
+            for name in ("task", "prompts", "prompt", "context", "chosen"):  # the prompt belongs to the task
                 if name in given:
                     setattr(self, name, given[name])
             self.ask(again=message.get("again") is True)

@@ -173,6 +173,25 @@ def define_comment(names: Mapping[str, str]) -> str:
     return "# Define first: " + "; ".join(f"{name} = {what}" for name, what in names.items())
 
 
+def check_range(proposal: Any) -> list[int]:
+    """Return the proposed value of a trait that holds a time range; the validator of such traits.
+
+    Raises:
+        TraitError: It is neither [start, end] nor empty.
+    """
+    value = proposal["value"]
+    if value and (len(value) != 2 or value[0] > value[1]):
+        raise traitlets.TraitError(
+            f"{proposal['trait'].name} must be [start, end] in ms with start <= end, or [] for none, got {value}"
+        )
+    return list(value)
+
+
+def text_map() -> Any:
+    """Return a synchronised trait that maps texts to texts, such as names by label."""
+    return traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
+
+
 class HasError(Protocol):
     """A widget with an error pane."""
 
@@ -207,7 +226,7 @@ def show_errors(widget: HasError) -> Iterator[None]:
     widget.error = "\n".join(filter(None, [message, *(str(warning.message) for warning in caught)]))
 
 
-Task = Callable[[], None]
+Task = Callable[[], object]
 
 
 class Background:
@@ -247,7 +266,7 @@ class Background:
             self._widget.error = ""
         try:
             task()
-        except Exception as e:  # noqa: BLE001  in a thread, or after a click, nobody would see it
+        except Exception as e:  # noqa: BLE001  in a thread, or after a click, it would be lost
             self._widget.error = error_text(e)
 
     def wait(self, timeout: float | None = None) -> None:

@@ -166,8 +166,7 @@ class LiveTranscript(ScriptedWidget):
         """
         if not self.file.strip():
             raise OptionError("there is no file to stream; set .file, or press Microphone")
-        path = self.file.strip()
-        self._begin("file", path)
+        self._begin("file", self.file.strip())
 
     def stop(self) -> None:
         """Stop sending; audio already sent is still transcribed."""
@@ -175,7 +174,8 @@ class LiveTranscript(ScriptedWidget):
         if self._browser_sound is not None:
             self._browser_sound.end()
         elif self.running and self._sessions:
-            threading.Thread(target=self._terminate, args=(self._sessions[-1],), daemon=True).start()
+            end, quietly = self._sessions[-1].terminate, {"keep_error": True}
+            threading.Thread(target=self._background.run_now, args=(end,), kwargs=quietly, daemon=True).start()
 
     def clear(self) -> None:
         """Remove the results.
@@ -188,14 +188,7 @@ class LiveTranscript(ScriptedWidget):
         self._sessions, self._finals, self._partial = [], [], ""
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until no session is running.
-
-        Args:
-            timeout: Maximum wait in seconds. None (default): no limit.
-
-        Raises:
-            TimeoutError: A session is still running after `timeout` seconds.
-        """
+        """Wait until no session is running; after `timeout` seconds, raise a TimeoutError."""
         self._background.wait(timeout)
 
     def close(self) -> None:
@@ -236,9 +229,6 @@ class LiveTranscript(ScriptedWidget):
         if final.text:
             self._finals = [*self._finals, {"text": final.text, "start_ms": final.start_ms}]
 
-    def _terminate(self, session: Stream) -> None:
-        self._background.run_now(lambda: _ignore(session.terminate()), keep_error=True)
-
     def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
         """Handle audio or a click from the browser."""
         do = message.get("do")
@@ -263,10 +253,6 @@ class LiveTranscript(ScriptedWidget):
             self.stop()
         elif do == "clear":
             self.clear()
-
-
-def _ignore(_: object) -> None:
-    """Discard a result, so that a call with a result is a task."""
 
 
 def _clock(final: dict[str, Any]) -> str:

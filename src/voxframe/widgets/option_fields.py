@@ -20,6 +20,7 @@ from voxframe.validators import Boolean, Choice, Integer, ListOf, Number
 from voxframe.widgets.base import ScriptedWidget, escaped
 
 _KINDS: Mapping[type, str] = {Boolean: "flag", Choice: "choice", Integer: "whole", Number: "part"}
+_HELP = 'style="opacity:0.75;line-height:1.4;display:block"'
 _WIDE = {"description_width": "220px"}  # the longest name
 
 
@@ -198,7 +199,7 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
                 shown = form_field(name)
                 field = self.fields[name] = _input_widget(shown, field_layout)
                 field.observe(lambda _: on_change(), "given" if shown.kind == "secret" else "value")
-                children += [field, ipywidgets.HTML(_help(shown), layout=help_layout)]
+                children += [field, ipywidgets.HTML(f"<span {_HELP}>{escaped(shown.help)}</span>", layout=help_layout)]
             pages[group] = ipywidgets.GridBox(children, layout=grid)
         self._groups = ipywidgets.ToggleButtons(
             options=list(pages), tooltips=[f"Options: {group}" for group in pages], style={"button_width": "auto"}
@@ -250,10 +251,6 @@ def _input_widget(field: FormField, layout: Any) -> ipywidgets.Widget:
         return widget
     default = f"default: {field.default}" if field.default not in (None, "") else ""
     return ipywidgets.Text(placeholder=default, **common)
-
-
-def _help(field: FormField) -> str:
-    return f'<span style="opacity:0.75;line-height:1.4;display:block">{escaped(field.help)}</span>'
 
 
 class Presets:

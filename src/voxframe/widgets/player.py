@@ -14,21 +14,28 @@ import pandas as pd
 import traitlets
 
 from voxframe._text import clock
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
 from voxframe.corpus import Corpus
 from voxframe.errors import VoxframeError
 from voxframe.loaders.sources import Fetcher
 from voxframe.plots.style import color_indexes
-from voxframe.widgets import encoding, media_server
-from voxframe.widgets.base import ScriptedWidget, absolute_path, connect_call, corpus_call, define_comment, escaped
+from voxframe.widgets import media_server
+from voxframe.widgets.base import (
+    ScriptedWidget,
+    absolute_path,
+    check_range,
+    connect_call,
+    corpus_call,
+    define_comment,
+    escaped,
+    text_map,
+)
 from voxframe.widgets.encoding import lanes_svg, write_page
 from voxframe.widgets.player_data import (
     Given,
-    PlayerPassages,
-    find_corpus,
     find_store,
     load_tables,
-    only_transcript,
     origin,
     speaker_names,
     split_passages,
@@ -36,12 +43,6 @@ from voxframe.widgets.player_data import (
 
 #: Maximum number of turns in the static HTML, and of characters per turn.
 _STATIC_TURNS, _STATIC_CHARS = 12, 600
-#: Layers besides confidence: name, table, prefix of the packed columns, and text column.
-_LAYERS = (
-    ("chapters", "chapters", "chapter", "headline"),
-    ("entities", "entities", "entity", "entity_type"),
-    ("safety", "content_safety", "safety", "label"),
-)
 #: Traits that a corpus stores.
 _ANNOTATIONS = ("names", "turn_names", "corrections")
 
@@ -106,9 +107,9 @@ class TranscriptPlayer(ScriptedWidget):
     speed = traitlets.Float(1.0, min=0.25, max=4.0).tag(sync=True)
     query = traitlets.Unicode("").tag(sync=True)
     layers = traitlets.List(traitlets.Unicode(), ["confidence", "chapters", "entities", "safety"]).tag(sync=True)
-    names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
-    turn_names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
-    corrections = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
+    names = text_map()
+    turn_names = text_map()
+    corrections = text_map()
     _columns = traitlets.Dict().tag(sync=True)
     _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _colors = traitlets.Dict().tag(sync=True)
@@ -132,11 +133,11 @@ class TranscriptPlayer(ScriptedWidget):
         given = load_tables(source, client, corpus)
         self._origin, self._client = origin(source, client), client
         self._audio = None if audio is None else absolute_path(audio)
-        self._corpus, self._given_title = find_corpus(self._origin, corpus), title
+        self._corpus, self._given_title = Corpus() if corpus is None and self._origin.remote else corpus, title
         self._passages = found = split_passages(given["words"])
-        self._transcript_id = only_transcript(found.words)
-        self._store = find_store(self._corpus, found.words)
-        packed, present = _packed(found, given)
+        self._transcript_id = found.transcript_id
+        self._store = find_store(self._corpus, self._transcript_id)
+        packed, present = found.packed(given)
         annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
         name = Path(audio).name if audio is not None else "Transcript"
         super().__init__(
@@ -173,12 +174,7 @@ class TranscriptPlayer(ScriptedWidget):
 
     @traitlets.validate("interval")
     def _check_interval(self, proposal: Any) -> list[int]:
-        value = proposal["value"]
-        if value and (len(value) != 2 or value[0] > value[1]):
-            raise traitlets.TraitError(
-                f"interval must be [start, end] in ms with start <= end, or [] for none, got {value}"
-            )
-        return list(value)
+        return check_range(proposal)
 
     def _annotations(self) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
         return dict(self.names), dict(self.turn_names), dict(self.corrections)
@@ -293,13 +289,12 @@ class TranscriptPlayer(ScriptedWidget):
         own = [" ".join(filter(None, spoken[a:b])) for a, b in pairwise(edges)]
         keys = [str(turn) for turn in turns]
         start, end = found.extent(first)
-        text = pd.StringDtype("pyarrow", na_value=np.nan)
         return pd.DataFrame(
             {
                 "turn_idx": turns,
-                "speaker": pd.array([self._name(*at) for at in zip(keys, labels, strict=True)], text),
-                "label": pd.array(labels, text),
-                "text": pd.array([self.corrections.get(k, words) for k, words in zip(keys, own, strict=True)], text),
+                "speaker": pd.array([self._name(*at) for at in zip(keys, labels, strict=True)], TEXT),
+                "label": pd.array(labels, TEXT),
+                "text": pd.array([self.corrections.get(k, words) for k, words in zip(keys, own, strict=True)], TEXT),
                 "start_ms": pd.array(np.where(np.isfinite(start), start, np.nan), "Int64"),
                 "end_ms": pd.array(np.where(end >= 0, end, np.nan), "Int64"),
                 "word_count": np.diff(edges),
@@ -360,25 +355,14 @@ class TranscriptPlayer(ScriptedWidget):
         Args:
             path: Path of the page; an existing file is replaced.
             audio: "link" (default) refers to the recording by URL or by a path relative to the page, so keep them
-                together.
-                "embed" includes a local recording in the page, which adds a third to its size. "none" leaves it out.
+                together. "embed" includes a local recording in the page, which adds a third to its size. "none" leaves
+                it out.
 
         Raises:
             OptionError: `audio` is invalid, or a URL cannot be embedded.
             AudioError: The recording cannot be read.
         """
         write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
-
-
-def _packed(found: PlayerPassages, given: Mapping[str, pd.DataFrame]) -> tuple[dict[str, bytes], list[str]]:
-    """Return columns for the browser, and the layers with content."""
-    packed = found.packed()
-    present = ["confidence"] if "confidence" in packed else []
-    for layer, table, prefix, text in _LAYERS:
-        if (rows := given.get(table)) is not None and len(rows):
-            present.append(layer)
-            packed |= encoding.bands(rows, text, prefix)
-    return packed, present
 
 
 def _pass_on(other: Any, old: Mapping[str, str], new: Mapping[str, str]) -> None:

@@ -81,17 +81,6 @@ def origin(source: Any, client: Fetcher | None) -> Origin:
     return Origin(None, False, "the payload")
 
 
-def find_corpus(found: Origin, corpus: Corpus | None) -> Corpus | None:
-    """Return the corpus that has or will get a transcript; None if there is none."""
-    return Corpus() if corpus is None and found.remote else corpus
-
-
-def only_transcript(df: pd.DataFrame) -> str | None:
-    """Return the id of the only transcript in a DataFrame; None if there are several or none."""
-    ids = df["transcript_id"].dropna().unique().tolist() if "transcript_id" in df.columns else []
-    return str(ids[0]) if len(ids) == 1 else None
-
-
 def speaker_names(words: pd.DataFrame) -> tuple[dict[str, str], dict[str, str]]:
     """Return the names in the column `speaker_name`: by label, and by `utterance_idx` (as text) for turns that differ.
 
@@ -164,14 +153,11 @@ class AnnotationStore:
         return {str(turn): text for turn, text in zip(rows["utterance_idx"], rows["text"], strict=True)}
 
 
-def find_store(corpus: Corpus | None, words: pd.DataFrame) -> AnnotationStore | None:
-    """Return the store for the transcript of some words; None if no corpus has that transcript."""
-    if corpus is None or "transcript_id" not in words.columns:
+def find_store(corpus: Corpus | None, transcript_id: str | None) -> AnnotationStore | None:
+    """Return the store for the annotations of a transcript; None if no corpus has that transcript."""
+    if corpus is None or transcript_id is None or transcript_id not in corpus:
         return None
-    ids = words["transcript_id"].unique()
-    if len(ids) != 1 or ids[0] not in corpus:
-        return None
-    return AnnotationStore(corpus, str(ids[0]))
+    return AnnotationStore(corpus, transcript_id)
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str | None]:
@@ -185,6 +171,12 @@ def _by_index(changed: Mapping[str, str | None]) -> dict[int, str | None]:
 
 #: Longer turns are split, after the last sentence in the second half of a part if there is one.
 MAX_PASSAGE_WORDS = 80
+#: Layers besides confidence: name, table, prefix of the packed columns, and text column.
+_LAYERS = (
+    ("chapters", "chapters", "chapter", "headline"),
+    ("entities", "entities", "entity", "entity_type"),
+    ("safety", "content_safety", "safety", "label"),
+)
 #: Columns of indexes for the browser.
 _INDEXES = ("first", "turn", "speaker")
 _SENTENCE_END = (".", "?", "!", "…", "\u3002", "\uff1f", "\uff01")
@@ -214,6 +206,12 @@ class PlayerPassages:
     start: npt.NDArray[np.float64]
     end: npt.NDArray[np.float64]
 
+    @property
+    def transcript_id(self) -> str | None:
+        """Id of the transcript; None if it is unknown."""
+        ids = self.words["transcript_id"].dropna().unique().tolist() if "transcript_id" in self.words.columns else []
+        return str(ids[0]) if len(ids) == 1 else None
+
     def extent(self, first: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return start and end of spans of words; infinity and -1 if no word has a time.
 
@@ -234,14 +232,23 @@ class PlayerPassages:
         passage = int(np.searchsorted(self.first, word, side="right")) - 1
         return max(end_ms, int(self.end[self.first[passage] : self.first[passage + 1]].max()))
 
-    def packed(self) -> dict[str, bytes]:
-        """Return the columns for the browser; `confidence` only if it is known for a word."""
+    def packed(self, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, bytes], list[str]]:
+        """Return the columns for the browser, and the layers with content.
+
+        Args:
+            tables: The other tables of the transcript, some of which are layers.
+        """
         packed = {name: encoding.int32(getattr(self, name)) for name in ("start", "end", *_INDEXES)}
         packed["text"], packed["offsets"] = encoding.texts(self.words["text"])
         if "confidence" in self.words.columns and self.words["confidence"].notna().any():
             confidence = self.words["confidence"].to_numpy(np.float64, na_value=np.nan)
             packed["confidence"] = encoding.float32(confidence)
-        return packed
+        present = ["confidence"] if "confidence" in packed else []
+        for layer, table, prefix, text in _LAYERS:
+            if (rows := tables.get(table)) is not None and len(rows):
+                present.append(layer)
+                packed |= encoding.bands(rows, text, prefix)
+        return packed, present
 
 
 def split_passages(words: pd.DataFrame) -> PlayerPassages:

@@ -82,17 +82,18 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self.drop = FileDrop(self._corpus.path / "dropped")
         self.inputs = ipywidgets.Textarea(
             placeholder="or paths, folders, patterns (calls/**/*.mp3) and URLs (https://...), one per line",
-            description="Recordings", rows=3, layout=wide, style={"description_width": "90px"},
+            description="Recordings", rows=3, layout=wide, style=_LABELLED,
         )  # fmt: skip
         self._options = OptionFields(self._discard_plan)
         self.fields = self._options.fields
         self._service_url = ipywidgets.Text(
-            description="Service", placeholder=_default_service(), layout=wide, style={"description_width": "90px"}
+            description="Service",
+            placeholder=resolve().base_url or "the embedded server on this machine",
+            layout=wide,
+            style=_LABELLED,
         )
         self._key = SecretField("API key")
-        self._choice = ipywidgets.Dropdown(
-            description="Preset", style={"description_width": "90px"}, options=[("Select a preset", "")]
-        )
+        self._choice = ipywidgets.Dropdown(description="Preset", style=_LABELLED, options=[("Select a preset", "")])
         self._name = ipywidgets.Text(
             description="Name", placeholder="Preset name", layout=ipywidgets.Layout(width="230px"),
             style={"description_width": "60px"},
@@ -119,10 +120,9 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
             self._planned, self._pane, self.table,
         ])  # fmt: skip
         self.add_class("vf-submit-form")
-        self.drop.observe(lambda _: self._discard_plan(), "names")
-        for field in (self.inputs, self._service_url):
-            field.observe(lambda _: self._discard_plan(), "value")
-        self._key.observe(lambda _: self._discard_plan(), "given")
+        changes = ((self.drop, "names"), (self.inputs, "value"), (self._service_url, "value"), (self._key, "given"))
+        for field, trait in changes:
+            field.observe(lambda _: self._discard_plan(), trait)
         self._plan_button.on_click(lambda _: self.plan())
         self._send_button.on_click(lambda _: self.send())
         self._stop_button.on_click(lambda _: self._stop.set())
@@ -193,14 +193,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         self._background.submit("fetching", self._follow, keep_error=True)
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until the background tasks are done.
-
-        Args:
-            timeout: Maximum wait in seconds. None (default): no limit.
-
-        Raises:
-            TimeoutError: Tasks remain after `timeout` seconds.
-        """
+        """Wait until the background tasks are done; after `timeout` seconds, raise a TimeoutError."""
         self._background.wait(timeout)
 
     def save_preset(self, name: str) -> None:
@@ -345,12 +338,8 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
 
 _SECRET = "webhook_auth_header_value"  # noqa: S105  a name
 _NARROW = ipywidgets.Layout(width="auto")
+_LABELLED = {"description_width": "90px"}
 _ALERT = (
     "white-space:pre-wrap;overflow-wrap:anywhere;line-height:1.4;padding:8px 10px;margin:4px 8px;border-radius:4px;"
     "color:light-dark(#a51d2d,#ff9aa2);border-inline-start:3px solid light-dark(#a51d2d,#ff9aa2)"
 )
-
-
-def _default_service() -> str:
-    settings = resolve()
-    return settings.base_url or "the embedded server on this machine"

@@ -1,4 +1,4 @@
-"""Timeline: an interactive view of who speaks when, with zoom and selection."""
+"""Timeline: an interactive view of turns and other time spans, with zoom and selection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voxframe._text import clock
 from voxframe.analysis.speaker_turns import label_names, require, row_speakers
 from voxframe.plots.style import MAX_LANES, lane_color_indexes
 from voxframe.widgets import encoding
-from voxframe.widgets.base import ScriptedWidget, define_comment, escaped
+from voxframe.widgets.base import ScriptedWidget, check_range, define_comment, escaped, text_map
 from voxframe.widgets.encoding import lanes_svg, write_page
 
 #: Longer texts (characters in total) are not sent to the browser; bars then show no text.
@@ -62,7 +62,7 @@ class Timeline(ScriptedWidget):
     time = traitlets.Int(0).tag(sync=True)
     interval = traitlets.List(traitlets.Int()).tag(sync=True)
     view = traitlets.List(traitlets.Int()).tag(sync=True)
-    names = traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
+    names = text_map()
     _columns = traitlets.Dict().tag(sync=True)
     _names = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -125,12 +125,7 @@ class Timeline(ScriptedWidget):
 
     @traitlets.validate("interval", "view")
     def _check_range(self, proposal: Any) -> list[int]:
-        value = proposal["value"]
-        if value and (len(value) != 2 or value[0] > value[1]):
-            raise traitlets.TraitError(
-                f"{proposal['trait'].name} must be [start, end] in ms with start <= end, or [] for none, got {value}"
-            )
-        return list(value)
+        return check_range(proposal)
 
     @property
     def selection(self) -> pd.DataFrame:

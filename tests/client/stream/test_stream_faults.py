@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from voxframe import errors
-from voxframe.client import retry
+from voxframe.client import failures
 from voxframe.client.stream import Stream, stream_options
 from voxframe.client.stream.messages import Final, Gap, SessionBegins
 from voxframe.errors import (
@@ -236,7 +236,7 @@ def test_reconnecting_reports_the_gap(stream: Make, peer: Any, wire: Any) -> Non
 
 def test_reconnecting_gives_up_with_the_cause(stream: Make, wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If no new session can be opened, the error that ended the last one is raised."""
-    monkeypatch.setattr(retry, "backoff", lambda *_: 0.01)
+    monkeypatch.setattr(failures, "backoff", lambda *_: 0.01)
     session = stream(endless(), realtime=True, url=wire.url, reconnect=True)
     with pytest.raises(StreamCutError):
         follow(session, [], wire.close)
@@ -245,7 +245,7 @@ def test_reconnecting_gives_up_with_the_cause(stream: Make, wire: Any, monkeypat
 
 def test_reconnections_are_limited(stream: Make, peer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reconnecting ends after a few sessions that are cut at once, with pauses between them."""
-    monkeypatch.setattr(retry, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr(failures, "backoff", lambda *_: 0.0)
     begun = []
 
     async def cut(session: Any) -> None:
@@ -257,7 +257,7 @@ def test_reconnections_are_limited(stream: Make, peer: Any, monkeypatch: pytest.
     with pytest.raises(StreamCutError):
         stream(endless(), realtime=True, reconnect=True).wait(60)
     assert 2 <= len(begun) <= 10
-    assert min(after - before for before, after in itertools.pairwise(begun)) >= retry.SHORTEST_WAIT_S
+    assert min(after - before for before, after in itertools.pairwise(begun)) >= failures.SHORTEST_WAIT_S
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 503])
@@ -265,7 +265,7 @@ def test_reconnecting_continues_after_a_transient_refusal(
     stream: Make, peer: Any, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     """After a transient error status, the next attempt opens the new session."""
-    monkeypatch.setattr(retry, "backoff", lambda *_: 0.0)
+    monkeypatch.setattr(failures, "backoff", lambda *_: 0.0)
     left = [status]
 
     async def cut_once(session: Any) -> None:

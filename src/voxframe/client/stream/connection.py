@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from websockets.exceptions import ConnectionClosed
 
-from voxframe.client.retry import LONGEST_WAIT_S, wait_after
+from voxframe.client.failures import LONGEST_WAIT_S, wait_after
 from voxframe.client.stream.messages import Final, Gap, Message, MessageBuffer, SessionBegins, SessionTerminated, read
 from voxframe.client.stream.pacing import Chunker, MessageQueue, Pacer, SourceReader
 from voxframe.client.stream.stream_options import StreamPlan

@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI, WebSocketException
 
 from voxframe.client import embedded
-from voxframe.client.error_mapping import CONNECT_AGAIN, EMBEDDED_ENDED
+from voxframe.client.failures import CONNECT_AGAIN, EMBEDDED_ENDED
 from voxframe.client.response import HTTPResponse, clean
 from voxframe.client.stream.stream_options import StreamPlan
 from voxframe.errors import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from voxframe.client.retry import wait_after
+from voxframe.client.failures import wait_after
 from voxframe.errors import (
     APIError,
     AuthenticationError,

@@ -103,7 +103,7 @@ const KERNEL_SILENT =
 /** Milliseconds to wait for a response before showing that the kernel has not responded. */
 const KERNEL_WAIT_MS = 3000;
 
-/** True if no kernel is running, as far as the page knows: JupyterLab and Voila tell, other pages may not. */
+/** True if no kernel is running, as far as the page can tell; only JupyterLab and Voila report it. */
 function kernelGone(model) {
   const manager = model.widget_manager;
   if (!manager || !("kernel" in manager)) return false;
