@@ -187,7 +187,7 @@ def check_range(proposal: Any) -> list[int]:
     return list(value)
 
 
-def text_map() -> Any:
+def text_map() -> traitlets.Dict[str, str]:
     """Return a synchronised trait that maps texts to texts, such as names by label."""
     return traitlets.Dict(value_trait=traitlets.Unicode(), key_trait=traitlets.Unicode()).tag(sync=True)
 
