@@ -12,8 +12,11 @@ Names are imported on first use, so `import voxframe` takes almost no time.
 
 from __future__ import annotations
 
-import importlib
+import importlib.abc
+import importlib.util
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -133,5 +136,26 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-if "pandas" in sys.modules:  # df.vox works even before the first loader call
+class _AccessorWithPandas(importlib.abc.MetaPathFinder):
+    """Registers the accessor `df.vox` as soon as pandas has been imported."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if name != "pandas":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec("pandas")
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                importlib.import_module("voxframe.accessor")
+
+            vars(spec.loader)["exec_module"] = exec_module
+        return spec
+
+
+if "pandas" in sys.modules:  # df.vox exists whichever is imported first
     importlib.import_module("voxframe.accessor")
+else:
+    sys.meta_path.insert(0, _AccessorWithPandas())

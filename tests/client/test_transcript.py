@@ -78,6 +78,39 @@ def test_a_completed_transcript(client, on):
     assert transcript.raise_for_status() is transcript
 
 
+def test_results_are_lists_of_dicts(client, peer):
+    """Each result of a transcript is an attribute with the objects that the service sent."""
+    passages = [{"text": "Hi.", "labels": []}]
+    sent = {
+        "words": [{"text": "Hi.", "new": 1}],
+        "utterances": [{"speaker": "A"}],
+        "chapters": [{"gist": "Hello"}],
+        "entities": [{"text": "Ann"}],
+        "sentiment_analysis_results": [{"sentiment": "POSITIVE"}],
+        "auto_highlights_result": {"status": "success", "results": [{"rank": 0.1}]},
+        "iab_categories_result": {"results": passages},
+        "content_safety_labels": {"results": passages},
+    }
+    peer.on("GET", f"/v2/transcript/{ID}", {"id": ID, "status": "completed", "summary": "A greeting.", **sent})
+    transcript = Transcript(client.transport, ID)
+    assert transcript.summary == "A greeting."
+    assert [transcript.words, transcript.utterances] == [sent["words"], sent["utterances"]]
+    assert [transcript.chapters, transcript.entities] == [sent["chapters"], sent["entities"]]
+    assert transcript.sentiments == sent["sentiment_analysis_results"]
+    assert transcript.highlights == [{"rank": 0.1}]
+    assert transcript.topics == transcript.content_safety == passages
+
+
+@pytest.mark.parametrize("value", [None, 3, {"results": None}, {"results": [None, 3]}, ["x"]])
+def test_absent_and_unexpected_results_are_empty_lists(client, peer, value):
+    """A result that was not requested, or that is no list of objects, is an empty list."""
+    fields = {"words": value, "auto_highlights_result": value, "iab_categories_result": value}
+    peer.on("GET", f"/v2/transcript/{ID}", {"id": ID, "status": "completed", **fields})
+    transcript = Transcript(client.transport, ID)
+    assert transcript.words == transcript.highlights == transcript.topics == transcript.chapters == []
+    assert transcript.summary is None
+
+
 @pytest.mark.parametrize("example", ["failed_download", "failed_not_audio", "failed_too_short"])
 def test_a_failed_transcript_is_a_value(client, on, example):
     """A failed transcript raises nothing until `raise_for_status`, whose error has id and reason."""

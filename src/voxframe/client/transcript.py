@@ -90,6 +90,51 @@ class Transcript:
         return as_text(self._known().data.get("text"))
 
     @property
+    def summary(self) -> str | None:
+        """The summary; None if none was requested, or until the job is completed."""
+        return as_text(self._known().data.get("summary"))
+
+    @property
+    def words(self) -> list[dict[str, Any]]:
+        """The words, as the service sent them. `voxframe.load_words` returns them as a DataFrame."""
+        return self._items("words")
+
+    @property
+    def utterances(self) -> list[dict[str, Any]]:
+        """The turns of the speakers. This list and those below are empty if the job has no such result."""
+        return self._items("utterances")
+
+    @property
+    def chapters(self) -> list[dict[str, Any]]:
+        """The chapters."""
+        return self._items("chapters")
+
+    @property
+    def entities(self) -> list[dict[str, Any]]:
+        """The names, dates and other entities."""
+        return self._items("entities")
+
+    @property
+    def sentiments(self) -> list[dict[str, Any]]:
+        """The sentences with their sentiment."""
+        return self._items("sentiment_analysis_results")
+
+    @property
+    def highlights(self) -> list[dict[str, Any]]:
+        """The key phrases."""
+        return self._items("auto_highlights_result", "results")
+
+    @property
+    def topics(self) -> list[dict[str, Any]]:
+        """The passages with their topics."""
+        return self._items("iab_categories_result", "results")
+
+    @property
+    def content_safety(self) -> list[dict[str, Any]]:
+        """The passages about sensitive subjects."""
+        return self._items("content_safety_labels", "results")
+
+    @property
     def audio_duration_s(self) -> float | None:
         """Duration of the media in seconds, or None if unknown."""
         return as_float(self._known().data.get("audio_duration"))
@@ -183,6 +228,13 @@ class Transcript:
             self.refresh()
         assert self._response is not None
         return self._response
+
+    def _items(self, *path: str) -> list[dict[str, Any]]:
+        """Return the objects in the list at a path of the response; none if there is no list."""
+        found: Any = self._known().data
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
     def __repr__(self) -> str:
         shown = f", status={self.status!r}" if self._has_state else ""
