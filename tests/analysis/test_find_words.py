@@ -5,6 +5,7 @@ import pytest
 
 import voxframe
 from voxframe import analysis
+from voxframe.errors import OptionError
 
 
 def payload(name: str, text: str, channels: str = "") -> dict:
@@ -62,3 +63,19 @@ def test_nothing_found_has_all_columns():
     assert none.empty
     assert list(analysis.find_words(words.iloc[:0], "the").columns) == list(found.columns)
     assert found["match_idx"].tolist() == [0, 1, 0]
+
+
+def test_phrases_end_with_their_transcript_and_points_are_literal():
+    """A phrase is not found across two transcripts, and the point in 3.5 stands for no other character."""
+    texts = {"a": ["one", "3.5"], "b": ["two", "345"]}
+    words = voxframe.load_words(
+        [{"id": name, "words": [{"text": text, "start": 0, "end": 1} for text in of]} for name, of in texts.items()]
+    )
+    assert analysis.find_words(words, "3.5 two").empty
+    assert analysis.find_words(words, "3.5")["transcript_id"].tolist() == ["a"]
+
+
+def test_a_query_of_wildcards_is_refused():
+    """A query needs at least one word that is not only `*`."""
+    with pytest.raises(OptionError, match="no word to search for"):
+        analysis.find_words(voxframe.load_words(PAYLOADS), "* *")

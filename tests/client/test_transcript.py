@@ -1,4 +1,5 @@
 import json
+from urllib.parse import unquote
 
 import pytest
 
@@ -171,6 +172,12 @@ def test_subtitles_in_both_formats(client, on, peer, kind, example):
     assert peer.requests[-1].query == {}
 
 
+def test_a_byte_order_mark_is_no_part_of_captions(client, peer, reply):
+    """A byte order mark before the captions is removed."""
+    peer.on("GET", f"/v2/transcript/{ID}/vtt", reply("\ufeffWEBVTT\n".encode()))
+    assert client.subtitles(ID, "vtt") == "WEBVTT\n"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -197,7 +204,7 @@ def test_ids_are_quoted(client, peer, identifier):
     with pytest.raises(NotFoundError):
         client.transcript(identifier)
     assert peer.requests[0].path.count("/") == 3
-    assert peer.requests[0].path.startswith("/v2/transcript/")
+    assert unquote(peer.requests[0].path.removeprefix("/v2/transcript/")) == identifier
     assert peer.requests[0].query == {}
 
 

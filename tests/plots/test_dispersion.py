@@ -95,3 +95,12 @@ def test_invalid_input_is_refused_with_a_next_step():
         plots.dispersion(pd.concat([ONE, words("b", "a tree")]), "tree", by="term")
     with pytest.raises(OptionError, match="no word"):
         plots.dispersion(ONE, "...")
+    many = pd.DataFrame({"transcript_id": [f"t{n}" for n in range(201)], "term": "a", "start_ms": 0})
+    with pytest.raises(ValueError, match="201 lanes are too many, at most 200 can be shown"):
+        plots.dispersion(many)
+    assert len(lanes(plots.dispersion(many.head(200)))) > 1
+
+
+def test_a_repeated_query_has_one_lane():
+    """A query that is given twice is drawn once."""
+    assert lanes(plots.dispersion(ONE, ["tree", "tree"])) == ["tree"]

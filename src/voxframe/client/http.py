@@ -225,7 +225,7 @@ class Transport:
                     with session.request(
                         method,
                         url,
-                        params={k: v for k, v in (params or {}).items() if v is not None},
+                        params=params,  # those that are None are left out
                         data=data if stream is None else stream,
                         headers=headers if data is not None or stream is not None else None,
                         auth=self._authorise,

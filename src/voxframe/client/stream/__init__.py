@@ -104,6 +104,14 @@ class Stream:
             self._start_callbacks()
         return self
 
+    async def start_async(self) -> Self:
+        """Async version of `start`, for any event loop. An async source is then read on that loop."""
+        connection = self._new_connection(asyncio.get_running_loop())
+        if connection is not None:
+            await PORTAL.call(connection.open)
+            self._start_callbacks()
+        return self
+
     def wait(self, timeout: float | None = None) -> list[Final]:
         """Wait until the source has ended and all finals have arrived.
 
@@ -129,6 +137,14 @@ class Stream:
         self._finish()
         return self.finals
 
+    async def wait_async(self) -> list[Final]:
+        """Async version of `wait`, for any event loop."""
+        connection = (await self.start_async())._connection
+        assert connection is not None
+        await PORTAL.call(connection.ended)
+        await asyncio.to_thread(self._finish)
+        return self.finals
+
     def terminate(self) -> list[Final]:
         """Stop sending audio and wait until the service has transcribed the audio received.
 
@@ -142,6 +158,14 @@ class Stream:
             PORTAL.run(self._connection.stop)
             PORTAL.run(self._connection.ended)
         self._finish()
+        return self._rest()
+
+    async def terminate_async(self) -> list[Final]:
+        """Async version of `terminate`, for any event loop."""
+        if self._connection is not None and not self._buffer.ended:
+            await PORTAL.call(self._connection.stop)
+            await PORTAL.call(self._connection.ended)
+        await asyncio.to_thread(self._finish)
         return self._rest()
 
     def force_end_utterance(self) -> None:
@@ -168,30 +192,6 @@ class Stream:
         """End the session immediately, without waiting for further messages. Audio in transit is lost."""
         if self._connection is not None and not self._buffer.ended:
             asyncio.run_coroutine_threadsafe(self._connection.abort(), PORTAL.loop)
-
-    async def start_async(self) -> Self:
-        """Async version of `start`, for any event loop. An async source is then read on that loop."""
-        connection = self._new_connection(asyncio.get_running_loop())
-        if connection is not None:
-            await PORTAL.call(connection.open)
-            self._start_callbacks()
-        return self
-
-    async def wait_async(self) -> list[Final]:
-        """Async version of `wait`, for any event loop."""
-        connection = (await self.start_async())._connection
-        assert connection is not None
-        await PORTAL.call(connection.ended)
-        await asyncio.to_thread(self._finish)
-        return self.finals
-
-    async def terminate_async(self) -> list[Final]:
-        """Async version of `terminate`, for any event loop."""
-        if self._connection is not None and not self._buffer.ended:
-            await PORTAL.call(self._connection.stop)
-            await PORTAL.call(self._connection.ended)
-        await asyncio.to_thread(self._finish)
-        return self._rest()
 
     def __iter__(self) -> Self:
         return self
