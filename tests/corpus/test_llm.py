@@ -92,6 +92,14 @@ def test_a_large_selection_is_split_and_combined(corpus: voxframe.Corpus, client
     assert len(corpus.raw.responses()) == 4
 
 
+def test_partial_results_that_fit_into_no_request_are_joined(corpus: voxframe.Corpus, client, monkeypatch) -> None:
+    """If no two partial results fit into one request, they are joined instead of being combined by the model."""
+    monkeypatch.setattr("voxframe.corpus.llm_batches.MAX_CHARS", 10)
+    found = corpus.summarize(client=client, answer_format="two sentences")
+    assert len(found.responses) > 1
+    assert found.text == "\n\n".join(response.text for response in found.responses)
+
+
 def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
     """Each question has one reply over all parts; action items of the parts are joined."""
     found = corpus.ask(["When does the bridge open?", "Who calls?"], client=client)
@@ -255,6 +263,8 @@ def test_invalid_requests_are_refused(corpus: voxframe.Corpus, tmp_path: Path) -
         corpus.summarize(input_text="text")
     with pytest.raises(OptionError, match="temperature is 2"):
         corpus.summarize(temperature=2)
+    with pytest.raises(OptionError, match="refresh must be True, False or 'lost', got 'uncertain'"):
+        corpus.summarize(refresh="uncertain")
     empty = voxframe.Corpus(tmp_path / "corpus")
     with pytest.raises(OptionError, match="no completed transcript"):
         empty.ask("Who?")

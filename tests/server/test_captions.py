@@ -1,4 +1,4 @@
-"""Subtitles: read back by other people's parsers, whatever was said."""
+"""Subtitles, read back by other parsers, with any text."""
 
 import io
 import json
@@ -14,22 +14,22 @@ from voxframe.server.text.sentences import captions, srt, vtt
 
 
 def said(*texts, step=400, **more):
-    """Words one after the other."""
+    """Return words one after the other."""
     return [{"text": t, "start": n * step, "end": n * step + 350, **more} for n, t in enumerate(texts)]
 
 
 def unescape(text):
-    """Cue text as a browser shows it."""
+    """Return cue text as a browser shows it."""
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def ms(time):
-    """A webvtt-py or srt time in milliseconds."""
+    """Return a webvtt-py or srt time in milliseconds."""
     return round(time.total_seconds() * 1000)
 
 
 def read_vtt(text):
-    """Cues as (start, end, shown text)."""
+    """Return cues as (start, end, shown text)."""
     cues = webvtt.from_buffer(io.BytesIO(text.encode())).captions
     return [(round(c.start_in_seconds * 1000), c.raw_text) for c in cues]
 
@@ -50,8 +50,8 @@ HOSTILE = [
 ]
 
 
-def test_example_is_cut_where_the_captions_are_full(payload_folder):
-    """The 856 words of a real transcript come back in order, in captions of that length, at times of its words."""
+def test_example_is_split_into_full_captions(payload_folder):
+    """The 856 words of a real transcript are in order, in captions of the requested length, at times of its words."""
     transcript = json.loads((payload_folder / "transcripts" / "completed.json").read_text())
     for chars in (20, 42, 84, 500):
         read = list(srt_reader.parse(srt(transcript, chars)))
@@ -65,7 +65,7 @@ def test_example_is_cut_where_the_captions_are_full(payload_folder):
 
 
 def test_captions_are_filled(payload_folder):
-    """No two neighbours without a pause between them would fit into one."""
+    """No two captions without a pause between them would fit into one."""
     transcript = json.loads((payload_folder / "transcripts" / "completed.json").read_text())
     made = list(captions(transcript, 42))
     for one, next_one in pairwise(made):
@@ -75,7 +75,7 @@ def test_captions_are_filled(payload_folder):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_words_do_no_harm_in_srt(text):
-    """Three captions stay three, whatever stands in the middle one."""
+    """Three captions stay three, whatever the text of the middle one is."""
     words = said("before", text, "after", step=5000)
     read = list(srt_reader.parse(srt({"words": words})))
     assert [read[0].content, read[-1].content] == ["before", "after"]
@@ -85,7 +85,7 @@ def test_hostile_words_do_no_harm_in_srt(text):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_words_do_no_harm_in_webvtt(text):
-    """Three captions stay three, and the middle one shows the text as it is."""
+    """Three captions stay three, and the middle one shows its text unchanged."""
     words = said("before", text, "after", step=5000)
     read = read_vtt(vtt({"words": words}))
     assert [read[0][1], read[-1][1]] == ["before", "after"]
@@ -99,7 +99,7 @@ _words = st.lists(st.tuples(st.text(min_size=1, max_size=30), st.integers(0, 300
 
 @given(_words, st.integers(1, 60))
 def test_any_text_is_readable_and_within_its_length(spoken, chars):
-    """For any words: as many cues as captions for both parsers, none too long, each with a time that moves forward."""
+    """For any words, both parsers read as many cues as captions, none too long, with increasing times."""
     at, words = 0, []
     for text, length, pause in spoken:
         words.append({"text": text, "start": at, "end": at + length})
@@ -113,8 +113,8 @@ def test_any_text_is_readable_and_within_its_length(spoken, chars):
     assert [(ms(c.start), ms(c.end)) for c in read] == [(c.start, c.end) for c in made]
 
 
-def test_word_that_is_too_long_is_shown_in_pieces():
-    """Its time is shared out."""
+def test_a_long_word_is_split():
+    """A word longer than a caption is split, and its time is divided."""
     made = list(captions({"words": [{"text": "abcdefghij", "start": 1000, "end": 2000}]}, 4))
     assert [cue[:3] for cue in made] == [("abcd", 1000, 1400), ("efgh", 1400, 1800), ("ij", 1800, 2000)]
 
@@ -126,7 +126,7 @@ def test_caption_holds_one_speaker():
 
 
 def test_channels_that_overlap_are_not_shuffled():
-    """Each turn of a two-channel call stays whole though its words alternate with the other's."""
+    """Each turn of a two-channel call stays complete although its words alternate with those of the other channel."""
     one, two = said("how", "are", "you", channel="1"), said("I", "am", "fine", channel="2")
     mixed = [word for pair in zip(one, two, strict=True) for word in pair]
     turns = [{"words": one}, {"words": two}]
@@ -134,12 +134,12 @@ def test_channels_that_overlap_are_not_shuffled():
 
 
 @pytest.mark.parametrize("words", [None, []])
-def test_nothing_said_is_an_empty_file(words):
-    """A transcript without words has no captions, and WebVTT still its first line."""
+def test_no_words_give_an_empty_file(words):
+    """A transcript without words has no captions, and WebVTT has its first line."""
     assert srt({"words": words}) == ""
     assert vtt({"words": words}) == "WEBVTT\n\n"
 
 
 def test_hours_are_written_out():
-    """Ten hours is the longest recording."""
+    """Times beyond an hour are written correctly up to ten hours, the longest recording."""
     assert "09:59:59,999 --> 10:00:00,000" in srt({"words": [{"text": "end", "start": 35_999_999, "end": 36_000_000}]})

@@ -39,7 +39,7 @@ def without_length(path):
     return path
 
 
-def test_hours_of_silence_in_a_small_file_are_refused_before_they_are_decoded(tmp_path):
+def test_eleven_hours_in_a_small_file_are_refused_before_decoding(tmp_path):
     """A file of eleven hours is refused before decoding, with the limit in the error."""
     path = silence(tmp_path / "a.flac", 11)
     assert path.stat().st_size < 4_000_000
@@ -47,7 +47,7 @@ def test_hours_of_silence_in_a_small_file_are_refused_before_they_are_decoded(tm
         Audio(path)
 
 
-def test_hours_of_silence_that_do_not_tell_are_refused_at_the_limit(tmp_path, monkeypatch):
+def test_a_file_without_a_length_is_refused_at_the_limit(tmp_path, monkeypatch):
     """Decoding of a file without a length stops at the limit, in constant memory."""
     monkeypatch.setattr(audio, "MAX_SECONDS", HOUR // 2)  # ten hours take half a minute
     recording, decoded = Audio(without_length(silence(tmp_path / "a.flac", 1))), list[int]()
@@ -57,13 +57,13 @@ def test_hours_of_silence_that_do_not_tell_are_refused_at_the_limit(tmp_path, mo
     assert max(decoded) < 11 * 16_000
 
 
-def test_ten_hours_are_taken(tmp_path):
+def test_ten_hours_are_accepted(tmp_path):
     """A file of exactly ten hours is accepted."""
     assert Audio(silence(tmp_path / "a.flac", 10)).channels == 1
 
 
 @pytest.mark.parametrize("rate", [1, 999])
-def test_a_rate_that_would_blow_a_file_up_is_refused(tmp_path, rate):
+def test_a_very_low_sample_rate_is_refused(tmp_path, rate):
     """A sample rate of 1 Hz, which would resample to hours of audio, is refused."""
     path = tmp_path / "a.wav"
     with wave.open(str(path), "wb") as file:
@@ -84,7 +84,7 @@ def test_samples_of_all_channels_count(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds what a process writes to")
-def test_a_process_that_takes_too_much_memory_fails_alone():
+def test_a_process_beyond_its_memory_limit_fails():
     """A process beyond its memory limit gets MemoryError; below the limit it does not."""
     code = (
         "from voxframe.server.jobs.child_process import limit_this_process; limit_this_process(memory_gb=1)\n"

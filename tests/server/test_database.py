@@ -16,7 +16,7 @@ SCHEMA = "CREATE TABLE IF NOT EXISTS notes (id TEXT PRIMARY KEY, text TEXT)"
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_was_deleted_is_nowhere_on_disk(tmp_path, seed):
+def test_deleted_rows_leave_the_disk(tmp_path, seed):
     """After many rows of mixed length were added, changed and deleted, no file contains a byte of the deleted ones."""
     chance = random.Random(seed)
     database = Database(tmp_path / "notes.sqlite", SCHEMA, 1)
@@ -64,7 +64,7 @@ def test_a_locked_database_is_named_with_the_next_step(tmp_path, monkeypatch):
     other.close()
 
 
-def test_wipe_that_cannot_be_done_says_so(tmp_path):
+def test_wipe_returns_false_while_the_file_is_used(tmp_path):
     """wipe() returns False while another process reads, because deleted data may still be on disk."""
     database = Database(tmp_path / "notes.sqlite", SCHEMA, 1)
     with database.transaction() as run:
@@ -97,7 +97,7 @@ def test_wipe_gives_way_to_writers(tmp_path):
     assert b"<1237>" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_what_a_killed_process_could_not_wipe_is_wiped_at_the_next_start(tmp_path):
+def test_the_next_start_completes_an_interrupted_wipe(tmp_path):
     """A row deleted while another process read leaves the disk once a new process is the only user of the file."""
     path = tmp_path / "notes.sqlite"
     script = (

@@ -100,7 +100,7 @@ def test_analyses_point_at_the_words(everything):
         assert entity["end"] in {word["end"] for word in words}
 
 
-def test_what_is_redacted_cannot_be_had_from_any_endpoint(service, everything):
+def test_no_endpoint_returns_redacted_words(service, everything):
     """No endpoint returns a redacted word."""
     base = f"/v2/transcript/{everything['id']}"
     answers = [service.get(f"{base}{view}") for view in ("", "/sentences", "/paragraphs", "/srt", "/vtt")]
@@ -121,13 +121,13 @@ def test_what_is_redacted_cannot_be_had_from_any_endpoint(service, everything):
     assert [word for word in PERSONAL if word in service.log.read_text().lower()] == []
 
 
-def test_words_that_were_redacted_had_been_heard(transcripts):
+def test_redacted_words_were_recognized(transcripts):
     """The same recording without redaction contains the redacted words."""
     text = transcripts["bare"]["text"].lower()  # its words may differ in form: a boosted word is a hint for the decoder
     assert [word for word in PERSONAL if word not in text] == []
 
 
-def test_a_name_is_replaced_by_what_it_is(named):
+def test_a_name_is_replaced_by_its_entity_type(named):
     """A whole name becomes one entity type, for the requested policies only."""
     assert "[PERSON_NAME]" in named["text"].split()
     assert "Tuesday" in named["text"]

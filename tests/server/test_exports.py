@@ -46,7 +46,7 @@ def test_chars_per_caption_is_respected(service, finished):
     assert 20 < max(len(c.content) for c in read) <= 32
 
 
-def test_a_caption_may_be_as_long_as_anyone_likes(service, finished):
+def test_captions_may_have_any_length(service, finished):
     """A huge chars_per_caption gives the same captions as no limit."""
     huge = export(service, finished, "vtt", chars_per_caption="9" * 3000)
     assert huge.status_code == 200
@@ -64,7 +64,7 @@ def test_wrong_chars_per_caption_is_a_400(service, finished, wrong):
 @pytest.mark.parametrize(
     ("view", "example"), [("sentences", "SentencesResponse.json"), ("paragraphs", "ParagraphsResponse.json")]
 )
-def test_sentences_and_paragraphs_have_the_shape_of_the_interface(service, finished, payload_folder, view, example):
+def test_sentences_and_paragraphs_have_the_fields_of_the_api(service, finished, payload_folder, view, example):
     """Passages contain every word once and in order, with the fields of the example."""
     shape = json.loads((payload_folder / example).read_text())
     found = export(service, finished, view).json()
@@ -83,7 +83,7 @@ def test_sentences_and_paragraphs_have_the_shape_of_the_interface(service, finis
         assert 0 <= group["confidence"] <= 1
 
 
-def test_word_search_answers_as_the_interface(service, finished, payload_folder):
+def test_word_search_returns_the_example_of_the_api(service, finished, payload_folder):
     """A word search returns the API's example response for its transcript."""
     example = json.loads((payload_folder / "transcript_word-search.json").read_text())
     for query in ({"words": "hopkins,wildfires"}, {"words": ["hopkins", "wildfires"]}):
@@ -99,6 +99,6 @@ def test_word_search_without_words_or_with_too_many_is_a_400(service, finished, 
     assert "words" in answer.json()["error"]
 
 
-def test_redacted_audio_that_was_not_asked_for_is_a_400(service, finished):
+def test_redacted_audio_that_was_not_requested_is_a_400(service, finished):
     """Redacted audio that was not requested is a 400."""
     assert export(service, finished, "redacted-audio").status_code == 400

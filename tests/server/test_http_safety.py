@@ -93,7 +93,7 @@ def test_upload_over_the_limit_is_refused_and_leaves_nothing(small, chunked):
     assert list(data_dir.uploads.iterdir()) == kept
 
 
-def test_head_that_does_not_end_is_a_408(small):
+def test_incomplete_headers_are_a_408(small):
     """Headers that arrive too slowly are a 408; a connection that sends nothing is closed."""
     with connect(small[0]) as slow, connect(small[0]) as silent:
         slow.sendall(b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
@@ -105,7 +105,7 @@ def test_head_that_does_not_end_is_a_408(small):
         assert silent.recv(10) == b""
 
 
-def test_body_that_does_not_end_is_a_408_and_leaves_nothing(small):
+def test_an_incomplete_body_is_a_408_and_leaves_no_file(small):
     """An upload that stalls is a 408 and leaves no file."""
     url, data_dir = small
     with connect(url) as slow:
@@ -116,7 +116,7 @@ def test_body_that_does_not_end_is_a_408_and_leaves_nothing(small):
     assert list(data_dir.uploads.iterdir()) == []
 
 
-def test_second_request_of_a_connection_may_take_its_time(small):
+def test_the_header_time_limit_does_not_apply_between_requests(small):
     """The time limit for headers does not run between two requests."""
     with requests.Session() as session:
         assert session.post(small[0], data=b"one", timeout=20).status_code == 200
@@ -125,7 +125,7 @@ def test_second_request_of_a_connection_may_take_its_time(small):
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="peak memory is read from /proc")
-def test_large_upload_goes_through_little_memory(service):
+def test_a_large_upload_needs_little_memory(service):
     """An upload of 300 MB increases memory by less than a tenth of that."""
 
     def peak():
@@ -143,7 +143,7 @@ def test_large_upload_goes_through_little_memory(service):
 
 
 @pytest.mark.long
-def test_slow_clients_hold_up_nobody(service):
+def test_slow_clients_do_not_delay_others(service):
     """Hundreds of clients that stall do not delay others, and need few threads."""
     long = put(service, [("A", "word " * 100_000)])
     service.transcript(long)
@@ -183,7 +183,7 @@ def test_slow_clients_hold_up_nobody(service):
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X-A: a\r\n" * 20_000 + b"\r\n", 431),
     ],
 )
-def test_what_is_no_request_gets_an_error_object(service, sent, status):
+def test_malformed_requests_get_an_error_object(service, sent, status):
     """Malformed, contradictory and endless headers get an error object, without authentication."""
     with connect(service.url) as connection:
         connection.sendall(sent)
@@ -235,7 +235,7 @@ def test_head_is_a_get_without_its_body(service):
 
 
 @pytest.mark.parametrize(("asked", "status"), [("bytes=abc", 400), ("bytes=999999-", 416), ("bytes=5-2", 400)])
-def test_range_that_cannot_be_had_gets_an_error_object(service, asked, status):
+def test_an_unsatisfiable_range_gets_an_error_object(service, asked, status):
     """An unsatisfiable range of redacted audio gets an error object."""
     data_dir, job = DataDir(service.data_dir), put(service)
     data_dir.redacted(job, "wav").write_bytes(bytes(1000))

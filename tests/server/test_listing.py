@@ -34,7 +34,7 @@ def ids(listing):
     return [item["id"] for item in listing["transcripts"]]
 
 
-def test_newest_comes_first_with_the_fields_of_the_interface(service, listed, payload_folder):
+def test_newest_comes_first_with_the_fields_of_the_api(service, listed, payload_folder):
     """A page has ten transcripts by default, newest first, with the fields of the example."""
     found = page(service)
     assert ids(found) == listed[::-1]
@@ -49,7 +49,7 @@ def test_newest_comes_first_with_the_fields_of_the_interface(service, listed, pa
         assert (item["error"] is not None) == (item["status"] == "error")
 
 
-def test_prev_url_leads_to_older_ones_until_there_are_none(service, listed):
+def test_prev_url_leads_to_older_transcripts(service, listed):
     """Following prev_url returns every transcript once, newest first; the last page has no prev_url."""
     seen, found = [], page(service, limit=3)
     while True:
@@ -61,7 +61,7 @@ def test_prev_url_leads_to_older_ones_until_there_are_none(service, listed):
     assert seen == listed[::-1]
 
 
-def test_next_url_leads_back_to_newer_ones(service, listed):
+def test_next_url_leads_to_newer_transcripts(service, listed):
     """A page after an id is the next newer one, in the same order."""
     oldest = page(service, limit=3, before_id=listed[2])
     assert ids(oldest) == [listed[1], listed[0]]
@@ -129,7 +129,7 @@ def test_unknown_parameters_are_ignored(service, listed):
         ({"after_id": "none"}, "after_id"),
     ],
 )
-def test_wrong_parameter_is_a_400(service, query, named):
+def test_an_invalid_parameter_is_a_400(service, query, named):
     """An invalid parameter is named together with its allowed values."""
     answer = service.get("/v2/transcript", params=query)
     assert answer.status_code == 400

@@ -28,7 +28,7 @@ def failure(web, url, tmp_path, allowed=(), **how):
     return caught.value.reason
 
 
-def test_file_arrives_as_it_is(web, tmp_path):
+def test_a_file_arrives_unchanged(web, tmp_path):
     """A file arrives byte for byte, even if the server compresses it without a request."""
     body = bytes(range(256)) * 5000
     assert get(web, web.page("/a.wav", body), tmp_path) == body
@@ -49,14 +49,14 @@ def test_redirects_are_followed(web, tmp_path):
     assert get(web, web.page("/start", status=301, Location="middle"), tmp_path) == b"found"
 
 
-def test_redirects_in_a_circle_end(web, tmp_path):
+def test_redirects_are_limited(web, tmp_path):
     """More than five redirects are an error."""
     url = web.page("/round", status=302, Location="/round")
     assert "redirects" in failure(web, url, tmp_path, [web.origin])
     assert len(web.asked) == 6
 
 
-def test_failure_is_worded_as_the_interface_does(web, tmp_path, payload_folder):
+def test_errors_have_the_text_of_the_api(web, tmp_path, payload_folder):
     """An error has the API's sentence first, then the reason."""
     example = json.loads((payload_folder / "failed_download.json").read_text())
     url = web.page("/gone", status=404)
@@ -95,7 +95,7 @@ def test_redirect_to_another_scheme_is_refused(web, tmp_path, target):
     assert len(web.asked) == 1
 
 
-def test_name_that_changes_its_address_is_not_followed(web, tmp_path, monkeypatch):
+def test_the_checked_address_is_used(web, tmp_path, monkeypatch):
     """The connection goes to the address that was checked; the name is looked up once."""
     port = web.server.server_port
     answers = [[(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port))] for ip in ("9.9.9.9", "127.0.0.1")]
@@ -142,14 +142,14 @@ def test_connection_that_ends_early_is_a_failure(web, tmp_path):
     assert "of 1000 bytes" in failure(web, url, tmp_path, [web.origin])
 
 
-def test_server_that_falls_silent_is_a_failure(web, tmp_path, monkeypatch):
+def test_a_server_that_stops_sending_is_an_error(web, tmp_path, monkeypatch):
     """A server that stops sending is an error."""
     monkeypatch.setattr(fetching, "MAX_SILENCE", 0.3)
     reason = failure(web, web.slow_page("/slow", bytes(100_000)), tmp_path, [web.origin])
     assert "sent nothing" in reason
 
 
-def test_download_that_trickles_ends_in_time(web, tmp_path, monkeypatch):
+def test_a_slow_body_ends_at_the_deadline(web, tmp_path, monkeypatch):
     """A body that arrives one byte at a time falls under the deadline."""
     monkeypatch.setattr(fetching, "MAX_SECONDS", 0.5)
 
@@ -166,7 +166,7 @@ def test_download_that_trickles_ends_in_time(web, tmp_path, monkeypatch):
     assert re.search(r"longer than .*; [1-9]\d* of 1000 bytes arrived in that time", reason)
 
 
-def test_headers_that_trickle_fall_under_the_deadline(web, tmp_path, monkeypatch):
+def test_slow_headers_end_at_the_deadline(web, tmp_path, monkeypatch):
     """A server that sends one byte of its headers at a time is cut off before it has sent all of them."""
     monkeypatch.setattr(fetching, "MAX_SECONDS", 0.5)
     sent = []

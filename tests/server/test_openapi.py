@@ -43,7 +43,7 @@ def test_some_hundreds_of_requests_are_answered_as_described(service, tmp_path):
     assert made.cases >= 200
 
 
-def test_description_needs_no_key_and_holds_no_secret(service):
+def test_the_description_needs_no_key_and_contains_no_secret(service):
     """The description is served without a key and is the same for every server."""
     answer = requests.get(f"{service.url}/openapi.json", timeout=10)
     assert answer.status_code == 200
@@ -55,7 +55,7 @@ def test_description_needs_no_key_and_holds_no_secret(service):
 
 
 @pytest.mark.parametrize("name", [name for name in transcript_request()["properties"] if not name.endswith("_url")])
-def test_description_takes_what_the_options_take(name):
+def test_the_schema_accepts_what_the_server_accepts(name):
     """A value is valid according to the description exactly if the server accepts it."""
     body = {"audio_url": URL}
     if name.startswith("webhook_auth_header"):
@@ -74,13 +74,13 @@ def test_description_takes_what_the_options_take(name):
 
 
 @pytest.mark.parametrize("url", ["http://example.org/a", "HTTPS://example.org:8443/a?b=c#d", "http://[::1]/é"])
-def test_description_takes_addresses(url):
+def test_the_schema_accepts_urls(url):
     """All forms of http and https URLs are valid."""
     jsonschema.validate({"audio_url": url}, transcript_request())
 
 
 @pytest.mark.parametrize("url", ["", "file:///etc/passwd", "http://", "http:///a", "example.org", 7, None])
-def test_description_refuses_what_is_no_address(url):
+def test_the_schema_refuses_values_that_are_not_urls(url):
     """Values that are not http or https URLs are invalid, as in the server."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"audio_url": url}, transcript_request())
@@ -126,7 +126,7 @@ def test_language_model_is_described_under_its_prefix():
         ("error_BadRequest.json", "Error"),
     ],
 )
-def test_answers_of_the_interface_are_valid_as_described(payload_folder, file, name):
+def test_example_responses_are_valid(payload_folder, file, name):
     """Example responses of the API are valid according to the description."""
     described = {"$ref": f"#/components/schemas/{name}", "components": document()["components"]}
     jsonschema.Draft202012Validator(described).validate(json.loads((payload_folder / file).read_text()))
@@ -144,7 +144,7 @@ def test_answers_of_the_interface_are_valid_as_described(payload_folder, file, n
         (["punctuate"], "yes"),
     ],
 )
-def test_an_answer_that_is_none_is_not_valid_as_described(payload_folder, path, value):
+def test_a_response_with_a_wrong_type_is_invalid(payload_folder, path, value):
     """A transcript with a single value of a wrong type is invalid."""
     described = {"$ref": "#/components/schemas/Transcript", "components": document()["components"]}
     answer = json.loads((payload_folder / "Transcript.json").read_text())

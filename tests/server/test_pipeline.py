@@ -56,7 +56,7 @@ def interview(tmp_path_factory) -> tuple[Path, dict]:
     return path, {**result, "told": told}
 
 
-def test_the_words_are_those_that_were_said(interview):
+def test_the_words_equal_the_script(interview):
     """At most 15 % of the words differ from the script; half of the times are within 60 ms, 90 % within 200 ms."""
     _, result = interview
     said = [word for turn in truth("interview")["turns"] for word in turn["words"] if word["end_ms"] < 30_000]
@@ -75,7 +75,7 @@ def test_the_words_are_those_that_were_said(interview):
     assert np.percentile(off, 90) <= 200
 
 
-def test_the_result_is_shaped_as_the_interface_has_it(interview, payload_folder):
+def test_the_result_has_the_fields_of_the_api(interview, payload_folder):
     """Every field of the result and of its words is a field of the API."""
     _, result = interview
     example = json.loads((payload_folder / "Transcript.json").read_text())
@@ -124,7 +124,7 @@ def test_progress_rises_to_one(interview):
     assert told[-1] == 1.0
 
 
-def test_one_process_hears_what_two_hear(interview):
+def test_one_and_two_processes_give_the_same_words(interview):
     """One and two processes give the same words, because stretches are independent."""
     path, result = interview
     again = run_job(path, {"speaker_labels": True, "speakers_expected": 2})
@@ -197,7 +197,7 @@ def test_channels_are_transcribed_apart(call):
     assert sorted(copies, key=_place) == words
 
 
-def test_speakers_on_channels_are_told_apart_within_each(call):
+def test_speakers_are_labelled_within_each_channel(call):
     """With speaker labels, a label has the channel and the voice; audio_channels is set for multichannel only."""
     result = run_job(
         call,
@@ -232,7 +232,7 @@ def test_silence_is_an_empty_transcript(tmp_path):
     assert result["audio_duration"] == 2
 
 
-def test_a_language_it_does_not_know_is_an_error(tmp_path):
+def test_an_unsupported_language_is_an_error(tmp_path):
     """An unsupported language is an error before anything is decoded."""
     with pytest.raises(JobFailed, match="'es' is not available: the sphinx engine transcribes en"):
         run_job(tmp_path / "never-read.wav", {"language_code": "es"}, engine="sphinx")
@@ -253,7 +253,7 @@ def test_a_job_can_be_cancelled(interview, processes):
     assert len(told) <= 2
 
 
-def test_real_speech_is_understood_in_part(audio_folder):
+def test_real_speech_is_recognized(audio_folder):
     """Most words of a clean sentence by a real reader are right."""
     result = run_job(audio_folder / "ss-0870.wav", {"punctuate": False, "format_text": False})
     reference = re.search(r"ss-0870.wav \|[^|]*\| ([a-z ]+) \|", (audio_folder / "README.md").read_text())[1]

@@ -43,7 +43,7 @@ def ask(service, job):
     return service.get(f"/v2/transcript/{job}/redacted-audio")
 
 
-def test_ready_audio_has_the_shape_of_the_interface(service, asked, payload_folder):
+def test_ready_audio_has_the_fields_of_the_api(service, asked, payload_folder):
     """The response has a status and a URL with an expiry in the style of storage services."""
     example = orjson.loads((payload_folder / "RedactedAudioResponse.json").read_bytes())
     ready = ask(service, asked())
@@ -56,7 +56,7 @@ def test_ready_audio_has_the_shape_of_the_interface(service, asked, payload_fold
 
 
 @pytest.mark.parametrize(("kind", "media"), [("mp3", "audio/mpeg"), ("wav", "audio/wav")])
-def test_address_needs_no_key(service, asked, kind, media):
+def test_a_signed_url_needs_no_key(service, asked, kind, media):
     """A signed URL works without the key."""
     url = ask(service, asked(kind=kind)).json()["redacted_audio_url"]
     whole = requests.get(url, timeout=10)
@@ -68,7 +68,7 @@ def test_address_needs_no_key(service, asked, kind, media):
     assert (head.status_code, head.headers["content-length"]) == (200, str(len(SOUND)))
 
 
-def test_rest_of_a_broken_download_can_be_had(service, asked):
+def test_a_range_is_returned(service, asked):
     """A range is returned if the file is unchanged, otherwise the complete file."""
     url = ask(service, asked()).json()["redacted_audio_url"]
     tag = requests.get(url, timeout=10).headers["etag"]
@@ -82,7 +82,7 @@ def test_rest_of_a_broken_download_can_be_had(service, asked):
     assert past.status_code == 416
 
 
-def test_address_that_was_changed_is_refused(service, asked):
+def test_a_changed_url_is_refused(service, asked):
     """A URL with another file, expiry or signature is refused."""
     mine, other = asked(), asked()
     url = ask(service, mine).json()["redacted_audio_url"]
@@ -101,7 +101,7 @@ def test_address_that_was_changed_is_refused(service, asked):
         assert answer.json().keys() == {"error"}
 
 
-def test_address_is_refused_when_its_time_is_over(tmp_path, monkeypatch):
+def test_an_expired_url_is_refused(tmp_path, monkeypatch):
     """A URL is valid until its expiry, also in a new process with the same key, and never with another key."""
     data_dir = DataDir(tmp_path)
     data_dir.make()
@@ -129,7 +129,7 @@ def test_not_ready_is_a_202(service, asked):
 
 
 @pytest.mark.parametrize(("status", "named"), [("error", "error"), ("completed", "expired")])
-def test_audio_that_will_not_come_is_a_400(service, asked, status, named):
+def test_unavailable_audio_is_a_400(service, asked, status, named):
     """A failed transcript and a removed file are a 400."""
     answer = ask(service, asked(status, sound=None))
     assert answer.status_code == 400
@@ -178,7 +178,7 @@ def test_parts_that_were_not_transcribed_are_covered(tmp_path, silent_wav):
     assert np.flatnonzero(np.abs(samples.reshape(4, -1)).max(axis=1) > 1000).tolist() == [0, 2, 3]
 
 
-def test_recording_in_which_nothing_was_looked_for_is_not_given_out(tmp_path, silent_wav):
+def test_audio_that_was_not_searched_is_never_returned(tmp_path, silent_wav):
     """A recording that was not searched is never returned as redacted."""
     data_dir, job = DataDir(tmp_path), "12345678-1234-4234-8234-123456789abc"
     data_dir.make()

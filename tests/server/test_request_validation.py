@@ -38,7 +38,7 @@ _bodies = st.dictionaries(st.sampled_from([*options.FIELDS, "unknown"]), _likely
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_bodies, st.booleans())
-def test_any_body_is_refused_in_words_or_makes_a_whole_transcript(body, with_address):
+def test_any_body_is_refused_or_gives_a_complete_transcript(body, with_address):
     """Any body is either refused with a message or stored and returned with every field."""
     if with_address:
         body = {**body, "audio_url": "http://192.0.2.1/a.mp3"}
@@ -61,7 +61,7 @@ def test_any_body_is_refused_in_words_or_makes_a_whole_transcript(body, with_add
 
 
 @given(_values)
-def test_body_that_is_no_object_is_refused(body):
+def test_a_body_that_is_not_an_object_is_refused(body):
     """Lists, numbers and strings are refused."""
     if not isinstance(body, dict):
         with pytest.raises(request_bodies.RequestRefused, match="JSON object"):
@@ -101,7 +101,7 @@ def test_each_policy_alone_is_accepted():
         assert request_bodies.validated({**ADDRESS, "redact_pii": True, "redact_pii_policies": [policy]})
 
 
-def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload_folder):
+def test_an_analysis_in_an_unsupported_language_is_refused(polyglot, payload_folder):
     """The error names all unsupported options with the API's text, if only the engine supports the language."""
     example = orjson.loads((payload_folder / "error_models_not_in_language_400.json").read_bytes())
     beginning = example["error"].partition(":")[0]
@@ -115,7 +115,7 @@ def test_an_analysis_in_a_language_it_does_not_know_is_refused(polyglot, payload
     assert request_bodies.validated({**ADDRESS, **wanted}, polyglot)
 
 
-def test_language_detection_takes_an_engine_that_can(polyglot):
+def test_language_detection_needs_an_engine_that_supports_it(polyglot):
     """The error tells what to send instead and which engine detects languages."""
     with pytest.raises(
         request_bodies.RequestRefused,
@@ -126,7 +126,7 @@ def test_language_detection_takes_an_engine_that_can(polyglot):
     assert request_bodies.validated(wanted, polyglot) == wanted
 
 
-def test_more_words_than_can_be_listened_for_are_refused():
+def test_too_many_boosted_terms_are_refused():
     """A thousand boosted terms of a hundred characters are accepted, more or longer ones refused."""
     most = ["a" * 100] * 1000
     assert request_bodies.validated({**ADDRESS, "word_boost": most})["word_boost"] == most

@@ -27,7 +27,7 @@ def test_upload_create_poll_complete(service, silent_wav):
     assert "error" not in done
 
 
-def test_queued_transcript_has_the_fields_of_the_interface(service, payload_folder):
+def test_a_queued_transcript_has_the_fields_of_the_api(service, payload_folder):
     """A new transcript has every field of the example, with the same defaults."""
     example = json.loads((payload_folder / "transcripts" / "queued.json").read_text())
     created = service.create("http://192.0.2.1/a.mp3")
@@ -37,7 +37,7 @@ def test_queued_transcript_has_the_fields_of_the_interface(service, payload_fold
     assert {k: created[k] for k in example.keys() - own} == {k: example[k] for k in example.keys() - own}
 
 
-def test_request_is_echoed_but_for_its_secret(service):
+def test_the_request_is_echoed_without_its_secret(service):
     """Settings are returned as sent, except the value of the webhook header."""
     sent = {
         "language_code": "en_uk",
@@ -107,7 +107,7 @@ def test_a_header_can_hold_the_name_of_any_unknown_field(service, name, shown):
 
 
 def test_a_name_that_is_no_unicode_is_refused(service):
-    """Half of a surrogate pair in a name is an error of the request, not of the server."""
+    """An unpaired surrogate in a name is an error of the request, not of the server."""
     body = b'{"audio_url": "http://192.0.2.1/a.mp3", "\\ud800": 1}'
     answer = service.request("POST", "/v2/transcript", data=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (200, 400)
@@ -134,7 +134,7 @@ def test_a_name_that_is_no_unicode_is_refused(service):
         ("text", "JSON object"),
     ],
 )
-def test_wrong_request_says_what_is_wrong(service, body, named):
+def test_an_invalid_value_is_a_400_that_names_it(service, body, named):
     """An invalid or unsupported value is a 400 that names it."""
     answer = service.request("POST", "/v2/transcript", json=body)
     assert answer.status_code == 400
@@ -195,7 +195,7 @@ def test_wrong_key_on_a_large_upload_is_still_a_401(service):
         "/openapi",
     ],
 )
-def test_unknown_address_is_a_404(service, path, payload_folder):
+def test_an_unknown_path_is_a_404(service, path, payload_folder):
     """An unknown path gets an error object."""
     answer = service.get(path)
     assert answer.status_code == 404
@@ -225,7 +225,7 @@ def test_unknown_or_hostile_id_is_a_404(service, name):
     assert service.request("DELETE", f"/v2/transcript/{name}").status_code == 404
 
 
-def test_path_that_climbs_is_not_followed(service):
+def test_parent_folders_in_a_path_are_not_followed(service):
     """A raw request with .. in its path returns no file."""
     import http.client
 
@@ -278,7 +278,7 @@ def test_empty_upload_is_a_400(service):
     assert "empty" in answer.json()["error"]
 
 
-def test_upload_goes_to_disk_whole_and_under_a_name_of_the_service(service):
+def test_an_upload_is_stored_under_a_generated_name(service):
     """An upload is stored byte for byte under a name that contains nothing sent by the client."""
     data = bytes(range(256)) * 20_000
     url = service.upload(data)
@@ -286,7 +286,7 @@ def test_upload_goes_to_disk_whole_and_under_a_name_of_the_service(service):
     assert stored.read_bytes() == data
 
 
-def test_upload_that_breaks_off_leaves_nothing(service):
+def test_an_interrupted_upload_leaves_no_file(service):
     """An interrupted upload leaves no file."""
     import socket
 
@@ -329,7 +329,7 @@ def test_page_of_another_origin_is_refused(service):
     assert service.get("/v2/transcript", headers={"Origin": service.url}).status_code == 200
 
 
-def test_file_that_is_no_audio_fails_as_the_interface_says(service, payload_folder):
+def test_a_file_without_audio_fails_with_the_text_of_the_api(service, payload_folder):
     """A job on a web page is an error with the API's text."""
     example = json.loads((payload_folder / "failed_not_audio.json").read_text())
     failed = service.wait(service.create(service.upload(b"<!DOCTYPE html><html><p>Not here</p></html>"))["id"])
@@ -337,7 +337,7 @@ def test_file_that_is_no_audio_fails_as_the_interface_says(service, payload_fold
     assert failed["error"].startswith(example["error"].partition(" (")[0])
 
 
-def test_audio_under_160_ms_fails_as_the_interface_says(service, payload_folder):
+def test_audio_under_160_ms_fails_with_the_text_of_the_api(service, payload_folder):
     """A job on too short audio is an error with the API's text."""
     import io
     import wave
@@ -439,7 +439,7 @@ def test_prefix_of_the_language_model_is_a_setting(start):
     assert service.request("POST", "/llm/v3/generate/summary", json=asked).status_code == 404
 
 
-def test_fault_of_the_service_is_a_500_with_an_error_object(service, silent_wav):
+def test_an_internal_error_is_a_500_with_an_error_object(service, silent_wav):
     """An unreadable result is a 500 with an error object, and the server continues."""
     done = service.wait(service.create(service.upload(silent_wav))["id"])
     (service.data_dir / "jobs" / done["id"] / "result.json").write_bytes(b"{broken")
@@ -450,7 +450,7 @@ def test_fault_of_the_service_is_a_500_with_an_error_object(service, silent_wav)
         assert service.get("/v2/transcript").status_code == 200
 
 
-def test_log_shows_the_way_of_a_job_and_no_key(service, silent_wav):
+def test_the_log_shows_the_stages_of_a_job_and_no_key(service, silent_wav):
     """The log shows each stage of a job with its id, and no key."""
     job = service.wait(service.create(service.upload(silent_wav))["id"])["id"]
     log = service.log.read_text()
@@ -461,7 +461,7 @@ def test_log_shows_the_way_of_a_job_and_no_key(service, silent_wav):
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="the libraries of another process are read from /proc")
-def test_the_service_itself_loads_nothing_for_sound(tmp_path, silent_wav):
+def test_the_server_process_imports_no_audio_packages(tmp_path, silent_wav):
     """The server process imports no audio, speech or analysis packages."""
     service = Service(tmp_path / "data")
     service.wait(service.create(service.upload(silent_wav))["id"])

@@ -75,7 +75,7 @@ def test_two_services_share_a_data_directory(start, silent_wav):
         assert logs.count(f"{job}: completed") == 1
 
 
-def test_survivor_takes_over_from_a_killed_service(start, web, silent_wav):
+def test_another_server_completes_the_jobs_of_a_killed_one(start, web, silent_wav):
     """If one of two servers is killed, the other completes its jobs without a restart."""
     url = web.slow_page("/a.wav", silent_wav)
     first = start("--allow-origin", web.origin)
@@ -102,7 +102,7 @@ def test_worker_that_crashes_twice_is_an_error_with_a_reason(start, web, silent_
     assert service.wait(service.create(service.upload(silent_wav))["id"])["status"] == "completed"
 
 
-def test_worker_that_crashes_once_is_forgiven(start, web, silent_wav):
+def test_a_job_that_crashed_once_is_repeated(start, web, silent_wav):
     """A job that crashes once can be completed by the second attempt."""
     url = web.slow_page("/a.wav", silent_wav)
     service = start("--allow-origin", web.origin)
@@ -166,7 +166,7 @@ def test_speech_survives_kill_9(start):
 
 
 @pytest.mark.skipif(not psutil.LINUX, reason="elsewhere a process that is stopped cannot look for its parent")
-def test_no_process_outlives_a_killed_service_however_busy_it_is(start, web, silent_wav):
+def test_all_processes_end_with_a_killed_server(start, web, silent_wav):
     """Killing the server ends the processes of a download, a job and a session, even if they are stopped."""
     service = start("--allow-origin", web.origin)
     service.create(web.slow_page("/a.wav", silent_wav))

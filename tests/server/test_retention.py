@@ -34,7 +34,7 @@ def aged(path, days, megabytes=1.0):
     return path
 
 
-def test_old_media_goes_and_its_transcript_stays(jobs, data_dir):
+def test_old_media_is_removed_and_its_transcript_stays(jobs, data_dir):
     """Downloads, uploads and redacted audio beyond their age are removed, unless an unfinished job needs them."""
     old, new, needed = (
         done(jobs, data_dir, days=31),
@@ -57,7 +57,7 @@ def test_old_media_goes_and_its_transcript_stays(jobs, data_dir):
     assert not jobs.has_upload("old")
 
 
-def test_the_oldest_go_first_where_there_is_too_much(jobs, data_dir):
+def test_the_oldest_media_is_removed_first(jobs, data_dir):
     """The oldest media is removed until the rest is within the size limit."""
     made = [done(jobs, data_dir, days=days, megabytes=400) for days in (1, 4, 2, 3)]
     sweep(jobs, data_dir, RetentionPolicy(gigabytes=1.0))
@@ -75,7 +75,7 @@ def test_a_fresh_upload_can_be_used(jobs, data_dir):
     assert not data_dir.upload("fresh").exists()
 
 
-def test_what_a_kill_left_in_folders_is_removed(jobs, data_dir):
+def test_incomplete_files_are_removed(jobs, data_dir):
     """Old temporary files and folders of unrecorded jobs are removed; recent ones are kept."""
     job = done(jobs, data_dir, days=0)
     left = [aged(data_dir.job(job) / name, 1) for name in (".tmp1", "media.part")]

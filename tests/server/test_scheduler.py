@@ -56,7 +56,7 @@ def test_no_more_jobs_than_the_limit_in_all_processes_together(jobs, data_dir):
     assert jobs.claim("speech", "two", 2) is None
 
 
-def test_outcome_of_a_job_that_is_no_longer_held_is_dropped(jobs, data_dir):
+def test_the_result_of_a_job_that_is_no_longer_held_is_ignored(jobs, data_dir):
     """A process that lost its job, or whose job was deleted, cannot overwrite later results."""
     job = queue(jobs, data_dir)[0]
     jobs.claim("speech", "one", 2)
@@ -114,7 +114,7 @@ def test_many_instances_start_at_once(data_dir):
         one.close()
 
 
-def test_deletion_that_was_cut_off_is_finished(jobs, data_dir):
+def test_an_interrupted_deletion_is_completed(jobs, data_dir):
     """An interrupted deletion is completed later; files in use are kept."""
     gone, kept = queue(jobs, data_dir, 2)
     for job in (gone, kept):

@@ -87,7 +87,7 @@ def on_disk(service, text):
     return [path for path in service.data_dir.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
-def test_completed_transcript_is_told(start, receiver, silent_wav, payload_folder):
+def test_a_completed_transcript_is_notified(start, receiver, silent_wav, payload_folder):
     """A notification has the body, header and query of the API; the transcript has the status, and no secret."""
     example = json.loads((payload_folder / "webhook_transcript_completed.json").read_text())
     service = start("--allow-origin", receiver.origin)
@@ -116,7 +116,7 @@ def test_completed_transcript_is_told(start, receiver, silent_wav, payload_folde
     assert len(receiver.got) == 1
 
 
-def test_failed_transcript_is_told(start, receiver, payload_folder):
+def test_a_failed_transcript_is_notified(start, receiver, payload_folder):
     """A failed transcript is notified too."""
     example = json.loads((payload_folder / "webhook_transcript_error.json").read_text())
     service = start("--allow-origin", receiver.origin)
@@ -127,7 +127,7 @@ def test_failed_transcript_is_told(start, receiver, payload_folder):
     assert until(lambda: service.transcript(job["id"])["webhook_status_code"]) == 200
 
 
-def test_failed_tries_are_repeated(start, receiver, silent_wav):
+def test_failed_attempts_are_repeated(start, receiver, silent_wav):
     """Any response except 2xx, redirects included, leads to another attempt; the last status is kept."""
     service = start("--allow-origin", receiver.origin, "--webhook-interval", "0.3")
     receiver.statuses = [500, 302, 404, 201]
@@ -153,7 +153,7 @@ def end(service, origin, *, file):
     return job
 
 
-def test_redacted_audio_is_told(start, receiver, payload_folder):
+def test_redacted_audio_is_notified(start, receiver, payload_folder):
     """A second notification, without an id, has a working URL."""
     example = json.loads((payload_folder / "webhook_redacted_audio.json").read_text())
     service = start()
@@ -168,7 +168,7 @@ def test_redacted_audio_is_told(start, receiver, payload_folder):
     until(lambda: [row["status_code"] for row in rows(service)] == [200, 200])
 
 
-def test_redacted_audio_that_is_not_there_is_not_told(start, receiver):
+def test_missing_redacted_audio_is_not_notified(start, receiver):
     """If there is no redacted audio, only the end of the transcript is notified."""
     service = start()
     job = end(service, receiver.origin, file=False)
@@ -176,7 +176,7 @@ def test_redacted_audio_that_is_not_there_is_not_told(start, receiver):
     assert [body for _, _, body in receiver.got] == [{"transcript_id": job, "status": "completed"}]
 
 
-def test_tries_come_to_an_end(start, receiver, silent_wav):
+def test_attempts_are_limited(start, receiver, silent_wav):
     """After eleven attempts the notification is given up, the last status stays, and the secret is deleted."""
     service = start("--allow-origin", receiver.origin, "--webhook-interval", "0.05")
     receiver.statuses = [503]
@@ -193,7 +193,7 @@ def test_tries_come_to_an_end(start, receiver, silent_wav):
     until(lambda: not on_disk(service, SECRET))
 
 
-def test_nobody_there_leaves_no_status(start, silent_wav):
+def test_an_unreachable_receiver_leaves_no_status(start, silent_wav):
     """A receiver that cannot be reached leaves no status code."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -224,7 +224,7 @@ def test_pending_notification_survives_kill_9(start, receiver, silent_wav):
     assert receiver.got[-1][1]["x-secret"] == SECRET
 
 
-def test_stop_in_the_middle_of_a_try_gives_it_back(start, receiver, silent_wav):
+def test_an_attempt_interrupted_by_a_stop_is_repeated(start, receiver, silent_wav):
     """An attempt interrupted by a stop is repeated immediately by the next server."""
     service = start("--allow-origin", receiver.origin)
     receiver.hang.clear()
@@ -239,7 +239,7 @@ def test_stop_in_the_middle_of_a_try_gives_it_back(start, receiver, silent_wav):
 
 
 @pytest.mark.long
-def test_two_services_tell_once(start, receiver, silent_wav):
+def test_two_servers_deliver_each_notification_once(start, receiver, silent_wav):
     """Servers that share a data directory deliver each notification once."""
     first = start("--allow-origin", receiver.origin)
     start("--allow-origin", receiver.origin)
@@ -249,7 +249,7 @@ def test_two_services_tell_once(start, receiver, silent_wav):
 
 
 @pytest.mark.long
-def test_receiver_that_hangs_delays_nobody(start, receiver, silent_wav):
+def test_a_receiver_that_hangs_does_not_delay_others(start, receiver, silent_wav):
     """A receiver that hangs does not delay jobs and other notifications; its attempt fails after 10 s."""
     slow = Receiver()
     slow.hang.clear()
@@ -270,7 +270,7 @@ def test_receiver_that_hangs_delays_nobody(start, receiver, silent_wav):
     slow.server.server_close()
 
 
-def test_deleted_transcript_is_not_told(start, receiver, silent_wav):
+def test_a_deleted_transcript_is_not_notified(start, receiver, silent_wav):
     """Deleting a transcript removes its pending notification and the secret."""
     service = start("--allow-origin", receiver.origin, "--webhook-interval", "0.4")
     receiver.statuses = [500]
@@ -291,7 +291,7 @@ def test_deleted_transcript_is_not_told(start, receiver, silent_wav):
     assert len(receiver.got) == count
 
 
-def test_secret_leaves_the_request_at_once(start, receiver, web, silent_wav):
+def test_the_header_value_is_stored_in_one_place(start, receiver, web, silent_wav):
     """During a job, the header value is stored in one place only, out of reach of worker processes."""
     service = start("--allow-origin", receiver.origin, "--allow-origin", web.origin)
     job = service.create(
@@ -331,7 +331,7 @@ def test_header_without_an_address_is_kept_nowhere(start, silent_wav):
         "http://hooks.localhost./",
     ],
 )
-def test_address_that_is_not_public_is_refused_at_once(service, url):
+def test_a_private_url_is_refused_at_once(service, url):
     """A private webhook_url is a 400 that names the option to allow it."""
     answer = service.request("POST", "/v2/transcript", json={"audio_url": "http://192.0.2.1/a", "webhook_url": url})
     assert answer.status_code == 400
@@ -339,7 +339,7 @@ def test_address_that_is_not_public_is_refused_at_once(service, url):
 
 
 @pytest.mark.parametrize("url", ["http://2130706433:{port}/", "http://0x7f.1:{port}/", "http://127.1:{port}/"])
-def test_address_that_resolves_to_this_machine_is_not_connected_to(start, receiver, silent_wav, url):
+def test_a_url_that_resolves_to_this_machine_is_not_contacted(start, receiver, silent_wav, url):
     """URLs that turn out to be private on lookup are refused at delivery, without a connection."""
     service = start("--webhook-interval", "0.05")
     url = url.format(port=receiver.server.server_port)
@@ -361,7 +361,7 @@ def test_header_that_frames_a_request_is_refused(service, name):
     assert name in answer.json()["error"]
 
 
-def test_address_with_a_port_that_is_none_is_a_400(service):
+def test_an_invalid_port_is_a_400(service):
     """An invalid port is a 400."""
     body = {"audio_url": "http://192.0.2.1/a", "webhook_url": "http://hooks.example:99999/"}
     answer = service.request("POST", "/v2/transcript", json=body)
@@ -369,7 +369,7 @@ def test_address_with_a_port_that_is_none_is_a_400(service):
     assert "webhook_url" in answer.json()["error"]
 
 
-def test_answer_that_trickles_is_late(receiver):
+def test_a_slow_response_exceeds_the_time_limit(receiver):
     """A response that arrives one byte at a time exceeds the time limit."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -389,7 +389,7 @@ def test_answer_that_trickles_is_late(receiver):
     assert outcome == webhook_delivery.DeliveryResult(None, "did not respond within 0.5 s")
 
 
-def test_answer_without_http_is_no_success():
+def test_a_response_that_is_not_http_is_a_failed_attempt():
     """A response that is not HTTP is a failed attempt."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 

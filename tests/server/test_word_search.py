@@ -14,7 +14,7 @@ def words(payload_folder):
     return json.loads((payload_folder / "transcripts" / "completed.json").read_text())["words"]
 
 
-def test_finds_what_the_interface_found(words, payload_folder):
+def test_finds_the_matches_of_the_api_example(words, payload_folder):
     """A search returns the indexes and times of the API's example response."""
     example = json.loads((payload_folder / "transcript_word-search.json").read_text())
     found = search_words(words, search_terms(["hopkins,wildfires"]))
@@ -51,7 +51,7 @@ def test_numbers():
     assert data_dir == {"3000": [[0]], "3.5": [[1]], "35": [[2]], "3": [[3]], "its": [[4]]}
 
 
-def test_word_that_holds_two_words_is_found_by_either():
+def test_a_word_of_two_parts_is_found_by_either():
     """A word with two parts, from custom spelling, matches either part."""
     spoken = [{"text": t, "start": n, "end": n + 1} for n, t in enumerate(["in", "New York", "City"])]
     assert search_words(spoken, ["york city"])[0]["timestamps"] == [[1, 3]]
@@ -64,13 +64,13 @@ def test_word_that_does_not_occur_is_left_out(words):
 
 
 @pytest.mark.parametrize("values", [[], [""], [",,"], ["!?"]])
-def test_nothing_to_search_for_is_an_error(values):
+def test_a_search_without_terms_is_an_error(values):
     """A search without terms is an error that describes valid ones."""
     with pytest.raises(ValueError, match="words is required"):
         search_terms(values)
 
 
-def test_phrase_is_what_one_channel_says():
+def test_a_phrase_is_within_one_channel():
     """Phrases match within one channel only, even if channels alternate."""
     texts = [("thank", "1"), ("yes", "2"), ("you", "1"), ("please", "2"), ("thank", "2"), ("you", "2")]
     spoken = [{"text": t, "start": n, "end": n + 1, "channel": c} for n, (t, c) in enumerate(texts)]
