@@ -83,6 +83,10 @@ def test_a_request_that_was_not_sent_is_not_pending(corpus, model) -> None:
             corpus.summarize(client=client)
         model.mode = "answers"
         assert corpus.summarize(client=client).text == "A talk."
+        model.mode = "refuses"
+        with pytest.raises(BadRequestError):
+            corpus.summarize(client=client, refresh=True)
+        assert corpus.unanswered().empty
         model.mode = "loses"
         with pytest.raises(ServiceError):
             corpus.summarize(client=client, refresh=True)

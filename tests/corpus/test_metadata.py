@@ -99,7 +99,10 @@ def test_exports_with_metadata(filled: voxframe.Corpus, tmp_path: Path) -> None:
         *[("Böhm", 7)] * 3,
     ]
     filled.export(tmp_path / "words.csv", "csv", tables="words", metadata=True)
-    assert pd.read_csv(tmp_path / "words.csv")["customer"].to_list()[:3] == ["Acme"] * 3
+    written = pd.read_csv(tmp_path / "words.csv")
+    assert written["customer"].to_list()[:3] == ["Acme"] * 3
+    assert written["text"].to_list() == filled.table("words")["text"].to_list()
+    assert "metadata_text" in written
     with pytest.raises(OptionError, match="srt cannot contain it"):
         filled.export(tmp_path / "captions", "srt", metadata=True)
 
@@ -197,12 +200,16 @@ def test_a_read_only_ledger_of_an_older_version(filled: voxframe.Corpus) -> None
 
 
 def test_values_without_a_common_type_are_text(filled: voxframe.Corpus) -> None:
-    """Integers over 64 bits, and times with and without a zone, become text."""
+    """Integers over 64 bits, and times with and without a zone, become text; times of two zones become UTC."""
     about = {"transcript_id": ["t1", "t2"], "big": [2**70, 1]}
     about["when"] = [pd.Timestamp("2026-07-01", tz="Europe/Berlin"), pd.Timestamp("2026-07-01")]
     found = filled.metadata.set(pd.DataFrame(about))
     assert found["big"].to_list()[:2] == ["1180591620717411303424", "1"]
     assert found["when"].to_list()[:2] == ["2026-07-01 00:00:00+02:00", "2026-07-01 00:00:00"]
+    about["when"] = [pd.Timestamp("2026-07-01 12:00", tz=zone) for zone in ("Europe/Berlin", "Asia/Tokyo")]
+    found = filled.metadata.set(pd.DataFrame(about))
+    assert str(found["when"].dtype.tz) == "UTC"
+    assert found["when"].dt.hour.to_list()[:2] == [10, 3]
     with pytest.raises(OptionError, match="surrogate"):
         filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "note": pd.Series(["\ud800"], dtype=object)}))
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from tests.corpus.conftest import export, payload
 
 import voxframe
+from voxframe.corpus import snapshots
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import SCHEMA_VERSION
 
@@ -123,6 +125,62 @@ def test_concurrent_snapshots_get_different_numbers(corpus: voxframe.Corpus) -> 
     for thread in threads:
         thread.join()
     assert sorted(made) == [1, 2, 3, 4] == corpus.snapshots.versions()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="names open files by /proc")
+def test_a_snapshot_is_on_disk_before_it_appears(corpus: voxframe.Corpus, monkeypatch) -> None:
+    """All its files and folders are flushed before it gets its name, and the folder with its name afterwards."""
+    _fill(corpus, 1)
+    flushed: list[Path] = []
+    moves: list[tuple[Path, set[Path]]] = []
+    fsync, rename = os.fsync, Path.rename
+
+    def record_flush(descriptor: int) -> None:
+        flushed.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    def record_move(path: Path, target: Path) -> Path:
+        moves.append((path, set(flushed)))
+        flushed.clear()
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", record_flush)
+    monkeypatch.setattr(Path, "rename", record_move)
+    sealed = corpus.snapshots.create(progress=False)
+    (hidden, before) = moves[-1]
+    assert before >= {hidden, *(hidden / path.relative_to(sealed.path) for path in sealed.path.rglob("*"))}
+    assert flushed == [sealed.path.parent]
+
+
+def test_a_number_that_is_taken_meanwhile_is_not_replaced(corpus: voxframe.Corpus, monkeypatch) -> None:
+    """If another process takes the number of a snapshot first, the snapshot gets the next one."""
+    _fill(corpus, 1)
+    corpus.snapshots.create(progress=False)
+    outdated, listed = [[]], snapshots._versions
+    monkeypatch.setattr(snapshots, "_versions", lambda folder: outdated.pop() if outdated else listed(folder))
+    assert corpus.snapshots.create(progress=False).version == 2
+    assert corpus.snapshots.versions() == [1, 2]
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_transcript_replaced_during_a_snapshot(corpus: voxframe.Corpus, monkeypatch, times: int) -> None:
+    """It is read again, so that all its tables are of one payload; if it keeps changing, that is an error."""
+    _fill(corpus, 1, "Old.")
+    read, texts = corpus._query.arrow, [f"New {n}." for n in range(times)]
+
+    def read_and_replace(name, *arguments):
+        table = read(name, *arguments)
+        if name == "words" and texts:
+            _fill(corpus, 1, texts.pop())
+        return table
+
+    monkeypatch.setattr(corpus._query, "arrow", read_and_replace)
+    if times > 1:
+        with pytest.raises(CorpusError, match="keep changing"):
+            corpus.snapshots.create(progress=False)
+        assert list((corpus.path / "snapshots").iterdir()) == []
+    else:
+        assert corpus.snapshots.create(progress=False).table("words")["text"].iloc[-1] == "New 0."
 
 
 def test_a_failed_snapshot_leaves_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:

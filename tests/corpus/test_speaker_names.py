@@ -95,11 +95,31 @@ def test_a_single_turn_is_corrected_in_every_table(corpus: voxframe.Corpus) -> N
     assert corpus.search("hello")[["speaker", "speaker_name"]].to_numpy().tolist() == [["B", "Carl"], ["B", "B"]]
 
 
+def test_a_turn_without_a_label_is_named(corpus: voxframe.Corpus) -> None:
+    """The speaker of a single turn has a name in SQL and Polars too, even if the service gave no label."""
+    turns = [{"speaker": None, "text": text, "start": 0, "end": 90, "words": []} for text in ("Hi.", "Yes.")]
+    corpus.raw.put("t3", json.dumps({"id": "t3", "utterances": turns}).encode())
+    corpus.speakers.set("t3", turns={0: "Ada"})
+    query = "select speaker_name from utterances where transcript_id = 't3' order by utterance_idx"
+    assert corpus.sql(query)["speaker_name"].fillna("").to_list() == ["Ada", ""]
+    assert corpus.to_polars("utterances", "t3").collect()["speaker_name"].to_list() == ["Ada", None]
+
+
+def test_a_turn_ends_before_the_next_one_starts(corpus: voxframe.Corpus) -> None:
+    """A sentence that starts when a corrected turn ends belongs to the next turn of the same label."""
+    turns = [{"speaker": "A", "text": "Hi.", "start": at, "end": at + 90, "words": []} for at in (0, 90)]
+    said = [{"text": "Hi.", "start": at, "end": at + 90, "speaker": "A", "sentiment": "NEUTRAL"} for at in (0, 90)]
+    answer = {"id": "t3", "utterances": turns, "sentiment_analysis_results": said}
+    corpus.raw.put("t3", json.dumps(answer).encode())
+    corpus.speakers.set("t3", turns={0: "Ada"})
+    assert shown(corpus, "sentiments", "t3") == ["Ada", "A"]
+
+
 def test_undo_reverts_one_change_at_a_time(corpus: voxframe.Corpus) -> None:
     """Undo goes back to no names at all, and is then an error; a call without a change adds no step."""
     corpus.speakers.set("t1", {"A": "Ada"})
     corpus.speakers.set("t1", {"B": "Ben"}, turns={0: "Carl"})
-    corpus.speakers.set("t1", {"B": "Ben"})
+    corpus.speakers.set("t1", {"B": "Ben"}, turns={1: None})
     found = corpus.speakers.undo("t1")
     assert found.to_dict("list") == {
         "transcript_id": ["t1"],

@@ -222,6 +222,15 @@ def test_lost_responses_are_found(peer, client, corpus, folder: Path) -> None:
     assert len(peer.statuses) == 6
 
 
+def test_a_job_that_is_found_by_a_later_submit_counts_as_known(peer, client, corpus, folder: Path) -> None:
+    """A job that the list shows only later is adopted by the next call, and its recording is known."""
+    peer.lagging, peer.cut_submissions = True, 1
+    assert corpus.submit(folder / "0.mp3", client=client).uncertain == 1
+    peer.catch_up()
+    done = corpus.submit(folder / "0.mp3", client=client)
+    assert (done.sent, done.adopted, done.known, done.uncertain) == (0, 1, 1, 0)
+
+
 def test_undecided_jobs_are_uncertain(peer, client, corpus, folder: Path) -> None:
     """A lost request is reported until it is settled, and sent again only on demand."""
     peer.drop_submissions = 1

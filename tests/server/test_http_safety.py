@@ -1,5 +1,6 @@
 """Requests that are too large, too slow, malformed or hostile."""
 
+import asyncio
 import json
 import re
 import socket
@@ -22,6 +23,7 @@ from tests.server.test_llm import put
 from voxframe.server.data_dir import DataDir
 from voxframe.server.http import request_bodies
 from voxframe.server.http.app import _http_error
+from voxframe.server.http.middleware import ErrorMiddleware
 from voxframe.server.http.uvicorn_protocols import HTTPProtocol
 from voxframe.server.jobs.redacted_audio_store import RedactedAudioStore
 
@@ -165,6 +167,36 @@ def test_slow_clients_do_not_delay_others(service):
             assert service.get("/v2/transcript").status_code == 200
             assert service.upload(b"in between")
         assert process.num_threads() < before + 45  # the pool that all requests share has 40
+
+
+def test_a_refused_upload_is_read_before_the_connection_closes(service):
+    """A client that sends a large upload with a wrong key can send all of it, and then reads the 401."""
+    size = 30 << 20
+    head = (
+        f"POST /v2/upload HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: wrong\r\nContent-Length: {size}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    with connect(service.url) as connection:
+        connection.sendall(head.encode())
+        for _ in range(30):
+            connection.sendall(bytes(1 << 20))
+            time.sleep(0.01)
+        assert answer_of(connection)[0] == 401
+
+
+def test_a_line_break_in_a_path_forges_no_line_of_the_log(caplog):
+    """The log of a failed request has the path as it was sent, percent-encoded."""
+
+    async def fails(scope, receive, send):
+        raise RuntimeError
+
+    async def ignored(*_):
+        pass
+
+    scope = {"type": "http", "method": "GET", "path": "/a\nforged", "raw_path": b"/a%0Aforged", "headers": []}
+    asyncio.run(ErrorMiddleware(fails)(scope, ignored, ignored))
+    assert "GET /a%0Aforged failed" in caplog.text
+    assert "\nforged" not in caplog.text
 
 
 @pytest.mark.parametrize(

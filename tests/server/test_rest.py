@@ -316,7 +316,7 @@ def test_foreign_host_name_is_refused(service, host):
 def test_names_of_this_machine_are_accepted(service):
     """Requests to localhost and to loopback addresses are accepted."""
     port = service.url.rpartition(":")[2]
-    for host in (f"localhost:{port}", f"LOCALHOST:{port}", "127.0.0.1", f"[::1]:{port}"):
+    for host in (f"localhost:{port}", f"LOCALHOST.:{port}", "127.0.0.1", f"[::1]:{port}"):
         assert service.get("/v2/transcript", headers={"Host": host}).status_code == 200
 
 
