@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.corpus.conftest import raw_file
 
 import voxframe
 from voxframe.corpus.batch import planned
@@ -130,6 +131,14 @@ def test_a_failed_transcript_can_be_sent_again(peer, client, corpus, recording: 
     assert corpus._batch.find_transcript(recording, client) is None
     peer.outcome = "completed"
     assert corpus.transcribe(client, recording) != failed
+
+
+def test_a_transcript_without_its_payload_is_not_found(client, corpus, recording: Path) -> None:
+    """A completed job does not count as a transcript if its payload is no longer in the corpus."""
+    corpus.transcribe(client, recording)
+    assert corpus._batch.find_transcript(recording, client) == "t1"
+    raw_file(corpus, "t1.json.zst").unlink()
+    assert corpus._batch.find_transcript(recording, client) is None
 
 
 def test_concurrent_calls_submit_once(peer, client, corpus, recording: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import socket
 import threading
@@ -93,6 +94,22 @@ def test_upload_over_the_limit_is_refused_and_leaves_nothing(small, chunked):
     assert refused.status_code == 413
     assert refused.json() == {"error": "an upload may have at most 3 MB"}
     assert list(data_dir.uploads.iterdir()) == kept
+
+
+def test_an_upload_is_flushed_before_it_gets_its_name(small, monkeypatch):
+    """The bytes of an upload are flushed to the disk under a hidden name, and the folder after the rename."""
+    flushed, fsync = [], os.fsync
+
+    def record(descriptor):
+        found = os.fstat(descriptor)
+        flushed.append((found.st_size, [path.name[0] for path in data_dir.uploads.iterdir()]))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", record)
+    url, data_dir = small
+    assert requests.post(url, data=b"sound", timeout=20).status_code == 200
+    assert flushed[0] == (5, ["."])
+    assert "." not in flushed[-1][1]
 
 
 def test_incomplete_headers_are_a_408(small):
