@@ -1,5 +1,6 @@
 import gzip
 import json
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -289,3 +290,22 @@ def test_numpy_and_decimal_values_of_a_dict(tmp_path: Path) -> None:
     assert corpus.add([payload, json.dumps({**_PAYLOAD, "id": "b"}).encode()]).added == 2
     assert corpus.ids() == ["b", "mine"]
     assert corpus.table("words", "mine")["start_ms"].to_list()[:2] == [10, 210]
+
+
+def test_transcripts_without_a_result_are_named() -> None:
+    """A failed or unfinished transcript has no words: a warning names it, and the others are returned."""
+    good = {"id": "good", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 9}]}
+    others = [{"id": "bad", "status": "error", "error": "no audio"}, {"id": "new", "status": "queued"}]
+    with pytest.warns(PayloadWarning, match=r"no words in .* not completed: 'bad' \(error\), 'new' \(queued\); "):
+        assert voxframe.load_words([good, *others])["transcript_id"].to_list() == ["good"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # here their rows show status and error
+        assert voxframe.load_transcripts([good, *others])["status"].to_list() == ["completed", "error", "queued"]
+
+
+def test_a_failed_transcript_of_a_corpus_is_named(tmp_path: Path) -> None:
+    """A failed transcript is named as well if it is read from a corpus."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add({"id": "bad", "status": "error", "error": "no audio"})
+    with pytest.warns(PayloadWarning, match=r"no utterances in .*: 'bad' \(error\)"):
+        assert voxframe.load_utterances("bad", corpus=corpus).empty

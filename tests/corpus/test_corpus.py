@@ -264,3 +264,13 @@ def test_a_relative_directory_that_looks_like_a_url(tmp_path: Path, monkeypatch:
     assert corpus.ids() == ["t1"]
     assert len(corpus.tables("t1")["words"]) == len(voxframe.Corpus(tmp_path / "file:x").table("words")) > 0
     assert not list((tmp_path / "elsewhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    "read", [lambda c: c.table("words"), lambda c: c.search("hi"), lambda c: c.counts("hi"), lambda c: c.scan("words")]
+)
+def test_reading_a_corpus_that_does_not_exist_warns(tmp_path: Path, read) -> None:
+    """A mistyped path is named in a warning instead of giving an empty table without a word, and is not created."""
+    with pytest.warns(CorpusWarning, match="there is no corpus in '.*mistyped' yet"):
+        read(voxframe.Corpus(tmp_path / "mistyped"))
+    assert not (tmp_path / "mistyped").exists()

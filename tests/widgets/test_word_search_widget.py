@@ -183,10 +183,11 @@ def test_the_static_html_is_escaped(corpus):
 
 
 def test_an_empty_corpus_can_be_searched(tmp_path):
-    """A search in an empty corpus finds nothing and does not fail; transcripts added later are found."""
+    """A search in a corpus that does not exist yet says so and does not fail; transcripts added later are found."""
     corpus = voxframe.Corpus(tmp_path / "later")
     search = WordSearch(corpus, query="trees")
-    assert (search.error, search._found["total"], len(search.result)) == ("", 0, 0)
+    missing = f"there is no corpus in {str(corpus.path)!r} yet; Corpus.submit and Corpus.add create it"
+    assert (search.error, search._found["total"], len(search.result)) == (missing, 0, 0)
     corpus.raw.put("interview", (DATA / "payloads" / "interview.json").read_bytes())
     search.query = "tree*"
     assert search._found["total"] == len(search.result) > 0

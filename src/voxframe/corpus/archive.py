@@ -26,6 +26,7 @@ from voxframe.corpus.speaker_names import SpeakerFiles
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, View, content_hash, folder, sweep
 from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
+from voxframe.frames.repair import caller
 from voxframe.schema import TRANSCRIPT_TABLES
 
 T = TypeVar("T")
@@ -122,6 +123,15 @@ class Archive:
         if raw is None:
             raise self.missing(transcript_id, view)
         return raw
+
+    def report_missing(self) -> None:
+        """Warn if the directory of the corpus does not exist, before a read returns nothing."""
+        if not self.path.is_dir():
+            warnings.warn(
+                f"there is no corpus in {str(self.path)!r} yet; Corpus.submit and Corpus.add create it",
+                CorpusWarning,
+                stacklevel=caller(),
+            )
 
     def ids(self) -> list[str]:
         """Return the ids of all transcripts, sorted."""

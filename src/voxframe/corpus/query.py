@@ -222,6 +222,7 @@ class Query:
         return data, named.filter(differs).select([*key, SPEAKER_NAME.name])
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
+        self._archive.report_missing()
         return self._archive.select(name, None if ids is None else reading.identifiers(ids))
 
 

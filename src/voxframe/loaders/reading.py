@@ -49,14 +49,33 @@ def load_some(
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
         arrays = frames.transcript_arrays(raw, only=names)
-        if _says_nothing(arrays) and (kind := _plain(raw).kind) != "transcript":
-            raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
+        if _says_nothing(arrays):
+            found = _plain(raw)
+            if (kind := found.kind) != "transcript":
+                raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
+            if found.status not in (None, "completed"):
+                without.append(f"{found.id!r} ({found.status})")
         return arrays
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        return cached_tables(corpus, found, names, refresh=refresh)
+        tables = cached_tables(corpus, found, names, refresh=refresh)
+        if found.transcript_id in corpus and not any(table.num_rows for table in tables.values()):
+            status = corpus._archive.status(found.transcript_id)
+            if status != "completed":
+                without.append(f"{found.transcript_id!r} ({status})")
+        return tables
 
-    return _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
+    without: list[str] = []
+    tables = _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
+    if without and "transcripts" not in names:
+        shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
+        warnings.warn(
+            f"no {' or '.join(sorted(names))} in transcripts that are not completed: {shown}; "
+            "voxframe.load_transcripts has their status and error",
+            PayloadWarning,
+            stacklevel=caller(),
+        )
+    return tables
 
 
 def load_export(

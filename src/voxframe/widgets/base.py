@@ -223,7 +223,7 @@ def show_errors(widget: HasError) -> Iterator[None]:
         except Exception as e:
             widget.error = error_text(e)
             raise
-    widget.error = "\n".join(filter(None, [message, *(str(warning.message) for warning in caught)]))
+    widget.error = "\n".join(filter(None, dict.fromkeys([message, *(str(warning.message) for warning in caught)])))
 
 
 Task = Callable[[], object]

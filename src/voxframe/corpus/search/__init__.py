@@ -96,6 +96,7 @@ class Search:
 
     def _known(self, ids: str | Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""
+        self._archive.report_missing()
         if ids is None:
             return None
         wanted = identifiers(ids)
