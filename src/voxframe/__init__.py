@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, errors, export, models, options, plots, webhooks, widgets
+    from voxframe import analysis, compare, errors, export, models, options, plots, webhooks, widgets
     from voxframe._files import sample
     from voxframe.client import Client, Transcript, connect
     from voxframe.client.async_bridge import allow_nested_loops
@@ -61,6 +61,7 @@ __all__ = [
     "WordSearch",
     "allow_nested_loops",
     "analysis",
+    "compare",
     "connect",
     "describe",
     "errors",

@@ -1,0 +1,239 @@
+"""Align the words of two transcripts with the fewest edits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from voxframe.analysis.speaker_turns import TEXT, require, row_speakers
+from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
+from voxframe.errors import OptionError
+
+#: Words of transcripts, as `voxframe.load_words` returns them, any rows with `text`, or the text of one transcript.
+Spoken: TypeAlias = "pd.DataFrame | str"
+
+MATCH, SUBSTITUTION, DELETION, INSERTION = EDITS = ("match", "substitution", "deletion", "insertion")
+_OPCODES = {"equal": MATCH, "replace": SUBSTITUTION, "delete": DELETION, "insert": INSERTION}
+_TYPES: dict[str, Any] = {
+    "recording": TEXT,
+    "edit": TEXT,
+    "ref_token": TEXT,
+    "hyp_token": TEXT,
+    "ref_text": TEXT,
+    "hyp_text": TEXT,
+    "ref_speaker": TEXT,
+    "hyp_speaker": TEXT,
+    "ref_start_ms": "Int64",
+    "ref_end_ms": "Int64",
+    "hyp_start_ms": "Int64",
+    "hyp_end_ms": "Int64",
+    "hyp_confidence": "float64",
+    "ref_idx": "Int64",
+    "hyp_idx": "Int64",
+    "ref_chars": "int64",
+    "char_edits": "int64",
+}
+
+
+class Tokens(NamedTuple):
+    """The normalised words of one transcript.
+
+    Attributes:
+        recording: Name of the recording, or None.
+        tokens: The normalised words.
+        rows: Row of `table` of each token.
+        table: Columns `text`, `speaker`, `start_ms`, `end_ms`, `confidence` and `idx`.
+    """
+
+    recording: str | None
+    tokens: npt.NDArray[np.object_]
+    rows: npt.NDArray[np.intp]
+    table: pd.DataFrame
+
+
+def align(
+    reference: Spoken, hypothesis: Spoken, *, on: str | None = None, normalize: Normalization = DEFAULT
+) -> pd.DataFrame:
+    """Align two transcripts of a recording with the fewest edits of words (Levenshtein distance).
+
+    Words are compared after normalisation, in the order of the rows. If several alignments have the same number of
+    edits, one of them is returned. Source: V. Levenshtein, "Binary codes capable of correcting deletions, insertions,
+    and reversals", 1966; the same algorithm as jiwer.
+
+    Args:
+        reference: The correct words: rows of `voxframe.load_words`, `load_utterances` or any rows with `text`, or the
+            text as str. To compare two engines directly, pass the words of one of them.
+        hypothesis: The words to be judged, in the same forms.
+        on: Column of both that identifies the recording, such as a column of the metadata. Recordings that only one of
+            them has are left out with a warning. None (default): both have only one transcript.
+        normalize: Names of rules from `voxframe.compare.RULES`, or a function from text to text.
+
+    Returns:
+        One row per pair of words: an edit or a match. Each row of `hypothesis` and `reference` has one row for each of
+        its normalised words; punctuation alone has none. Columns:
+
+        - `recording` str: value of `on`, or the `transcript_id` of the hypothesis, else of the reference.
+        - `edit` str: "match", "substitution", "deletion" (only in the reference) or "insertion" (only in the
+          hypothesis).
+        - `ref_token`, `hyp_token` str: the normalised words that were compared; null if there is none.
+        - `ref_text`, `hyp_text` str: text of their rows, as written.
+        - `ref_speaker`, `hyp_speaker` str: name, else label, else channel.
+        - `ref_start_ms`, `ref_end_ms`, `hyp_start_ms`, `hyp_end_ms` Int64: times of their rows; null if unknown.
+        - `hyp_confidence` float64: confidence of the row (0-1).
+        - `ref_idx`, `hyp_idx` Int64: `word_idx` of the row; without that column, its position in its transcript.
+        - `ref_chars` int64: characters of the reference in this row, including the space after the word.
+        - `char_edits` int64: edits of characters in this row, in the alignment of the characters of both texts.
+
+    Raises:
+        TypeError: An argument is neither a DataFrame nor str.
+        ValueError: A column is missing, there are several transcripts and no `on`, or no recording is in both.
+
+    Warns:
+        UserWarning: A recording is in one of the two only.
+
+    Example:
+        >>> rows = align("We met in Zürich.", "We met him in Zurich", normalize=["case", "accents", "punctuation"])
+        >>> rows[["edit", "ref_token", "hyp_text"]].values.tolist()[2:4]
+        [['insertion', nan, 'him'], ['match', 'in', 'in']]
+    """
+    aligned = [_aligned(ref, hyp) for ref, hyp in pairs(reference, hypothesis, on, normalize, "align")]
+    return pd.concat(aligned, ignore_index=True)
+
+
+def pairs(
+    reference: Spoken, hypothesis: Spoken, on: str | None, normalize: Normalization, purpose: str
+) -> Iterator[tuple[Tokens, Tokens]]:
+    """Yield the words of both for each recording that both have, in the order of the reference."""
+    words = normalizer(normalize)
+    sides = [by_recording(_frame(side, on, words), on, purpose) for side in (reference, hypothesis)]
+    for name in common(sides[0], sides[1], on):
+        ref, hyp = (side[name] for side in sides)
+        label = name if on is not None else _single_id(hyp) or _single_id(ref)
+        yield _tokens(ref, words, label), _tokens(hyp, words, label)
+
+
+def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | None, pd.DataFrame]:
+    """Return the rows of each recording; without `on` those of the only transcript, under the name None.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, or there are several transcripts and no `on`.
+    """
+    require(df, ("text",) if on is None else ("text", on), purpose)
+    if on is None:
+        if "transcript_id" in df.columns and df["transcript_id"].nunique() > 1:
+            raise OptionError(
+                f"{purpose} got {df['transcript_id'].nunique()} transcripts on one side; pass on=..., the name of a "
+                "column of both that identifies the recording"
+            )
+        return {None: df}
+    return {str(name): rows for name, rows in df.groupby(on, sort=False)}
+
+
+def common(ref: dict[str | None, Any], hyp: dict[str | None, Any], on: str | None) -> list[str | None]:
+    """Return the recordings that both have; warn about the others.
+
+    Raises:
+        OptionError: There are none.
+    """
+    shared = [name for name in ref if name in hyp]
+    if not shared:
+        raise OptionError(f"no value of {on!r} is in both the reference and the hypothesis")
+    if others := sorted(str(name) for name in ref.keys() ^ hyp.keys()):
+        named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+        warnings.warn(f"{len(others)} recordings are on one side only and are left out: {named}", stacklevel=4)
+    return shared
+
+
+def _frame(side: Spoken, on: str | None, words: Callable[[str], list[str]]) -> pd.DataFrame:
+    """Return a text as one row per word, or as one row if a rule changes several words together."""
+    if not isinstance(side, str):
+        return side
+    if on is not None:
+        raise OptionError("a text belongs to one recording; with on=... pass a DataFrame with that column and `text`")
+    pieces = side.split()
+    apart = [*chain.from_iterable(map(words, pieces))] == words(side)
+    return pd.DataFrame({"text": pieces if apart else [side]}, dtype=object)
+
+
+def _single_id(df: pd.DataFrame) -> str | None:
+    known = [*df["transcript_id"].dropna()[:1]] if "transcript_id" in df.columns else []
+    return str(known[0]) if known else None
+
+
+def _tokens(df: pd.DataFrame, words: Callable[[str], list[str]], recording: str | None) -> Tokens:
+    code, texts = pd.factorize(df["text"].astype(object))
+    spelled = [*(words(str(text)) for text in texts), []]  # the last for rows without text
+    counts = np.array([len(found) for found in spelled])[code]
+    tokens = np.array([*chain.from_iterable(spelled[n] for n in code)], object)
+    place = df["word_idx"] if "word_idx" in df.columns else pd.Series(range(len(df)))
+    nothing = [None] * len(df)
+    columns = {name: df.get(name, nothing) for name in ("text", "start_ms", "end_ms", "confidence")}
+    table = pd.DataFrame(
+        {
+            name: np.asarray(values, object)
+            for name, values in {**columns, "idx": place, "speaker": row_speakers(df)}.items()
+        }
+    )
+    return Tokens(recording, tokens, np.repeat(np.arange(len(df)), counts), table)
+
+
+def _aligned(ref: Tokens, hyp: Tokens) -> pd.DataFrame:
+    from rapidfuzz.distance import Levenshtein
+
+    edits, left, right = list[str](), list[npt.NDArray[np.intp]](), list[npt.NDArray[np.intp]]()
+    for op in Levenshtein.opcodes(ref.tokens.tolist(), hyp.tokens.tolist()):
+        refs, hyps = np.arange(op.src_start, op.src_end), np.arange(op.dest_start, op.dest_end)
+        size = max(len(refs), len(hyps))
+        edits += [_OPCODES[op.tag]] * size
+        left.append(refs if len(refs) else np.full(size, -1))
+        right.append(hyps if len(hyps) else np.full(size, -1))
+    sides = {"ref": (ref, np.concatenate([*left, _NONE])), "hyp": (hyp, np.concatenate([*right, _NONE]))}
+    columns: dict[str, Any] = {"recording": [ref.recording] * len(edits), "edit": edits}
+    for side, (words, at) in sides.items():
+        columns[f"{side}_token"] = _taken(words.tokens, at)
+        rows = np.append(words.rows, -1)[at]
+        for name in words.table:
+            columns[f"{side}_{name}"] = _taken(words.table[name].to_numpy(), rows)
+    columns["ref_chars"], columns["char_edits"] = _characters(ref, hyp, sides["ref"][1], sides["hyp"][1])
+    return pd.DataFrame({name: columns[name] for name in _TYPES}).astype(_TYPES)
+
+
+_NONE = np.zeros(0, np.intp)
+
+
+def _taken(values: npt.NDArray[Any], at: npt.NDArray[np.intp]) -> npt.NDArray[np.object_]:
+    """Return values by position; None for the position -1."""
+    with_none = np.full(len(values) + 1, None, object)
+    with_none[:-1] = values
+    taken: npt.NDArray[np.object_] = with_none[at]
+    return taken
+
+
+def _characters(
+    ref: Tokens, hyp: Tokens, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the characters of the reference and the edits of characters of each row of an alignment.
+
+    An inserted character belongs to the row of its word in the hypothesis, any other edit to the row of the reference.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    lengths = []
+    rows = []
+    for words, at in ((ref, left), (hyp, right)):
+        length = np.array([len(token) + 1 for token in words.tokens], np.int64)
+        length[-1:] -= 1  # no space after the last
+        lengths.append(length)
+        rows.append(np.repeat(np.flatnonzero(at >= 0), length))
+    chars, edits = np.zeros(len(left), np.int64), np.zeros(len(left), np.int64)
+    chars[left >= 0] = lengths[0]
+    for op in Levenshtein.editops(" ".join(ref.tokens), " ".join(hyp.tokens)):
+        edits[rows[1][op.dest_pos] if op.tag == "insert" else rows[0][op.src_pos]] += 1
+    return chars, edits

@@ -1,0 +1,373 @@
+"""Error rates and time differences of an alignment, in total and by group, with bootstrap intervals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.compare.alignment import EDITS, INSERTION, MATCH
+from voxframe.errors import OptionError
+
+#: Columns to group by: names, or a Series with a value for each row.
+By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
+
+_BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+_COUNTS = ("words", "matches", "substitutions", "deletions", "insertions", "characters", "char_edits")
+_NEEDED = ("recording", "edit", "ref_chars", "char_edits")
+_CHUNK = 2_000_000  # sampled units at a time
+
+
+def error_rates(
+    alignment: pd.DataFrame,
+    by: By = None,
+    *,
+    resample: str | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return word error rate (WER) and character error rate (CER), in total or by group.
+
+    WER is (substitutions + deletions + insertions) / words of the reference. CER is edits of characters / characters of
+    the reference, in the alignment of the characters of both texts; a space between two words is one character. Both
+    are fractions, 0 or more, and can exceed 1. They are NaN if the reference has no words in the group. Edits and words
+    are summed over recordings before dividing, so long recordings count more. Source: the manual of NIST's sclite; A.
+    Morris et al., "From WER and RIL to MER and WIL", Interspeech 2004. Values equal those of jiwer and meeteval for the
+    same text.
+
+    Args:
+        alignment: Result of `voxframe.compare.align`.
+        by: Column to group by, a Series with a value for each row, or a list of these. Besides the columns of the
+            alignment and those merged into it:
+
+            - "speaker": speaker of the reference. An insertion counts for the preceding word of the reference (at the
+              beginning: the following one).
+            - "minute": minute of the reference's start, else of the hypothesis's start, else of the preceding row.
+            - "confidence_band": confidence of the hypothesis in bands, such as "0.90-0.95"; 0.95 is in the next band.
+              Deletions have none and form the group null.
+        resample: Column with the units that the bootstrap draws, such as "recording" or "minute"; adds intervals. None
+            (default): no intervals.
+        level: Confidence level of the intervals.
+        resamples: Number of bootstrap samples.
+        seed: Seed of the random numbers; the same seed gives the same intervals.
+
+    Returns:
+        One row per group, sorted, or one row in total. Columns: those of `by`, then float64 `words` (of the reference),
+        `matches`, `substitutions`, `deletions`, `insertions`, `wer`, `characters` (of the reference), `char_edits`,
+        `cer`. With `resample` also `units` (number of units in the group), and `wer_low`, `wer_high`, `cer_low`,
+        `cer_high`: percentile intervals; NaN for fewer than two units. Source: M. Bisani and H. Ney, "Bootstrap
+        estimates for confidence intervals in ASR performance evaluation", ICASSP 2004.
+
+    Raises:
+        OptionError: A column or an argument is invalid.
+
+    Example:
+        >>> from voxframe.compare import align
+        >>> words = pd.DataFrame({"speaker": ["A", "A", "B"], "text": ["good", "day", "hello"]})
+        >>> rates = error_rates(align(words, "good day yellow"), by="speaker")
+        >>> rates[["speaker", "words", "wer"]].values.tolist()
+        [['A', 2.0, 0.0], ['B', 1.0, 1.0]]
+    """
+    counts, keys = _counts(alignment, by, "error_rates")
+    table = _with_rates(_summed(counts, keys))
+    if resample is None:
+        return table
+    (unit,) = _columns(alignment, resample)
+    drawn = _Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
+    table["units"] = drawn.units
+    for rate, (edits, of) in _RATES.items():
+        table[f"{rate}_low"], table[f"{rate}_high"] = drawn.interval(
+            lambda sums, e=edits, o=of: _ratio(sums[e], sums[o])
+        )
+    return table
+
+
+def compare_engines(
+    alignment_a: pd.DataFrame,
+    alignment_b: pd.DataFrame,
+    by: By = None,
+    *,
+    rate: Literal["wer", "cer"] = "wer",
+    resample: str = "recording",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compare the error rates of two engines on the same recordings with the same reference.
+
+    The paired bootstrap draws units, by default recordings, and takes the edits of both engines from each drawn unit.
+    The difference is significant at `level` if the interval does not contain 0. Source: M. Bisani and H. Ney,
+    "Bootstrap estimates for confidence intervals in ASR performance evaluation", ICASSP 2004.
+
+    Args:
+        alignment_a: Result of `align(reference, hypothesis of engine A, on=...)`.
+        alignment_b: Result of `align(reference, hypothesis of engine B, on=...)`. Recordings that only one of the two
+            has are left out with a warning.
+        by: Columns of both to group by, as for `error_rates`. For metadata, merge it into both alignments on
+            `recording`.
+        rate: "wer" or "cer", as defined in `error_rates`: a fraction of the words or characters of the reference.
+        resample: Column of both with the units that are drawn.
+        level: Confidence level of the intervals.
+        resamples: Number of bootstrap samples.
+        seed: Seed of the random numbers.
+
+    Returns:
+        One row per group. Columns: those of `by`, `units` int64, `words` or `characters` float64 (of the reference, in
+        alignment A), `wer_a`, `wer_b` (or `cer_a`, `cer_b`), `difference` (B - A), `low`, `high` (interval of the
+        difference; NaN for fewer than two units), and `b_better` (fraction of samples in which B has the lower rate),
+        all float64.
+
+    Raises:
+        OptionError: A column or an argument is invalid, or no recording is in both.
+
+    Example:
+        >>> from voxframe.compare import align
+        >>> truth = pd.DataFrame({"recording": ["x", "y"], "text": ["one two", "three four"]})
+        >>> a = align(truth, truth.assign(text=["one too", "tree four"]), on="recording")
+        >>> b = align(truth, truth, on="recording")
+        >>> compare_engines(a, b)[["wer_a", "wer_b", "difference", "low", "b_better"]].values.tolist()
+        [[0.5, 0.0, -0.5, -0.5, 1.0]]
+    """
+    if rate not in _RATES:
+        raise OptionError(f"rate must be 'wer' or 'cer', not {rate!r}")
+    edits, of = _RATES[rate]
+    for alignment in (alignment_a, alignment_b):
+        require(alignment, _NEEDED, "compare_engines")
+    alignment_a, alignment_b = _shared(alignment_a, alignment_b)
+    sides = []
+    for engine, alignment in (("a", alignment_a), ("b", alignment_b)):
+        counts, keys = _counts(alignment, by, "compare_engines")
+        unit = _columns(alignment, resample)[0]
+        sides.append((counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True), keys, unit))
+    counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0.0)
+    keys = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][1], sides[1][1], strict=True)]
+    unit = pd.concat([side[2] for side in sides], ignore_index=True)
+
+    def difference(sums: _Sums) -> npt.NDArray[np.float64]:
+        return _ratio(sums[f"{edits}_b"], sums[f"{of}_b"]) - _ratio(sums[f"{edits}_a"], sums[f"{of}_a"])
+
+    found = _summed(counts, keys)
+    drawn = _Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
+    table = found[[str(key.name) for key in keys]].copy()
+    table["units"] = drawn.units
+    table[of] = found[f"{of}_a"]
+    for engine in ("a", "b"):
+        table[f"{rate}_{engine}"] = _ratio(found[f"{edits}_{engine}"], found[f"{of}_{engine}"])
+    table["difference"] = table[f"{rate}_b"] - table[f"{rate}_a"]
+    table["low"], table["high"] = drawn.interval(difference)
+    table["b_better"] = drawn.share(lambda sums: difference(sums) < 0)
+    return table
+
+
+def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
+    """Return how far the times of matching words are apart, in milliseconds.
+
+    The difference is the time in the hypothesis minus the time in the reference: positive if the hypothesis is late.
+    Only matches count whose rows have times and contain one normalised word each, so pass words, not turns. `within_*`
+    are fractions of these words. Source: M. Bain et al., "WhisperX: Time-accurate speech transcription of long-form
+    audio", Interspeech 2023, which accepts 200 ms.
+
+    Args:
+        alignment: Result of `voxframe.compare.align`.
+        by: Columns to group by, as for `error_rates`.
+
+    Returns:
+        One row per group and boundary. Columns: those of `by`, `boundary` str ("start" or "end"), `words` int64
+        (matches with times), then float64 `mean_ms`, `median_ms` (signed), `mean_absolute_ms`, `p95_absolute_ms`,
+        `within_50_ms`, `within_100_ms` and `within_200_ms` (0-1).
+
+    Raises:
+        OptionError: A column is missing.
+
+    Example:
+        >>> from voxframe.compare import align
+        >>> words = pd.DataFrame({"text": ["a", "b"], "start_ms": [0, 500], "end_ms": [400, 900]})
+        >>> late = words.assign(start_ms=[100, 520])
+        >>> time_differences(align(words, late))[["boundary", "mean_ms", "within_50_ms"]].values.tolist()
+        [['start', 60.0, 0.5], ['end', 0.0, 1.0]]
+    """
+    require(alignment, (*_NEEDED, "ref_start_ms", "ref_end_ms", "hyp_start_ms", "hyp_end_ms"), "time_differences")
+    keys = _columns(alignment, by)
+    single = (alignment["edit"] == MATCH).to_numpy(bool, copy=True)
+    for side in ("ref", "hyp"):
+        single &= ~alignment.duplicated(["recording", f"{side}_idx"], keep=False).to_numpy(bool)
+    found = []
+    for boundary in ("start", "end"):
+        values = [alignment[f"{side}_{boundary}_ms"].to_numpy(np.float64, na_value=np.nan) for side in ("ref", "hyp")]
+        late = pd.Series(np.where(single, values[1] - values[0], np.nan), index=alignment.index)
+        rows = pd.DataFrame({"late": late, "apart": late.abs()})
+        for limit in (50, 100, 200):
+            rows[f"within_{limit}_ms"] = (rows["apart"] <= limit).astype("float64")
+        rows = rows[late.notna()]
+        groups = rows.groupby([key[late.notna()] for key in keys] or np.zeros(len(rows), int), dropna=False)
+        table = groups.agg(
+            words=("late", "size"),
+            mean_ms=("late", "mean"),
+            median_ms=("late", "median"),
+            mean_absolute_ms=("apart", "mean"),
+            p95_absolute_ms=("apart", lambda values: values.quantile(0.95)),
+            **{name: (name, "mean") for name in rows.columns[2:]},
+        ).reset_index(drop=not keys)
+        table.insert(len(keys), "boundary", pd.Series([boundary] * len(table), dtype=TEXT))
+        found.append(table)
+    together = pd.concat(found, ignore_index=True)
+    return together.sort_values([str(key.name) for key in keys], kind="stable", ignore_index=True) if keys else together
+
+
+#: Numerator and denominator of each rate.
+_RATES = {"wer": ("edits", "words"), "cer": ("char_edits", "characters")}
+_Sums: TypeAlias = "dict[str, npt.NDArray[np.float64]]"
+
+
+class _Bootstrap:
+    """Bootstrap of ratios of sums: draws units with replacement, within each group.
+
+    Args:
+        counts: Counts to sum, one row per word.
+        keys: Groups of the rows.
+        unit: Unit of each row.
+        resamples: Number of samples.
+        level: Confidence level.
+        seed: Seed of the random numbers.
+    """
+
+    def __init__(
+        self,
+        counts: pd.DataFrame,
+        keys: list[pd.Series[Any]],
+        unit: pd.Series[Any],
+        *,
+        resamples: int,
+        level: float,
+        seed: int,
+    ) -> None:
+        if resamples < 1 or not 0 < level < 1:
+            raise OptionError(f"resamples must be at least 1 and level between 0 and 1, got {resamples} and {level}")
+        random = np.random.default_rng(seed)
+        self.tails = [(1 - level) / 2, (1 + level) / 2]
+        self.units = list[int]()
+        self.samples = list[_Sums]()
+        numbers = counts.groupby([_group(keys, counts.index), unit.rename("unit")], dropna=False, sort=True).sum()
+        for _, rows in numbers.groupby(level=0):
+            values, size = rows.to_numpy(np.float64), len(rows)
+            step = max(1, _CHUNK // size)
+            sums = [
+                np.stack([column[drawn].sum(1) for column in values.T], axis=1)
+                for n in range(0, resamples, step)
+                for drawn in [random.integers(0, size, (min(step, resamples - n), size))]
+            ]
+            self.units.append(size)
+            self.samples.append(dict(zip(counts.columns, np.concatenate(sums).T, strict=True)))
+
+    def interval(self, statistic: Any) -> tuple[list[float], list[float]]:
+        """Return the lower and the upper ends of the percentile intervals of each group."""
+        ends = []
+        for size, sums in zip(self.units, self.samples, strict=True):
+            values = statistic(sums)
+            known = size > 1 and not np.isnan(values).all()
+            ends.append(np.nanquantile(values, self.tails).tolist() if known else [np.nan, np.nan])
+        return [low for low, _ in ends], [high for _, high in ends]
+
+    def share(self, condition: Any) -> list[float]:
+        """Return the fraction of the samples of each group that meet a condition."""
+        return [float(condition(sums).mean()) for sums in self.samples]
+
+
+def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
+    """Return what is counted in each row of an alignment, and its groups."""
+    require(alignment, _NEEDED, purpose)
+    names = ("matches", "substitutions", "deletions", "insertions")
+    counts = {name: (alignment["edit"] == edit).to_numpy(bool) for name, edit in zip(names, EDITS, strict=True)}
+    counts["words"] = (alignment["edit"] != INSERTION).to_numpy(bool)
+    counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
+    chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
+    return pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64"), _columns(alignment, by)
+
+
+def _group(keys: list[pd.Series[Any]], index: pd.Index[Any]) -> pd.Series[Any]:
+    """Return the number of the group of each row, in the order of `_summed`."""
+    frame = pd.DataFrame(dict(enumerate(keys)), index=index)
+    number = frame.groupby([*frame], dropna=False, sort=True).ngroup() if keys else 0
+    return pd.Series(number, index=index, name="group")
+
+
+def _summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
+    if not keys:
+        return counts.sum().to_frame().T
+    return counts.groupby(keys, dropna=False, sort=True).sum().reset_index()
+
+
+def _with_rates(sums: pd.DataFrame) -> pd.DataFrame:
+    for rate, (edits, of) in _RATES.items():
+        sums[rate] = _ratio(sums[edits], sums[of])
+    keys = [name for name in sums.columns if name not in {*_COUNTS, "edits", *_RATES}]
+    return sums[[*keys, *_COUNTS[:5], "wer", *_COUNTS[5:], "cer"]]
+
+
+def _ratio(edits: npt.ArrayLike, of: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    edits, of = np.asarray(edits, np.float64), np.asarray(of, np.float64)
+    return edits / np.where(of > 0, of, np.nan)
+
+
+def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    names = [set(alignment["recording"].dropna()) for alignment in (a, b)]
+    if a["recording"].isna().all() and b["recording"].isna().all():
+        return a, b
+    if not names[0] & names[1]:
+        raise OptionError("no recording is in both alignments; align both with the same on=...")
+    if others := len(names[0] ^ names[1]):
+        warnings.warn(f"{others} recordings are in one of the alignments only and are left out", stacklevel=3)
+    return tuple(alignment[alignment["recording"].isin(names[0] & names[1])] for alignment in (a, b))  # type: ignore[return-value]
+
+
+def _columns(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:
+    """Return the groups of an alignment as columns."""
+    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    found = []
+    for key in given:
+        if isinstance(key, pd.Series):
+            found.append(key.reindex(alignment.index).rename(str(key.name or "group")))
+        elif key in alignment.columns:
+            found.append(alignment[key])
+        elif key in _COMPUTED:
+            found.append(_COMPUTED[key](alignment).rename(key))
+        else:
+            known = ", ".join([*_COMPUTED, *alignment.columns])
+            raise OptionError(f"cannot group by {key!r}; choose from {known}, or merge it into the alignment")
+    return found
+
+
+def _speaker(alignment: pd.DataFrame) -> pd.Series[Any]:
+    """Return the speaker of the reference, for insertions that of the nearest word before, else after."""
+    place = pd.Series(np.arange(len(alignment), dtype=float), alignment.index)
+    place = _carried(place.where(alignment["edit"] != INSERTION), alignment)
+    speakers = alignment["ref_speaker"].reset_index(drop=True)
+    return speakers.reindex(place.fillna(-1).astype(int)).set_axis(alignment.index)
+
+
+def _minute(alignment: pd.DataFrame) -> pd.Series[Any]:
+    start = alignment["ref_start_ms"].fillna(alignment["hyp_start_ms"])
+    return _carried(start, alignment) // 60_000
+
+
+def _carried(values: pd.Series[Any], alignment: pd.DataFrame) -> pd.Series[Any]:
+    """Fill nulls with the value before, else after, of the same recording."""
+    values = values.groupby(alignment["recording"], dropna=False).ffill()
+    return values.groupby(alignment["recording"], dropna=False).bfill()
+
+
+def _confidence_band(alignment: pd.DataFrame) -> pd.Series[Any]:
+    labels = pd.Series([f"{low:.2f}-{high:.2f}" for low, high in pairwise(_BANDS)], dtype=TEXT)
+    value = alignment["hyp_confidence"]
+    place = np.clip(np.searchsorted(_BANDS, value.to_numpy(np.float64), "right") - 1, 0, len(labels) - 1)
+    return labels.iloc[place].set_axis(alignment.index).where(value.notna())
+
+
+_COMPUTED = {"speaker": _speaker, "minute": _minute, "confidence_band": _confidence_band}

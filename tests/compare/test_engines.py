@@ -1,0 +1,81 @@
+"""Two engines over a corpus, intervals and time differences."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from voxframe.compare import align, compare_engines, error_rates, time_differences
+from voxframe.errors import OptionError
+
+_SIZE = 10  # words in a recording
+
+
+def _corpus(errors: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return reference and hypothesis with a number of substitutions in each recording."""
+    names = np.repeat([f"r{n}" for n in range(len(errors))], _SIZE)
+    text = [f"w{n}" for n in range(_SIZE)] * len(errors)
+    truth = pd.DataFrame({"recording": names, "text": text})
+    wrong = [n < count for count in errors for n in range(_SIZE)]
+    return truth, truth.assign(text=np.where(wrong, "x", text))
+
+
+def test_the_interval_is_that_of_the_bootstrap_distribution() -> None:
+    """The interval of WER is near the normal approximation for the mean of many recordings of equal length."""
+    errors = np.random.default_rng(1).integers(0, 6, 400)
+    rates = error_rates(align(*_corpus(errors.tolist()), on="recording"), resample="recording", resamples=4000).iloc[0]
+    spread = 1.96 * errors.std() / _SIZE / np.sqrt(len(errors))
+    assert rates["units"] == 400
+    assert rates["wer"] == errors.mean() / _SIZE
+    assert rates["wer_low"] == pytest.approx(rates["wer"] - spread, abs=spread / 10)
+    assert rates["wer_high"] == pytest.approx(rates["wer"] + spread, abs=spread / 10)
+
+
+def test_engines_are_compared_by_metadata() -> None:
+    """Each group has the rates of both engines; drawing the same recordings makes a constant difference certain."""
+    truth, heard_a = _corpus([3, 4, 5, 1, 1, 1])
+    _, heard_b = _corpus([2, 3, 4, 1, 2, 0])
+    about = pd.DataFrame({"recording": [f"r{n}" for n in range(6)], "room": ["loud"] * 3 + ["calm"] * 3})
+    a, b = (align(truth, heard, on="recording").merge(about, on="recording") for heard in (heard_a, heard_b))
+    table = compare_engines(a, b, by="room").set_index("room")
+    assert table.loc["loud", ["units", "words", "wer_a", "wer_b"]].to_list() == pytest.approx([3, 30, 0.4, 0.3])
+    assert table.loc["loud", ["difference", "low", "high", "b_better"]].to_list() == pytest.approx([-0.1] * 3 + [1])
+    assert table.loc["calm", ["wer_a", "wer_b", "difference"]].to_list() == pytest.approx([0.1, 0.1, 0])
+    assert table.loc["calm", "low"] < 0 < table.loc["calm", "high"]
+    pd.testing.assert_frame_equal(table, compare_engines(a, b, by="room").set_index("room"))
+    assert compare_engines(a, b, rate="cer").columns[1:4].to_list() == ["characters", "cer_a", "cer_b"]
+
+
+def test_a_single_unit_has_no_interval() -> None:
+    """One recording gives rates but no interval."""
+    row = align("one two", "one too")
+    assert error_rates(row, resample="recording")[["units", "wer_low"]].isna().values.tolist() == [[False, True]]
+    assert compare_engines(row, row)[["low", "high"]].isna().all(axis=None)
+
+
+def test_engines_share_their_recordings() -> None:
+    """Recordings of one engine only are left out with a warning; without a common one there is an error."""
+    truth, heard = _corpus([1, 2])
+    whole = align(truth, heard, on="recording")
+    part = whole[whole["recording"] == "r1"]
+    with pytest.warns(UserWarning, match="1 recordings are in one of the alignments only"):
+        assert compare_engines(whole, part)["words"].to_list() == [10.0]
+    with pytest.raises(OptionError, match="no recording is in both"):
+        compare_engines(part, whole[whole["recording"] == "r0"])
+    with pytest.raises(OptionError, match="rate must be"):
+        compare_engines(whole, whole, rate="mer")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="level between 0 and 1"):
+        error_rates(whole, resample="recording", level=95)
+
+
+def test_time_differences_are_of_matching_words_with_times() -> None:
+    """Only words that match and have times count; late words have positive differences."""
+    words = pd.DataFrame(
+        {"text": ["a", "b", "c", "d-e"], "start_ms": [0, 100, 200, 300], "end_ms": [90, 190, 290, 390]}
+    )
+    heard = words.assign(text=["a", "b", "x", "d-e"], start_ms=[40, 40, 900, 900], end_ms=[90, None, 290, 390])
+    table = time_differences(align(words, heard)).set_index("boundary")
+    assert table.loc["start"].to_list() == [2, -10.0, -10.0, 50.0, 59.0, 0.5, 1.0, 1.0]
+    assert table.loc["end", ["words", "mean_ms"]].to_list() == [1, 0.0]
+    speakers = time_differences(align(words.assign(speaker=[*"AAAB"]), heard), by="speaker")
+    assert speakers[["speaker", "boundary", "words"]].values.tolist() == [["A", "start", 2], ["A", "end", 1]]
+    assert time_differences(align("a", "a")).empty
