@@ -48,6 +48,12 @@ def test_words_give_the_same_as_their_turns() -> None:
     ]
 
 
+def test_names_are_used_instead_of_labels() -> None:
+    """A speaker with a name has one row with the name."""
+    named = _UTTERANCES.assign(speaker_name="Ada")
+    assert set(talk_time(named)["speaker"]) == {"Ada"}
+
+
 def test_turns_without_an_end_are_not_counted() -> None:
     """A turn without an end adds neither a turn nor words."""
     known = talk_time(_UTTERANCES)

@@ -256,7 +256,9 @@ def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.Captur
 
 
 def test_a_closed_pipe_is_no_error(payload: Path) -> None:
-    """`voxframe tables | head` ends without a message."""
+    """`voxframe tables | head` ends without a message, although the output is longer than a pipe holds."""
+    words = [{"text": "word", "start": n, "end": n + 1} for n in range(20_000)]
+    payload.write_text(json.dumps({"id": "t1", "status": "completed", "words": words}))
     command = f"{sys.executable} -m voxframe tables {payload} --table words --format csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("transcript_id,")

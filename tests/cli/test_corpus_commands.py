@@ -56,6 +56,8 @@ def test_summarize_and_doctor_with_a_service(directory: str, service: Service, t
     assert "drawings" in capsys.readouterr().out
     assert main(["summarize", "--corpus", directory, "--prompt", "Say it.", "--question", "What?"]) == 2
     assert "exclude each other" in capsys.readouterr().err
+    assert main(["summarize", "--corpus", directory, "--question", "What?", "--format", "one sentence"]) == 2
+    assert "--format is for summaries" in capsys.readouterr().err
     assert main(["doctor", "--corpus", directory, "--json"]) == 0
     checks = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert all(check["ok"] for check in checks)

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 from voxframe.client import Transcript
+from voxframe.client.llm_api import RateLimiter
+from voxframe.client.response import HTTPResponse
 from voxframe.errors import OptionError, RateLimitError, ServerError, UnreadableAnswerError
 
 TASKS = {
@@ -310,3 +312,11 @@ def test_a_long_rate_limit_is_an_error(client, peer, reply):
         client.summarize("t1")
     assert caught.value.retry_after == 3600
     assert len(peer.requests) == 1
+
+
+def test_no_request_is_left_after_a_429():
+    """A 429 means that no request is left until the time in Retry-After is over."""
+    limiter = RateLimiter(lambda _: None)
+    limiter.note(HTTPResponse(429, {"retry-after": "5"}, b"", "POST", "/x"))
+    assert limiter.state is not None
+    assert limiter.state.remaining == 0

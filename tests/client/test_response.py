@@ -3,7 +3,7 @@ import json
 import pytest
 
 from voxframe import errors
-from voxframe.client.response import HTTPResponse, clean, parse_json
+from voxframe.client.response import HTTPResponse, as_float, as_int, clean, parse_json
 
 
 def answer(status, body=b"", headers=None, path="/v2/transcript/abc", method="GET"):
@@ -143,3 +143,16 @@ def test_deeply_nested_json_is_an_error():
     """A hundred thousand nested brackets raise a ValueError."""
     with pytest.raises(ValueError, match=r"nested|recursion|depth"):
         parse_json(b"[" * 100_000 + b"]" * 100_000)
+
+
+def test_the_rate_limit_window_matters_after_a_429_only():
+    """Without Retry-After, a 429 waits for the next window, and a 503 has no time to wait."""
+    headers = {"x-ratelimit-reset": "30"}
+    waits = [HTTPResponse(status, headers, b"", "GET", "/x").retry_after_s for status in (429, 503)]
+    assert waits == [30.0, None]
+
+
+def test_json_values_are_converted_leniently():
+    """Numbers in quotes and whole floats are numbers; truth values, text and infinity are not."""
+    assert [as_int(value) for value in (42, 42.0, "42", 2**60)] == [42, 42, 42, 2**60]
+    assert [as_float(value) for value in (True, False, "many", "inf", None, [1])] == [None] * 6

@@ -11,7 +11,8 @@ import time
 import pytest
 
 from voxframe.client import Transcript, waiting
-from voxframe.errors import NotFoundError, ServiceTimeoutError, ServiceUnreachableError
+from voxframe.client.waiting import PollState
+from voxframe.errors import NotFoundError, RateLimitError, ServiceTimeoutError, ServiceUnreachableError
 
 ID = "t1"
 PATH = f"/v2/transcript/{ID}"
@@ -211,3 +212,16 @@ def test_ctrl_c_ends_the_wait(peer):
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)
     assert "client.wait('t1') waits for it again" in child.communicate(timeout=30)[0]
+
+
+def test_a_requested_wait_is_kept():
+    """After a refusal with Retry-After, the next request waits at least as long; later ones need not."""
+
+    def refuse():
+        error = RateLimitError("busy", status=429, method="GET", path="/x")
+        error.retry_after = 20.0
+        raise error
+
+    poll = PollState(None, local=False)
+    poll.tolerate(refuse)()
+    assert [poll.pause(1.0, "") for _ in range(2)] == [20.0, 1.0]
