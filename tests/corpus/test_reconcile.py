@@ -139,6 +139,27 @@ def test_a_job_of_another_submission_is_not_adopted(peer, client, corpus, calls)
     assert (done.adopted, done.uncertain) == (0, 1)
 
 
+def test_a_job_with_other_options_is_not_adopted(peer, client, corpus, calls) -> None:
+    """A lost request does not get a listed job of its URL that another program created with other options."""
+    peer.equal_uploads = True
+    client.submit(calls[0], punctuate=False)
+    peer.drop_submissions = 1
+    corpus.submit(calls[0], client=client)
+    done = corpus.sync(client=client)
+    assert (done.adopted, done.uncertain) == (0, 1)
+
+
+def test_a_transcript_that_is_listed_again_is_fetched(peer, client, corpus, calls) -> None:
+    """A job that became uncertain because of a 404 is fetched once it is listed again, whatever its URL."""
+    corpus.submit(calls[0], client=client)
+    (transcript_id,) = peer.statuses
+    peer.statuses.clear()
+    assert corpus.sync(client=client).uncertain == 1
+    peer.statuses[transcript_id] = "completed"
+    peer.audio_urls[transcript_id] = "https://elsewhere.example/a.mp3"
+    assert corpus.sync(client=client).fetched == 1
+
+
 def test_equal_urls_without_options_settle_nothing(peer, client, corpus, calls) -> None:
     """Two lost jobs that cannot be told apart stay uncertain and are not sent again."""
     peer.equal_uploads = True

@@ -223,6 +223,7 @@ def test_totals_follow_every_change(tmp_path):
     jobs = JobStore(data_dir.database)
     for stage in ("fetch", "fetch", "speech"):
         jobs.claim(stage, "me", 2)
+    jobs.claim("speech", "other", 0)  # no core is free: the waiting jobs are throttled
     jobs.add({"audio_url": "http://192.0.2.1/a"}, None, "owner", data_dir.job)
     jobs.delete("id0", {})
     jobs.delete("id2", {})

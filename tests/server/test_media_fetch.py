@@ -186,7 +186,7 @@ def test_slow_headers_end_at_the_deadline(web, tmp_path, monkeypatch):
 
 def test_unreachable_servers_are_a_failure(tmp_path, web):
     """Unknown hosts, closed ports and other protocols are errors."""
-    assert "host is not known" in failure(web, "http://no-such-host.invalid/a", tmp_path)
+    assert "host is unknown" in failure(web, "http://no-such-host.invalid/a", tmp_path)
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/a"

@@ -1,7 +1,7 @@
 """SQLite databases of the embedded server, safe across threads, processes, kills and power failures.
 
-Requests never wait for housekeeping. A thread with its own connection removes deleted data from the disk and folds the
-write-ahead log into the file. It gives way to all other users of the file.
+Requests never wait for maintenance. A thread with its own connection removes deleted data from the disk and moves the
+write-ahead log into the file. It stops whenever another user needs the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log = logging.getLogger("voxframe.server")
 BUSY_SECONDS = 2.5
 _OPENING_SECONDS = 30.0
 _EVERY_SECONDS = 30.0  # between two checkpoints of the write-ahead log
-_AGAIN_SECONDS = 1.0  # until interrupted housekeeping is repeated
+_AGAIN_SECONDS = 1.0  # until interrupted maintenance is repeated
 
 
 class DatabaseBusyError(sqlite3.OperationalError):
@@ -66,8 +66,8 @@ class Database:
         self._wiping = threading.Lock()
         self._unwiped = threading.Event()
         self._wake = threading.Event()
-        self._keeper = threading.Thread(target=self._keep_house, name="voxframe-database", daemon=True)
-        self._keeper.start()
+        self._maintenance = threading.Thread(target=self._maintain, name="voxframe-database", daemon=True)
+        self._maintenance.start()
         self.wipe_soon()  # an earlier process may have been killed before it could
 
     def _create(self, schema: str, version: int) -> None:
@@ -90,10 +90,10 @@ class Database:
         return connection
 
     def close(self) -> None:
-        """Finish housekeeping if no other process uses the file, then close it."""
+        """Finish the maintenance if no other process uses the file, then close it."""
         self._closed = True
         self._wake.set()
-        self._keeper.join()
+        self._maintenance.join()
         if self._unwiped.is_set():
             self.wipe()
         with self._writing:
@@ -113,7 +113,7 @@ class Database:
         try:
             self._writer_waits = True
             try:
-                with _told_when_busy():
+                with _busy_errors():
                     self.connection.execute("BEGIN IMMEDIATE")
             finally:
                 self._writer_waits = False
@@ -138,7 +138,7 @@ class Database:
         Raises:
             DatabaseBusyError: Another process has locked the whole file.
         """
-        with _told_when_busy():
+        with _busy_errors():
             try:
                 connection = self._idle.pop()
             except IndexError:
@@ -167,7 +167,7 @@ class Database:
             try:
                 self._unwiped.clear()  # later deletions set it again
                 # Only if the log can be emptied, because VACUUM writes to it and the data would stay there.
-                done = _fold(connection) and self._vacuum(connection) and _fold(connection)
+                done = _empty_log(connection) and self._vacuum(connection) and _empty_log(connection)
             except sqlite3.OperationalError:
                 done = False
             finally:
@@ -182,7 +182,7 @@ class Database:
         connection.execute("VACUUM")
         return True
 
-    def _keep_house(self) -> None:
+    def _maintain(self) -> None:
         pause = _EVERY_SECONDS
         while True:
             self._wake.wait(pause)
@@ -198,12 +198,13 @@ class Database:
                 connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
                 connection.close()
             except sqlite3.Error:  # a full disk is temporary
-                _log.exception("housekeeping of %s failed; trying again", self._path.name)
+                _log.exception("maintenance of %s failed; trying again", self._path.name)
                 pause = _AGAIN_SECONDS
 
 
 @contextmanager
-def _told_when_busy() -> Iterator[None]:
+def _busy_errors() -> Iterator[None]:
+    """Re-raise the errors of a locked file as DatabaseBusyError."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -212,7 +213,7 @@ def _told_when_busy() -> Iterator[None]:
         raise
 
 
-def _fold(connection: sqlite3.Connection) -> bool:
+def _empty_log(connection: sqlite3.Connection) -> bool:
     """Move the write-ahead log into the file and empty it. Return False if another user is in the way."""
     # PASSIVE does most of the work without blocking; TRUNCATE, which blocks writers, then has little left to do.
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")

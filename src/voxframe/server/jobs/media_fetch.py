@@ -53,19 +53,19 @@ def fetch(
         _download(url, part, allowed_origins, max_bytes, progress)
         put_in_place(part, target)
     except (_Refused, NotAllowedError) as refused:
-        raise JobFailed(_sentence(url, str(refused))) from None
+        raise JobFailed(_error_text(url, str(refused))) from None
     except TimeoutError:
-        raise JobFailed(_sentence(url, f"the server sent nothing for {MAX_SILENCE:.0f} s")) from None
+        raise JobFailed(_error_text(url, f"the server sent nothing for {MAX_SILENCE:.0f} s")) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         if is_disk_full(error):
             raise  # not a fault of the remote server
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise JobFailed(_sentence(url, str(reason))) from error
+        raise JobFailed(_error_text(url, str(reason))) from error
     finally:
         part.unlink(missing_ok=True)
 
 
-def _sentence(url: str, reason: str) -> str:
+def _error_text(url: str, reason: str) -> str:
     return (
         f"Download error, unable to download {url}. Please make sure the file exists and is accessible "
         f"from the internet. ({reason})"
@@ -102,9 +102,9 @@ def _connect(url: str, allowed_origins: frozenset[str]) -> http.client.HTTPConne
     try:
         return connection(url, allowed_origins, MAX_SILENCE)
     except socket.gaierror:
-        raise _Refused("its host is not known") from None
+        raise _Refused("its host is unknown") from None
     except ValueError:
-        raise _Refused("it leads to a URL that is not http or https") from None
+        raise _Refused("it redirects to a URL that is not http or https") from None
 
 
 def _response(

@@ -57,8 +57,7 @@ class RedactedAudioStore:
             job_id: The job.
             media: Its recording.
             spans: Spans to cover, [start, end] in ms; None if nothing was searched for. Audio before `audio_start_from`
-            and
-                after `audio_end_at` was not transcribed and is covered too.
+                and after `audio_end_at` was not transcribed and is covered too.
             options: Its request.
 
         Raises:
@@ -71,7 +70,7 @@ class RedactedAudioStore:
         kind = options.get("redact_pii_audio_quality") or "mp3"
         target = data_dir.redacted(job_id, kind)
         part = target.with_name(f".{target.name}.part")
-        redact_audio(media, [*spans, *_unheard(options)], part, kind)
+        redact_audio(media, [*spans, *_not_transcribed(options)], part, kind)
         sync(part)
         put_in_place(part, target)
 
@@ -134,7 +133,7 @@ class RedactedAudioStore:
         return {"redacted_audio_url": url, "status": "redacted_audio_ready"}
 
 
-def _unheard(options: Mapping[str, Any]) -> list[tuple[int, int]]:
+def _not_transcribed(options: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Return the spans of a recording that were not transcribed, and therefore not searched."""
     start, end = options.get("audio_start_from"), options.get("audio_end_at")
     before = [(0, start)] if start else []

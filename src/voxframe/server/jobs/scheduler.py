@@ -38,8 +38,8 @@ FETCHES = 4
 #: Seconds without a message after which a worker process is considered hung.
 STALLED = 1800.0
 _ADVICE: dict[Stage, str] = {
-    "fetch": "It was downloading the media. The log of the service may say why; uploading the file may help.",
-    "speech": "The log of the service may say why; a file converted to wav or flac may pass.",
+    "fetch": "It was downloading the media. The log of the server may show the reason; uploading the file may help.",
+    "speech": "The log of the server may show the reason; converting the file to wav or flac may help.",
 }
 _TICK = 1.0
 _SWEEP = 600.0  # seconds between two removals of old media
@@ -164,7 +164,7 @@ class JobScheduler:
             try:
                 self._tick()
             except Exception:  # noqa: BLE001 - a full disk or a locked database is temporary; the thread must go on
-                _log.exception("the queue of jobs could not be read; trying again")
+                _log.exception("the job queue could not be read; trying again")
             self._wake.wait(_TICK)
             self._wake.clear()
 
@@ -172,7 +172,7 @@ class JobScheduler:
         for holder in self._jobs.holders():
             if self._instance.is_dead(holder):
                 count = self._jobs.release(holder)
-                _log.info("%d job(s) of a service process that ended are queued again", count)
+                _log.info("%d job(s) of a server process that ended are queued again", count)
         if time.monotonic() - self._swept > _SWEEP:
             self._swept = time.monotonic()
             threading.Thread(target=self._sweep, name="voxframe-sweep", daemon=True).start()
@@ -186,7 +186,7 @@ class JobScheduler:
             while not self._stopping and (job := self._jobs.claim(stage, self._instance.name, self._limits[stage])):
                 with self._lock:
                     self._children[job.id] = None
-                threading.Thread(target=self._mind, args=(job, stage), name=f"voxframe-{job.id}", daemon=True).start()
+                threading.Thread(target=self._handle, args=(job, stage), name=f"voxframe-{job.id}", daemon=True).start()
 
     def _sweep(self) -> None:
         try:
@@ -195,7 +195,7 @@ class JobScheduler:
             if not self._stopping:
                 _log.exception("old media could not be removed")
 
-    def _mind(self, job: JobRecord, stage: Stage) -> None:
+    def _handle(self, job: JobRecord, stage: Stage) -> None:
         begun = time.monotonic()
         try:
             outcome = self._outcome(job, stage)
@@ -209,7 +209,7 @@ class JobScheduler:
             self._downloads.pop(job.id, None)
         while not self._stopping:
             try:
-                self._settle(job, stage, outcome, time.monotonic() - begun)
+                self._record(job, stage, outcome, time.monotonic() - begun)
                 break
             except sqlite3.Error:  # a full disk or a locked database is temporary
                 if not self._stopping:
@@ -218,7 +218,7 @@ class JobScheduler:
         self._on_end()
         self.wake()
 
-    def _settle(self, job: JobRecord, stage: Stage, outcome: dict[str, Any], seconds: float) -> None:
+    def _record(self, job: JobRecord, stage: Stage, outcome: dict[str, Any], seconds: float) -> None:
         me = self._instance.name
         if "media" in outcome:
             self._jobs.fetched(job.id, me, outcome["media"])
@@ -238,7 +238,7 @@ class JobScheduler:
         elif self._jobs.fail(
             job.id,
             me,
-            f"The worker process of the embedded service {outcome['crashed']}, {MAX_CRASHES} times. " + _ADVICE[stage],
+            f"The worker process of the embedded server {outcome['crashed']}, {MAX_CRASHES} times. " + _ADVICE[stage],
         ):
             _log.error("job %s: error: its worker process %s, %d times", job.id, outcome["crashed"], MAX_CRASHES)
 
@@ -288,7 +288,7 @@ class JobScheduler:
             if message is None:
                 return {"crashed": f"did nothing for {STALLED / 60:.0f} minutes"}
             if "bytes" in message:
-                shown = self._note_download(job, message["bytes"], message["of"], shown)
+                shown = self._record_download(job, message["bytes"], message["of"], shown)
                 continue
             if "progress" not in message:
                 return message
@@ -299,7 +299,7 @@ class JobScheduler:
         status = child.wait()
         return {"crashed": f"was stopped by signal {-status}" if status < 0 else f"ended with status {status}"}
 
-    def _note_download(self, job: JobRecord, size: int, total: int | None, shown: float) -> float:
+    def _record_download(self, job: JobRecord, size: int, total: int | None, shown: float) -> float:
         """Record the progress of a download, log each tenth or 100 MB, and return the share that was logged last."""
         self._downloads[job.id] = {"bytes": size, "of": total}
         part = size / total if total else size / 1e9
