@@ -96,9 +96,9 @@ def test_a_transcript_is_no_export(view: str) -> None:
     [
         ({"id": "x", "sentences": [{"text": "Hi."}]}, "load it with load_sentences"),
         ({"id": "x", "paragraphs": []}, "load it with load_paragraphs"),
-        ({"id": "x", "total_count": 0, "matches": []}, "which load_word_matches reads"),
-        ({"page_details": {}, "transcripts": []}, "pass their ids"),
-        ({"request_id": "r", "response": "Yes."}, "which load_responses reads"),
+        ({"id": "x", "total_count": 0, "matches": []}, "read it with load_word_matches"),
+        ({"page_details": {}, "transcripts": []}, "pass the ids in it"),
+        ({"request_id": "r", "response": "Yes."}, "read it with load_responses"),
     ],
 )
 def test_an_answer_of_another_kind_is_no_empty_transcript(payload: dict, said: str) -> None:
@@ -128,7 +128,7 @@ def test_tables_are_all_tables() -> None:
         (7, "cannot load from int; pass a transcript handle"),
         (None, "cannot load from NoneType"),
         ([{"id": "x", "status": "completed", "sentences": []}, 7], "cannot load from int"),
-        ({"id": {1, 2}}, "no JSON payload"),
+        ({"id": {1, 2}}, "cannot be encoded as JSON"),
         (b"<html>", ""),
         (b"", ""),
         (b"[]", "the list of payloads is empty"),
@@ -177,7 +177,7 @@ def test_the_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     good.write_text(json.dumps(_PAYLOAD))
     bad.write_text('{"id": "a", "words"')
     for source in (bad, str(bad), [bad, str(bad)]):
-        with pytest.raises(PayloadError, match=r"bad\.json': the payload is cut short"):
+        with pytest.raises(PayloadError, match=r"bad\.json': the payload is truncated"):
             voxframe.load_words(source)
     bad.write_text('{"sentences": []}')
     with pytest.raises(PayloadError, match=r"bad\.json': this payload is an export of sentences"):
@@ -186,7 +186,7 @@ def test_the_source_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         voxframe.tables([b"<html>"])
     with pytest.raises(PayloadError, match=r"^the payload is a web page"):
         voxframe.tables(b"<html>")
-    with pytest.warns(PayloadWarning, match=r"not all of the payload of 'mine' made sense: words\[0\]\.start"):
+    with pytest.warns(PayloadWarning, match=r"the payload of 'mine' has invalid values: words\[0\]\.start"):
         voxframe.load_words([{**_PAYLOAD, "words": [{"start": 1.5}]}])
 
 
@@ -204,7 +204,7 @@ def test_one_bad_payload_never_stops_the_others(tmp_path: Path) -> None:
     said = str(caught[0].message)
     assert said.startswith("4 of 6 payloads cannot be read and are left out: ")
     for name in (
-        "bad.json': the payload is cut short",
+        "bad.json': the payload is truncated",
         "cut.json.zst' is not a complete zstd file",
         "source 3",
         "source 4",

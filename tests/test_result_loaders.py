@@ -55,7 +55,7 @@ def test_a_bare_answer_says_nothing_of_what_was_asked() -> None:
 @pytest.mark.parametrize("wrong", [{"error": "no"}, b"<html>", b"[]", "x"])
 def test_what_is_no_answer_is_refused(wrong: object) -> None:
     """Anything without a response is an error that says what to pass."""
-    with pytest.raises(PayloadError, match="no answer of a language model"):
+    with pytest.raises(PayloadError, match="not a language model response"):
         voxframe.load_responses(wrong)  # type: ignore[arg-type]
 
 

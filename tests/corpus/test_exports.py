@@ -82,7 +82,7 @@ def test_speech_and_single_files(recordings: voxframe.Corpus, tmp_path: Path) ->
     assert len(lines) == len(recordings.table("words"))
     recordings.export(tmp_path / "words.parquet", tables="words")
     assert len(pd.read_parquet(tmp_path / "words.parquet")) == len(recordings.table("words"))
-    with pytest.raises(OptionError, match="one transcript and the DataFrame holds 4"):
+    with pytest.raises(OptionError, match="srt needs one transcript, got 4"):
         recordings.export(tmp_path / "all.srt", "srt")
 
 

@@ -22,6 +22,7 @@ from tests.hostile import HOSTILE
 
 from voxframe import export
 from voxframe.errors import ExportWarning, OptionError
+from voxframe.frames import TEXT_DTYPE
 
 TEXTS = [
     *HOSTILE,
@@ -46,7 +47,7 @@ TEXTS = [
 def hostile() -> pd.DataFrame:
     """Every hostile text beside its number, and a null behind each."""
     texts = [value for text in TEXTS for value in (text, None)]
-    return pd.DataFrame({"n": range(len(texts)), "text": pd.array(texts, "str"), "after": "end"})
+    return pd.DataFrame({"n": range(len(texts)), "text": pd.Series(texts, dtype=TEXT_DTYPE), "after": "end"})
 
 
 @pytest.fixture
@@ -155,12 +156,12 @@ def test_moments_keep_their_microseconds(tmp_path: Path, form: str) -> None:
     assert dt.datetime.fromisoformat(row["zoned"]) == moment
 
 
-@pytest.mark.parametrize("dtype", ["str", "category"])
-def test_an_empty_text_to_partition_by_shares_the_folder_of_nulls(tmp_path: Path, dtype: str) -> None:
+@pytest.mark.parametrize("dtype", [TEXT_DTYPE, "category"], ids=str)
+def test_an_empty_text_to_partition_by_shares_the_folder_of_nulls(tmp_path: Path, dtype: object) -> None:
     """No folder lacks a value, which Spark refuses; the affected values are counted."""
     df = pd.DataFrame({"speaker": ["A", "", None, "__HIVE_DEFAULT_PARTITION__", "a/b=c"], "n": range(5)})
     df["speaker"] = df["speaker"].astype(dtype)
-    with pytest.warns(ExportWarning, match="2 empty texts in a column of folders"):
+    with pytest.warns(ExportWarning, match="2 empty texts in a partition column"):
         result = export.write(df, tmp_path / "set", "parquet", partition_by="speaker")
     assert list(result.losses.values()) == [2]
     # https://github.com/apache/spark: PartitioningUtils.parsePartitionColumn asserts that the value is not empty

@@ -199,9 +199,9 @@ def test_what_is_wrong_is_told(words: pd.DataFrame) -> None:
     """Missing columns, several transcripts, and objects other than a DataFrame raise OptionError."""
     with pytest.raises(OptionError, match="lacks start_ms"):
         export.srt(words.drop(columns="start_ms"))
-    with pytest.raises(OptionError, match="one transcript and the DataFrame holds 2"):
+    with pytest.raises(OptionError, match="vtt needs one transcript, got 2"):
         export.vtt(pd.concat([words, words.assign(transcript_id="b")]))
     with pytest.raises(OptionError, match="needs a DataFrame"):
         export.rttm("words")
-    with pytest.raises(OptionError, match="chars must be a whole number of at least 1, not 0"):
+    with pytest.raises(OptionError, match="chars must be an integer of at least 1, got 0"):
         export.srt(words, chars=0)

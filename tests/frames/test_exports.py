@@ -111,7 +111,7 @@ def test_exports_are_read_tolerantly() -> None:
     with pytest.warns(PayloadWarning, match=r"sentences\[0\]\.words\[1\]\.start: 400\.5 is not an integer"):
         table = sentence_table(raw, words_table())
     assert table["first_word_idx"].to_pylist() == [None, 2]
-    with pytest.raises(PayloadError, match="cut short"):
+    with pytest.raises(PayloadError, match="truncated"):
         sentence_table(raw[:-30])
 
 

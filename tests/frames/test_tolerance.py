@@ -128,7 +128,7 @@ def test_what_is_no_integer_is_null(number: str, reason: str) -> None:
     payload["words"][3]["start"] = "@"
     tables, warning = load_warned(json.dumps(payload).replace('"@"', number).encode())
     assert "; words[3].start: " in f"; {warning.partition(': ')[2]}"
-    assert f"{reason}, read as null" in warning
+    assert f"{reason} and was read as null" in warning
     assert len(warning) < 400
     plain = load(base())
     original = json.loads(row(tables, "words", 3)["extra"])["start"]
@@ -255,7 +255,7 @@ def test_invalid_utf8() -> None:
     raw = json.dumps(base() | {"summary": "caf@"}).encode().replace(b"caf@", b"caf\xe9")
     tables, warning = load_warned(raw)
     assert row(tables)["summary"] == "caf\ufffd"
-    assert "not UTF-8" in warning
+    assert "not valid UTF-8" in warning
     assert tables["words"].equals(load(base())["words"])
 
 
@@ -350,9 +350,9 @@ def test_nesting_that_json_allows_is_kept(known: bool) -> None:
         (b" \n", "is empty"),
         (b"\xef\xbb\xbf", "is empty"),
         (b"<!DOCTYPE html><p>502", "web page"),
-        (json.dumps(base()).encode()[:-5000], "cut short after"),
-        (b'{"id": "a"', "cut short after 10 characters"),
-        (json.dumps(base()).encode() + b'{"id": 1}', "goes on after its end"),
+        (json.dumps(base()).encode()[:-5000], "truncated after"),
+        (b'{"id": "a"', "truncated after 10 characters"),
+        (json.dumps(base()).encode() + b'{"id": 1}', "extra data after its end"),
         (b"{'id': 1}", "not JSON"),
         (b'{"id": 1,}', "not JSON"),
         (b"[" * 200000, "nested too deeply"),
@@ -361,7 +361,7 @@ def test_nesting_that_json_allows_is_kept(known: bool) -> None:
         (b'[{"id": "a"}]', "not a list of 1"),
         (b"null", "not null"),
         (b"42", "not a number"),
-        (b'"text"', "not a text"),
+        (b'"text"', "not a string"),
     ],
 )
 def test_what_cannot_be_read(raw: bytes, reason: str) -> None:

@@ -233,7 +233,8 @@ def _report(located: Located, wanted: int, *, asked: bool) -> None:
     """Warn about transcripts that cannot be read, or raise the error of the first if none can be."""
     bad = located.bad
     if bad and asked and not located.members and not located.loose:
-        raise bad[0][1]
+        transcript_id, error = bad[0]
+        raise type(error)(f"{transcript_id!r}: {error}")
     if bad:
         shown = "; ".join(f"{transcript_id!r}: {error}" for transcript_id, error in bad[:_SHOWN])
         more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""

@@ -82,7 +82,7 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
 def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Iterator[tuple[Cue, bool]]:
     """Yield captions by start time, each with True if it is the first of its turn."""
     if isinstance(chars, bool) or not isinstance(chars, int) or chars < 1:
-        raise OptionError(f"chars must be a whole number of at least 1, not {chars!r}")
+        raise OptionError(f"chars must be an integer of at least 1, got {chars!r}")
     found: list[tuple[Cue, bool]] = []
     for run in grouped(whole(df, purpose, losses)):
         words = (Cue(s.text, s.start, s.end) for s in run)

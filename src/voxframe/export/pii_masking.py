@@ -82,8 +82,8 @@ def _check_detected(transcripts: pd.DataFrame | None) -> None:
     unknown = transcripts.loc[~known.astype(bool) & (transcripts["status"] != "error"), "transcript_id"]
     if len(unknown):
         raise OptionError(
-            f"{len(unknown)} transcripts were made without entity_detection, so nobody knows where their personal data "
-            f"is, such as {unknown.iloc[0]!r}; leave them out with ids=, or transcribe them with entity_detection=True"
+            f"personal data cannot be located in {len(unknown)} transcripts without entity_detection, such as "
+            f"{unknown.iloc[0]!r}; leave them out with ids=, or transcribe them with entity_detection=True"
         )
 
 

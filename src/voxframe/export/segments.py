@@ -84,8 +84,8 @@ def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = Tru
     found = list(transcripts(df, purpose, losses, untimed=untimed))
     if len(found) > 1:
         raise OptionError(
-            f"{purpose} is of one transcript and the DataFrame holds {len(found)}; take one of them, or "
-            "voxframe.export.write(df, directory, format) for a file each"
+            f"{purpose} needs one transcript, got {len(found)}; select one, or write one file per transcript with "
+            "voxframe.export.write(df, directory, format)"
         )
     return found[0][1] if found else []
 

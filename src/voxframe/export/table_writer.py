@@ -23,7 +23,7 @@ from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, with_pandas
 #: Formats for any table, and their file extensions.
 TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
 
-_EMPTY_FOLDER = "empty texts in a column of folders, read as nulls"
+_EMPTY_FOLDER = "empty texts in a partition column, which are read as nulls"
 _AS_TEXT = "values of a column with several types, written as text"
 _SURROGATES = "texts with lone surrogates, written as \N{REPLACEMENT CHARACTER}"
 _INDEX = "values of a named index, left out (reset_index makes a column of it)"

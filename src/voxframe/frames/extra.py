@@ -198,4 +198,7 @@ def _address(part: bytes | msgspec.Raw) -> int:
 
 def texts(found: Sequence[Mapping[str, Any]], *, exact: bool = True) -> pa.Array:
     """Return a column `extra` as an Arrow array."""
-    return pa.array([extra_text(one, exact=exact) for one in found], TEXT)
+    made = [extra_text(one) for one in found]
+    if not exact and may_be_inexact("\n".join(filter(None, made))):  # one search is faster than one per text
+        raise FastPathUnsupported
+    return pa.array(made, TEXT)

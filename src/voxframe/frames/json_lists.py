@@ -251,16 +251,17 @@ def _extra(plan: _Plan, found: Lists, count: int) -> pa.Array:
     if found.extra is not None:
         return found.extra if not plan.inner else pa.nulls(count, TEXT)
     shape: Any = plan.shape
+    outer = plan.outer
     rows = [(item, unknown_of_item(plan.root[-1], item, shape)) for item in found.items or ()]
     for step in plan.inner:
         shape = shape[step]["[]"]
         rows = [
             (
                 inner,
-                of_outer | (own if isinstance(inner, Misfit) else {step: own} if own else {}) if plan.outer else own,
+                of_outer | (own if isinstance(inner, Misfit) else {step: own} if own else {}) if outer else own,
             )
             for item, of_outer in rows
-            for inner in elements(field(item, step)) or ([None] if plan.outer else [])
+            for inner in elements(field(item, step)) or ([None] if outer else [])
             for own in [unknown_of_item(step, inner, shape)]
         ]
     return texts([fields for _, fields in rows], exact=found.exact)

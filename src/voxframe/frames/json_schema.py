@@ -39,7 +39,7 @@ def chosen(names: Collection[str] | None, allowed: tuple[str, ...]) -> frozenset
         return frozenset(allowed)
     wanted = frozenset([names] if isinstance(names, str) else names)
     if unknown := sorted(wanted - set(allowed)):
-        raise OptionError(f"no table {', '.join(unknown)} is made from a transcript; there are {', '.join(allowed)}")
+        raise OptionError(f"a transcript has no table {', '.join(unknown)}; available: {', '.join(allowed)}")
     return wanted
 
 

@@ -22,13 +22,13 @@ from voxframe.schema import TRANSCRIPT_TABLES
 
 Kind: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
 
-#: Responses that are neither a transcript nor an export, by a field that identifies them, and how to read them.
+#: Responses that are neither a transcript nor an export, with how to read them, by a field that identifies them.
 _OTHERS = {
-    "matches": "an answer of the word search, which load_word_matches reads",
-    "transcripts": "a page of the list of transcripts; pass their ids, with client=...",
-    "response": "an answer of a language model, which load_responses reads",
-    "message_type": "a message of a streaming session, which load_stream reads",
-    "transcript_id": "a notification about a transcript; pass its transcript_id, with client=...",
+    "matches": "a word search result; read it with load_word_matches",
+    "transcripts": "a page of the transcript list; pass the ids in it, with client=...",
+    "response": "a language model response; read it with load_responses",
+    "message_type": "a streaming message; read it with load_stream",
+    "transcript_id": "a webhook notification; pass its transcript_id, with client=...",
 }
 _EXPORTS: tuple[Kind, ...] = ("sentences", "paragraphs")
 #: A finished transcript has at least one of these fields.
@@ -96,7 +96,7 @@ def head(raw: bytes) -> Head:
     """
     fields = _members(raw)
     if fields is None:
-        raise PayloadError("a payload is the JSON object that the service answers; this is none. Pass one transcript")
+        raise PayloadError("a payload must be a JSON object, as the service returns it; pass one transcript")
     names = frozenset(fields)
     return Head(_kind(names), _scalar(fields.get("id")), _scalar(fields.get("status")), names)
 
@@ -118,7 +118,7 @@ def encode(document: Mapping[str, Any]) -> bytes:
             return json.dumps(dict(document), default=_plain).encode()
         except (TypeError, ValueError, RecursionError) as e:
             raise PayloadError(
-                f"the dict given is no JSON payload ({e}); pass the service's answer as it came"
+                f"the dict cannot be encoded as JSON ({e}); pass the response of the service unchanged"
             ) from None
 
 
@@ -138,7 +138,7 @@ def _plain(value: Any) -> Any:
         return None if value != value else value.isoformat()  # NaT is not equal to itself
     if type(value).__name__ == "NAType":
         return None
-    raise TypeError(f"a value of type {type(value).__name__} has no place in JSON")
+    raise TypeError(f"JSON cannot represent a value of type {type(value).__name__}")
 
 
 def _kind(fields: frozenset[str]) -> Kind:
@@ -147,12 +147,12 @@ def _kind(fields: frozenset[str]) -> Kind:
             if export in fields and "status" not in fields:
                 return export
         if other := next((name for name in _OTHERS if name in fields), None):
-            raise PayloadError(f"this payload is no transcript but {_OTHERS[other]}")
+            raise PayloadError(f"this payload is not a transcript but {_OTHERS[other]}")
         if not fields & _KNOWN:
             shown = ", ".join(map(repr, sorted(fields)[:5])) or "none"
             raise PayloadError(
-                f"this payload is no transcript: it has no field of one, such as words, text or status (its fields: "
-                f"{shown:.200}); pass the service's answer as it came"
+                f"this payload is not a transcript: it has no field such as words, text or status (its fields: "
+                f"{shown:.200}); pass the response of the service unchanged"
             )
     return "transcript"
 

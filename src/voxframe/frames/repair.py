@@ -47,8 +47,7 @@ def repair_payload(raw: bytes, shape: Shape) -> tuple[bytes, dict[str, Any]]:
     document = parse(bytes(raw), repair)
     if not isinstance(document, dict):
         raise PayloadError(
-            f"a payload is the JSON object that the service answers, not {_kind(document)}; pass one transcript, or "
-            "fetch it again"
+            f"a payload must be a JSON object, not {_kind(document)}; pass one transcript, or fetch it again"
         )
     try:
         clean = repair.convert(document, shape, None)
@@ -143,7 +142,7 @@ class _Repair:
         try:
             value.encode()
         except UnicodeEncodeError:
-            self.problems.append((place, "half a surrogate pair was read as U+FFFD"))
+            self.problems.append((place, "an unpaired surrogate was replaced by U+FFFD"))
             return whole_pairs(value)
         return value
 
@@ -152,7 +151,7 @@ class _Repair:
         return None if is_nothing(value) else self._wrong(value, wanted, place)
 
     def _wrong(self, value: Any, wanted: str, place: Place) -> Misfit:
-        self.problems.append((place, f"{_brief(value)} is not {wanted}, read as null"))
+        self.problems.append((place, f"{_brief(value)} is not {wanted} and was read as null"))
         return Misfit(value)
 
     def warn(self, identifier: Any) -> None:
@@ -160,7 +159,7 @@ class _Repair:
             which = f"the payload of {identifier!r}" if isinstance(identifier, str) else "a payload"
             shown = "; ".join(f"{_path(place)}: {problem}" for place, problem in self.problems[:_SHOWN])
             more = f"; and {len(self.problems) - _SHOWN} more" if len(self.problems) > _SHOWN else ""
-            warnings.warn(f"not all of {which} made sense: {shown}{more}", PayloadWarning, stacklevel=caller())
+            warnings.warn(f"{which} has invalid values: {shown}{more}", PayloadWarning, stacklevel=caller())
 
 
 def whole_pairs(text: str) -> str:
@@ -174,7 +173,9 @@ def _text(raw: bytes, repair: _Repair) -> str:
         return raw.decode(encoding)
     except UnicodeDecodeError as e:
         name = encoding.upper().removesuffix("-SIG")
-        repair.problems.append((None, f"bytes that are not {name} (the first is byte {e.start}) were read as U+FFFD"))
+        repair.problems.append(
+            (None, f"bytes that are not valid {name} (the first is byte {e.start}) were replaced by U+FFFD")
+        )
         return raw.decode(encoding, "replace")
 
 
@@ -205,11 +206,11 @@ def _constant(name: str) -> float | str:
 
 def too_deep() -> PayloadError:
     """Return the error for a payload nested too deeply for the Python stack."""
-    return _unreadable("the payload is nested too deeply to be an answer of the service")
+    return _unreadable("the payload is nested too deeply")
 
 
 def _unreadable(reason: str) -> PayloadError:
-    return PayloadError(f"{reason}; fetch it again, or pass the service's answer as it came")
+    return PayloadError(f"{reason}; fetch it again, or pass the response of the service unchanged")
 
 
 def _diagnosis(text: str, error: ValueError) -> str:
@@ -221,9 +222,9 @@ def _diagnosis(text: str, error: ValueError) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return f"the payload is not JSON ({error})"
     if error.msg == "Extra data":
-        return f"the payload goes on after its end (character {error.pos} of {len(text)})"
+        return f"the payload has extra data after its end (character {error.pos} of {len(text)})"
     if start[0] in "{[" and not text.rstrip().endswith(("}", "]")):
-        return f"the payload is cut short after {len(text)} characters"
+        return f"the payload is truncated after {len(text)} characters"
     return f"the payload is not JSON ({error.msg} at character {error.pos} of {len(text)})"
 
 
@@ -261,7 +262,7 @@ def _brief(value: Any) -> str:
 def _kind(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    return {str: "a text", bool: "true or false", type(None): "null"}.get(type(value), "a number")
+    return {str: "a string", bool: "true or false", type(None): "null"}.get(type(value), "a number")
 
 
 def caller() -> int:

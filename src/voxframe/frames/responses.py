@@ -17,12 +17,12 @@ from voxframe.schema import RESPONSES
 
 _COLUMNS = {column.name: column for column in RESPONSES.columns}
 _USAGE = {name: _COLUMNS[name] for name in ("input_tokens", "output_tokens")}
-_ANSWER = {"request_id": _COLUMNS["request_id"], "response": _COLUMNS["response"], "usage": _USAGE}
+_RESPONSE = {"request_id": _COLUMNS["request_id"], "response": _COLUMNS["response"], "usage": _USAGE}
 _REPLY = {"question": _COLUMNS["prompt"], "answer": _COLUMNS["response"]}
 
 
 @runtime_checkable
-class Asked(Protocol):
+class ResponseWithRequest(Protocol):
     """A response that also holds its request."""
 
     raw: bytes
@@ -32,8 +32,11 @@ class Asked(Protocol):
     created: datetime
 
 
-#: One response as an object, a dict or JSON, or an iterable of these.
-Responses: TypeAlias = "Asked | Mapping[str, Any] | bytes | str | Iterable[Asked | Mapping[str, Any] | bytes | str]"
+#: One response, as an object, a dict or JSON.
+ResponseSource: TypeAlias = "ResponseWithRequest | Mapping[str, Any] | bytes | str"
+
+#: One response or several.
+Responses: TypeAlias = "ResponseSource | Iterable[ResponseSource]"
 
 
 def response_table(source: Responses) -> pa.Table:
@@ -54,32 +57,31 @@ def response_table(source: Responses) -> pa.Table:
         [{'response': 'Rain.', 'output_tokens': 2}]
     """
     items: Iterable[object] = [source]
-    if isinstance(source, Iterable) and not isinstance(source, Asked | Mapping | bytes | str):
+    if isinstance(source, Iterable) and not isinstance(source, ResponseWithRequest | Mapping | bytes | str):
         items = source
     return pa.Table.from_pylist([row for item in items for row in _rows(item)], RESPONSES.arrow)
 
 
 def _rows(item: object) -> list[dict[str, Any]]:
-    answer = dict(_answer(item.raw if isinstance(item, Asked) else item))
-    asked: dict[str, Any] = {"task": None, "prompt": None, "transcript_ids": None, "created": None}
-    if isinstance(item, Asked):
-        asked = {"task": item.task, "prompt": item.prompt, "transcript_ids": json_text(list(item.transcript_ids))}
-        asked["created"] = item.created
-    usage = dict(answer["usage"]) if isinstance(answer.get("usage"), Mapping) else {}
+    response = dict(_response(item.raw if isinstance(item, ResponseWithRequest) else item))
+    request: dict[str, Any] = {"task": None, "prompt": None, "transcript_ids": None, "created": None}
+    if isinstance(item, ResponseWithRequest):
+        ids = json_text(list(item.transcript_ids))
+        request = {"task": item.task, "prompt": item.prompt, "transcript_ids": ids, "created": item.created}
+    usage = dict(response["usage"]) if isinstance(response.get("usage"), Mapping) else {}
     counts = {name: _count(usage.get(name)) for name in _USAGE}
     if usage:
         odd = {name: Misfit(usage[name]) for name in _USAGE if counts[name] is None and usage.get(name) is not None}
-        answer["usage"] = usage | odd
-    whole = {"request_id": _text(answer.get("request_id")), **counts, **asked}
-    given = (
-        None if answer["response"] == [] else answer["response"]
-    )  # an empty list of answers gets a row too, for the fields of the response
-    of_answer = unknown(answer, _ANSWER)
-    if not isinstance(given, list):
-        return [whole | {"answer_idx": 0, "response": _text(given), "extra": extra_text(of_answer)}]
+        response["usage"] = usage | odd
+    whole = {"request_id": _text(response.get("request_id")), **counts, **request}
+    answers = response["response"]
+    more = unknown(response, _RESPONSE)
+    if not isinstance(answers, list) or not answers:  # an empty list gets a row too, for the fields of the response
+        text = None if answers == [] else _text(answers)
+        return [whole | {"answer_idx": 0, "response": text, "extra": extra_text(more)}]
     return [
-        whole | _reply(idx, reply) | {"extra": extra_text((of_answer if idx == 0 else {}) | unknown(reply, _REPLY))}
-        for idx, reply in enumerate(given)
+        whole | _reply(idx, reply) | {"extra": extra_text((more if idx == 0 else {}) | unknown(reply, _REPLY))}
+        for idx, reply in enumerate(answers)
     ]
 
 
@@ -87,25 +89,25 @@ def _reply(idx: int, reply: Any) -> dict[str, Any]:
     if isinstance(reply, Mapping):
         return {"answer_idx": idx, "response": _text(reply.get("answer")), "prompt": _text(reply.get("question"))}
     warnings.warn(
-        f"response[{idx}] of a language model's answer is {_text(reply)}, not an object with question and answer; "
-        "it is kept as the answer",
+        f"response[{idx}] of a language model is {_text(reply)}, not an object with question and answer; it was "
+        "kept as the answer",
         PayloadWarning,
         stacklevel=caller(),
     )
     return {"answer_idx": idx, "response": _text(reply)}
 
 
-def _answer(item: object) -> Mapping[str, Any]:
-    answer: Any = item
+def _response(item: object) -> Mapping[str, Any]:
+    response: Any = item
     if isinstance(item, bytes | str):
         with suppress(PayloadError):
-            answer = parse(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item)
-    if not isinstance(answer, Mapping) or "response" not in answer:
+            response = parse(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item)
+    if not isinstance(response, Mapping) or "response" not in response:
         raise PayloadError(
-            f"{type(item).__name__} is no answer of a language model: it has no 'response'. Pass what "
-            "client.summarize, ask, task, action_items or llm_response gave, or its JSON"
+            f"this {type(item).__name__} is not a language model response: it has no field 'response'. Pass the return "
+            "value of client.summarize, ask, task, action_items or llm_response, or its JSON"
         )
-    return answer
+    return response
 
 
 def _text(value: object) -> str | None:

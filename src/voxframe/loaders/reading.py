@@ -143,7 +143,7 @@ def _made(
             continue
         for place, made in _each_payload(found, of_bytes):
             if isinstance(made, PayloadError):
-                bad.append(_named(made, f"{name or 'the source'}{place}" if name or place else ""))
+                bad.append(_named(made, f"{name or 'payload'}{place}" if name or place else ""))
             else:
                 good.append(made)
     if bad and not good:

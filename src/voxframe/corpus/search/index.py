@@ -229,7 +229,7 @@ class SearchIndex:
                 words = self._words(transcript_id)
             except (CorpusError, PayloadError) as e:
                 manifest.documents.pop(file, None)
-                self._unread.append(str(e))
+                self._unread.append(str(e) if file in str(e) else f"{file!r}: {e}")
                 continue
             if chunk and size + words.num_rows > MAX_WORDS:
                 yield chunk
