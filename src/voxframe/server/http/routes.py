@@ -266,7 +266,7 @@ def _issue_token(tokens: TokenStore, body: object) -> str:
     if isinstance(seconds, str) and seconds.isascii() and seconds.isdecimal() and len(seconds) < 10:
         seconds = int(seconds)
     low, high = TOKEN_SECONDS
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not low <= seconds <= high:
+    if not isinstance(seconds, int | float) or not low <= seconds <= high:
         raise HTTPException(400, f"expires_in must be a number of seconds from {low} to {high}")
     token = tokens.issue(seconds)
     if token is None:
