@@ -26,6 +26,8 @@ from voxframe.encoder import SentenceEncoder
 from voxframe.server.analyses import content_safety, entities, extract, key_phrases, sentence_sentiment, topics
 from voxframe.server.analyses.chapters import boundaries
 from voxframe.server.analyses.english_lexicon import stem, words_of
+from voxframe.server.analyses.entities import name_model
+from voxframe.server.analyses.entities.name_model import NameModel
 from voxframe.server.analyses.pii_redaction import Redaction
 from voxframe.server.text.sentences import sentences_of
 
@@ -33,13 +35,19 @@ Coder = SentenceEncoder | None
 _SIGNS = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
 
 
-def score_entities(half: str, style: str | None = None) -> tuple[labelled.Score, float]:
-    """Entities of the right kind with half of their words or more, and the share of marked words found as any kind."""
+def score_entities(
+    half: str, style: str | None = None, names: NameModel | None = None, kinds: Sequence[str] = ()
+) -> tuple[labelled.Score, float]:
+    """Entities of the right kind with half of their words or more, and the share of marked words found as any kind.
+
+    With `kinds`, only these kinds are looked at.
+    """
     score, covered, marked_words = labelled.Score(), 0, 0
     for written, text, gold in labelled.marked(f"entities_{half}.txt"):
         if style not in (None, written):
             continue
-        found = [(entity.kind, set(entity.indexes)) for entity in entities.find(labelled.words(text))]
+        every = entities.find(labelled.words(text), names=names)
+        found = [(entity.kind, set(entity.indexes)) for entity in every if not kinds or entity.kind in kinds]
         anywhere = set().union(*(places for _, places in found)) if found else set()
         for kind, places in gold:
             marked_words += len(places)
@@ -50,6 +58,19 @@ def score_entities(half: str, style: str | None = None) -> tuple[labelled.Score,
                 found.remove(same[0])
         score.extra.update(kind for kind, _ in found)
     return score, covered / marked_words
+
+
+def score_redaction(names: NameModel | None) -> tuple[int, int, int, int]:
+    """Numbers of pieces of personal data that are covered whole, of all, of other words covered, and of all others."""
+    whole = pieces = extra = others = 0
+    for _, text, gold in labelled.marked("redaction_meaning.txt"):
+        covered = {index for entity in entities.find(labelled.words(text), names=names) for index in entity.indexes}
+        personal = set().union(*(places for _, places in gold))
+        pieces += len(gold)
+        whole += sum(places <= covered for _, places in gold)
+        extra += len(covered - personal)
+        others += len(text.split()) - len(personal)
+    return whole, pieces, extra, others
 
 
 def score_sentiment(name: str = "sentiment.txt", coder: Coder = None) -> tuple[float, dict[str, float]]:
@@ -188,7 +209,7 @@ def compare(payloads: Path, coder: Coder = None) -> Iterator[str]:
     ]
     yield f"sentiment: the same for {statistics.mean(same):.2f} of {len(same)} sentences"
     theirs = Counter((e["entity_type"], _stems(e["text"])) for e in answers["entity-detection"]["entities"])
-    ours = Counter((e["entity_type"], _stems(e["text"])) for e in entities.entities(said))
+    ours = Counter((e.kind, _stems(e.text)) for e in entities.find(said, names=name_model.find()))
     yield (
         f"entities: {(theirs & ours).total()} the same, {(theirs - ours).total()} only theirs, "
         f"{(ours - theirs).total()} only ours"
@@ -221,7 +242,7 @@ def hear(name: str) -> tuple[float, float, list[str]]:
     ]
     plain = [re.sub(r"\W", "", word["text"]).lower() for word in truth]
     result = run_job(labelled.DATA / f"{name}.flac", {"dual_channel": name == "call"})
-    spans = Redaction(result["words"], entities.find(result["words"])).spans
+    spans = Redaction(result["words"], entities.find(result["words"], names=name_model.find())).spans
     personal: set[int] = set()
     left = []
     for row in labelled.lines("recordings.txt"):

@@ -10,8 +10,9 @@ import statistics
 from collections.abc import Iterator
 
 from tests.benchmarks import labelled
-from tests.benchmarks.analyses import Coder, score_sentiment, unsafe
+from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
 from voxframe.server.analyses import chapters, topics
+from voxframe.server.analyses.entities import name_model
 from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.context import Line, Source
 from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer
@@ -92,7 +93,7 @@ def score_talks(half: str, coder: Coder) -> tuple[int, int, int, int]:
 
 
 def score_questions(half: str) -> tuple[int, int, int, int]:
-    """Numbers of questions answered by the right sentence, of such questions, of questions refused, and of such."""
+    """Numbers of questions answered with the right sentence, of such questions, of questions refused, and of such."""
     ((sentences, _, _),) = talks(half)
     source = Source([Line(sentence["text"]) for sentence in sentences])
     right, refused = [], []
@@ -134,5 +135,12 @@ def report(coder: Coder) -> Iterator[str]:
         yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"
+    names = None if coder is None else name_model.find()
+    rare, _ = score_entities("meaning_held", names=names, kinds=("person_name", "organization"))
+    for kind in ("person_name", "organization"):
+        whole = rare.right[kind] + rare.missed[kind]
+        yield f"rare names, {kind}: {rare.right[kind]} of {whole} found, {rare.extra[kind]} superfluous"
+    covered, pieces, extra, others = score_redaction(names)
+    yield f"redaction: {covered} of {pieces} pieces of personal data, {extra} of {others} other words"
     false, found, exact = score_unsafe("held", coder)
     yield f"content safety: {false:.3f} of ordinary texts labelled, {found:.2f} of unsafe ones, {exact:.2f} right"

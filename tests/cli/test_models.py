@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+NAMES = ["tiny.en", "base", "all-MiniLM-L6-v2", "en_core_web_sm"]
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
@@ -27,11 +29,11 @@ def test_every_model_is_listed(run: Callable[..., subprocess.CompletedProcess[st
     """`models list` prints name, size, licence, purpose and folder; --json prints one object per model."""
     done = run("list")
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["model", "tiny.en", "base", "all-MiniLM-L6-v2"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["model", *NAMES]
     assert "78 MB" in done.stdout
     models = [json.loads(line) for line in run("list", "--json").stdout.splitlines()]
-    assert [model["license"] for model in models] == ["MIT", "MIT", "Apache-2.0"]
-    assert [model["path"] for model in models] == [None, None, None]
+    assert [model["license"] for model in models] == ["MIT", "MIT", "Apache-2.0", "MIT"]
+    assert [model["path"] for model in models] == [None] * 4
 
 
 def test_a_damaged_model_is_reported(
@@ -66,4 +68,4 @@ def test_an_unknown_model_is_one_line(action: str, run: Callable[..., subprocess
     """An unknown name gives exit status 2 and one line with the known names."""
     done = run(action, "large")
     assert done.returncode == 2
-    assert done.stderr == "voxframe models: there is no model 'large'; there is tiny.en, base, all-MiniLM-L6-v2\n"
+    assert done.stderr == f"voxframe models: there is no model 'large'; there is {', '.join(NAMES)}\n"

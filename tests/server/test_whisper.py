@@ -1,5 +1,6 @@
 """The whisper engine, on models that the tests make."""
 
+import itertools
 import math
 import os
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from faster_whisper import WhisperModel
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.server.conftest import KEY
 from tests.server.local_stream import LocalStream
 from tests.server.tiny_whisper import make
@@ -18,8 +21,9 @@ from voxframe.errors import MissingExtraError, SettingsError
 from voxframe.server.jobs import JobFailed
 from voxframe.server.jobs.pipeline import run_job
 from voxframe.server.speech import engines
-from voxframe.server.speech.engines import EngineOptions, selection
+from voxframe.server.speech.engines import EngineOptions, RecognizedWord
 from voxframe.server.speech.engines.whisper import Whisper
+from voxframe.server.speech.engines.whisper_window import fit_into
 
 INTERVIEW = Path(__file__).parents[2] / "data" / "interview.flac"
 SIX_SECONDS = np.random.default_rng(7).normal(0, 2000, 6 * 16_000).astype(np.int16)
@@ -234,17 +238,26 @@ def test_without_the_extra_its_name_is_given(monkeypatch, german):
     """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "faster_whisper", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'voxframe\[local\]'"):
-        selection.select_engine("whisper", str(german))
+        engines.select_engine("whisper", str(german))
 
 
 def test_settings_come_from_arguments_then_the_environment(monkeypatch, german):
     """Names of engine and models; a model for an engine that takes none is an error."""
     monkeypatch.setenv("VOXFRAME_ENGINE", "whisper")
     monkeypatch.setenv("VOXFRAME_MODEL", str(german))
-    assert selection.select_engine() == selection.EngineChoice("whisper", str(german), None)
+    assert engines.select_engine() == engines.EngineChoice("whisper", str(german), None)
     with pytest.raises(SettingsError, match="has a fixed model"):
-        selection.select_engine("sphinx")
+        engines.select_engine("sphinx")
     with pytest.raises(SettingsError, match=r"'nosuch'; installed are .*whisper; choose one with --engine"):
-        selection.select_engine("nosuch")
+        engines.select_engine("nosuch")
     assert engines.detects_language("whisper")
     assert not engines.detects_language("sphinx")
+
+
+@given(st.lists(st.integers(-200, 1300), max_size=40).map(sorted), st.integers(900, 1100))
+def test_every_word_has_a_length_within_the_sound(bounds, last):
+    """Words that the alignment gives no time, or that lie outside of the sound, get the least time there is."""
+    words = [RecognizedWord("word", start, end, 1.0) for start, end in itertools.pairwise(bounds)]
+    fitted = fit_into(words, last)
+    assert all(0 <= word.start_ms <= word.end_ms - 20 and word.end_ms <= last for word in fitted)
+    assert all(word.end_ms <= after.start_ms for word, after in itertools.pairwise(fitted))

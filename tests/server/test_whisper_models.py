@@ -15,7 +15,7 @@ from voxframe.server.jobs import JobFailed
 from voxframe.server.jobs.pipeline import run_job
 from voxframe.server.speech import RATE, engines
 from voxframe.server.speech.audio import Audio
-from voxframe.server.speech.engines import EngineOptions, selection, whisper
+from voxframe.server.speech.engines import EngineOptions, whisper
 from voxframe.server.speech.engines.whisper import Whisper
 from voxframe.server.speech.vad import Segmenter
 
@@ -24,15 +24,21 @@ pytestmark = pytest.mark.speech
 
 
 def without_speech() -> dict[str, np.ndarray]:
-    """Return one minute each of five sounds without speech, -1 to 1."""
+    """Return one minute each of six sounds without speech, -1 to 1."""
     chance, seconds = np.random.default_rng(1), np.arange(60 * RATE) / RATE
     chord = sum(np.sin(2 * np.pi * hertz * seconds) for hertz in (220, 277.18, 329.63, 440))
+    beat = seconds % 0.5  # 120 per minute
+    notes = 220 * 2 ** (chance.choice([0, 2, 4, 7, 9, 12], 120)[(seconds // 0.5).astype(int)] / 12)
+    bass = 110 * 2 ** (np.array([0, 5, 7, 0])[(seconds // 2).astype(int) % 4] / 12)
+    melody = sum(np.sin(2 * np.pi * np.cumsum(notes * k) / RATE) / k for k in (1, 2, 3, 4)) * np.exp(-3 * beat)
+    drum = chance.normal(0, 1, len(seconds)) * np.exp(-40 * beat)
     return {
         "silence": np.zeros(len(seconds)),
         "faint noise": chance.normal(0, 0.003, len(seconds)),
         "white noise": chance.normal(0, 0.1, len(seconds)),
         "hum": 0.1 * sum(np.sin(2 * np.pi * 50 * k * seconds) / k for k in (1, 2, 3, 5)),
         "chord": chord * np.exp(-2 * (seconds % 1.0)) / 8,
+        "music": 0.15 * melody + 0.1 * np.sin(2 * np.pi * np.cumsum(bass) / RATE) + 0.1 * drum,
     }
 
 
@@ -45,14 +51,14 @@ def invented(model: Path, sound: np.ndarray) -> list[str]:
 @pytest.mark.long
 @pytest.mark.parametrize("sound", without_speech())
 def test_tiny_model_finds_no_words_in_sounds_without_speech(sound, model_folder):
-    """Silence, noise, hum and a chord give no words."""
+    """Silence, noise, hum, a chord and music give no words."""
     assert invented(model_folder("tiny.en"), without_speech()[sound]) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("sound", without_speech())
 def test_multilingual_model_finds_no_words_in_sounds_without_speech(sound, model_folder):
-    """Silence, noise, hum and a chord give no words."""
+    """Silence, noise, hum, a chord and music give no words."""
     assert invented(model_folder("base"), without_speech()[sound]) == []
 
 
@@ -123,14 +129,14 @@ def test_small_models_use_one_thread_per_process(model_folder, monkeypatch):
     whisper._loaded.clear()
     Whisper(EngineOptions(str(model_folder("tiny.en"))))
     assert threads == [1]
-    assert not selection.EngineChoice("whisper").uses_all_cores
+    assert not engines.EngineChoice("whisper").uses_all_cores
 
 
 def test_large_models_are_loaded_once(tmp_path):
     """A model that does not fit into every worker gets all cores for one job."""
     with (tmp_path / "model.bin").open("wb") as file:
         file.truncate(1_500_000_000)  # sparse
-    assert selection.EngineChoice("whisper", str(tmp_path)).uses_all_cores
+    assert engines.EngineChoice("whisper", str(tmp_path)).uses_all_cores
     assert engines.uses_all_cores("whisper", str(tmp_path))
 
 
@@ -141,7 +147,7 @@ def test_missing_models_without_downloads_are_an_error(monkeypatch, tmp_path):
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     monkeypatch.setenv(models.OFFLINE_VARIABLE, "1")
     with pytest.raises(SettingsError, match=r"'base' is not on .* VOXFRAME_OFFLINE .*`voxframe models get base`"):
-        selection.select_engine("whisper")
+        engines.select_engine("whisper")
 
 
 def test_server_without_models_uses_pocketsphinx_and_says_so(monkeypatch, tmp_path, caplog):
@@ -151,7 +157,7 @@ def test_server_without_models_uses_pocketsphinx_and_says_so(monkeypatch, tmp_pa
     for name in ("HF_HUB_CACHE", "VOXFRAME_ENGINE", "VOXFRAME_MODEL", "VOXFRAME_MODEL_NANO"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(models.OFFLINE_VARIABLE, "1")
-    assert selection.select_engine() == selection.EngineChoice("sphinx")
+    assert engines.select_engine() == engines.EngineChoice("sphinx")
     (said,) = caplog.messages
     assert "`voxframe models get base`" in said
     assert "speech is recognized with pocketsphinx" in said
@@ -164,7 +170,7 @@ def test_one_model_is_enough_for_english(monkeypatch, tmp_path, model_folder, ca
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     monkeypatch.setenv(models.OFFLINE_VARIABLE, "1")
-    assert selection.select_engine("whisper").engine == "whisper"
+    assert engines.select_engine("whisper").engine == "whisper"
     assert "'base' is not on this machine" in caplog.text
     assert engines.default_model("whisper", "best", "en_us") == "tiny.en"
     assert engines.default_model("whisper", None, "fr") == "base"

@@ -169,10 +169,11 @@ def _fetch_models() -> None:
         rest = f"Until then, only {' and '.join(there)} can be used" if there else models.WITHOUT_SPEECH
         warnings.warn(f"{error}. {rest}.", stacklevel=4)
         return
-    try:
-        models.ensure(models.SENTENCES)
-    except ModelError as error:
-        warnings.warn(f"{error}. {models.WITHOUT_SENTENCES}.", stacklevel=4)
+    for name, consequence in models.ANALYSES.items():
+        try:
+            models.ensure(name)
+        except ModelError as error:
+            warnings.warn(f"{error}. {consequence}.", stacklevel=4)
 
 
 def _start(folder: Path, llm_prefix: str) -> EmbeddedServer:

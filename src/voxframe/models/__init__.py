@@ -29,14 +29,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voxframe.errors import ModelError, OptionError
-from voxframe.models.catalog import MODELS, NO_FOLDER, SENTENCES, SPEECH, Model
+from voxframe.models.catalog import MODELS, NAMES, NO_FOLDER, SENTENCES, SPEECH, Model
 from voxframe.settings import is_on
 
 __all__ = [
+    "ANALYSES",
     "CACHE_VARIABLE",
+    "NAMES",
     "OFFLINE_VARIABLE",
     "SENTENCES",
     "SPEECH",
+    "WITHOUT_NAMES",
     "WITHOUT_SENTENCES",
     "WITHOUT_SPEECH",
     "ModelStatus",
@@ -62,6 +65,11 @@ WITHOUT_SPEECH = (
 )
 #: Consequence of a missing sentence encoder.
 WITHOUT_SENTENCES = "Analyses go by lists of words instead of meaning"
+#: Consequence of a missing recognizer of names.
+WITHOUT_NAMES = "Entities and redaction find only the names that are in lists"
+
+#: Models of the analyses, and the consequence if each is missing.
+ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES}
 
 #: Folders left by a process that was killed are removed after this time.
 _STALE_S = 24 * 3600
@@ -170,7 +178,7 @@ def list_models() -> list[ModelStatus]:
 
     Example:
         >>> [model.name for model in list_models()]
-        ['tiny.en', 'base', 'all-MiniLM-L6-v2']
+        ['tiny.en', 'base', 'all-MiniLM-L6-v2', 'en_core_web_sm']
     """
     return [ModelStatus(m.name, m.purpose, m.license, m.size, *_look(m)) for m in MODELS.values()]
 

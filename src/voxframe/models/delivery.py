@@ -31,7 +31,9 @@ def save(file: ModelFile, chunks: Iterable[bytes], folder: Path) -> None:
         OSError: It cannot be written.
     """
     digest, size = hashlib.sha256(), 0
-    with (folder / file.name).open("wb") as out:
+    path = folder / file.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as out:
         for chunk in chunks:
             size += len(chunk)
             if size > file.size:

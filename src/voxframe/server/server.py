@@ -97,7 +97,7 @@ def serve(
         from voxframe.server.jobs import webhook_delivery
         from voxframe.server.jobs.database import UnusableDatabaseError
         from voxframe.server.llm.chat import chat_from_settings
-        from voxframe.server.speech.engines.selection import select_engine
+        from voxframe.server.speech.engines import select_engine
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("voxframe"):
             raise
@@ -106,10 +106,11 @@ def serve(
     answerer = chat_from_settings(llm_url, llm_model, llm_key, llm_window)
     # With a pipe, nobody sees a progress bar: the parent has downloaded the models.
     choice = select_engine(engine, model, nano_model, download=not parent_pipe)
-    try:
-        models.ensure(models.SENTENCES, download=not parent_pipe)
-    except ModelError as error:
-        _log.warning("%s. %s.", error, models.WITHOUT_SENTENCES)
+    for name, consequence in models.ANALYSES.items():
+        try:
+            models.ensure(name, download=not parent_pipe)
+        except ModelError as error:
+            _log.warning("%s. %s.", error, consequence)
     found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
     directory = DataDir(Path(data_dir).expanduser().absolute() if data_dir is not None else found.data_dir / "service")
     try:

@@ -6,8 +6,8 @@
 | sentiment_analysis_results | sentence_sentiment | classifier of sentence vectors |
 | iab_categories_result, custom_topics_results | topics | classifier and similarity of passage vectors |
 | content_safety_labels | content_safety | classifier of sentence vectors, with word lists |
-| entities | entities | patterns over spoken and written forms, checksums, lists |
-| redaction | redaction | replaces what entities found |
+| entities | entities | patterns over spoken and written forms, checksums, lists, a recognizer of names |
+| redaction | pii_redaction | replaces what entities found |
 | chapters | chapters | segmentation by coherence of sentence vectors; quotes sentences |
 | summary | summary | extractive: quotes selected sentences |
 
@@ -137,10 +137,12 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     if not (wants_entities or wants_redaction):
         return {}
     from voxframe.server.analyses import entities
+    from voxframe.server.analyses.entities.name_model import find as find_name_model
     from voxframe.server.analyses.pii_redaction import Redaction
 
     words = result["words"] or []
-    found = entities.find(words, result.get("language_code") or options.get("language_code"))
+    language = result.get("language_code") or options.get("language_code")
+    found = entities.find(words, language, find_name_model())
     cover = Redaction(
         words,
         found if wants_redaction else (),

@@ -33,8 +33,7 @@ from voxframe.server.llm import llm_routes
 from voxframe.server.llm.llm_request import Answerer
 from voxframe.server.llm.llm_routes import ResponseStore
 from voxframe.server.realtime.websocket import StreamEndpoint, StreamLimits
-from voxframe.server.speech.engines import selection
-from voxframe.server.speech.engines.selection import EngineChoice
+from voxframe.server.speech.engines import DEFAULT_CHOICE, EngineChoice
 
 #: Public content that needs no key and reveals nothing about stored data.
 _KEYLESS = page.KEYLESS | {"/openapi.json"}
@@ -52,7 +51,7 @@ def make_app(
     answerer: Answerer | None = None,
     llm_requests: int = 30,
     stream_limits: StreamLimits | None = None,
-    choice: EngineChoice = selection.DEFAULT,
+    choice: EngineChoice = DEFAULT_CHOICE,
     retention: RetentionPolicy | None = None,
 ) -> Starlette:
     """Create the application. Jobs run during its lifespan.

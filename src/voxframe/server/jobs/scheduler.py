@@ -26,8 +26,7 @@ from voxframe._files import acquire_lock, file_lock, release_lock
 from voxframe.server.data_dir import DataDir, RetentionPolicy, sweep
 from voxframe.server.jobs.job_store import JobRecord, JobStore, Stage
 from voxframe.server.jobs.worker_process import WorkerTask
-from voxframe.server.speech.engines import selection
-from voxframe.server.speech.engines.selection import EngineChoice
+from voxframe.server.speech.engines import DEFAULT_CHOICE, EngineChoice
 
 _log = logging.getLogger("voxframe.server")
 
@@ -109,7 +108,7 @@ class JobScheduler:
         data_dir: DataDir,
         allowed_origins: frozenset[str] = frozenset(),
         on_end: Callable[[], None] = lambda: None,
-        choice: EngineChoice = selection.DEFAULT,
+        choice: EngineChoice = DEFAULT_CHOICE,
         retention: RetentionPolicy | None = None,
     ) -> None:
         self._jobs = jobs

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from voxframe.encoder import SentenceEncoder
+from voxframe.encoder import SentenceEncoder, Vectors
 from voxframe.server.analyses.english_lexicon import stem, words_of
 from voxframe.server.llm.context import Line, Source
 
@@ -25,7 +25,9 @@ _AROUND = 0.2  # share of a sentence's score added to its neighbours
 _CONTEXT = 0.15  # weight of a word of the context relative to one of the question
 _KIND = 1.35  # factor for the right kind of answer
 _BY_WORDS = 0.5  # weight of common words beside meaning
-_CLOSE_KIND, _NO_KIND = 1.2, 0.5  # factors for the right kind of answer, and if a number, time or name is missing
+_CLOSE_KIND, _NO_KIND = 1.4, 0.6  # factors for the right kind of answer, and if a number, time or name is missing
+_WITH_PREVIOUS = 0.2  # weight of the mean with the previous sentence, which "it" and "she" refer to
+_LEAST_CLOSENESS = 0.28  # of a sentence that may answer
 _AFTER_SAME_QUESTION = 0.9  # share of the closeness of a question that its answer has
 _MOST_ENCODED = 4000  # sentences; of more, those with most words of the question
 
@@ -51,7 +53,7 @@ _TIME = (
 #: Pattern of a question, and pattern of its answer.
 _KINDS = (
     (r"\bhow (?:many|much|old|long|often|far|big|large)\b|\bcosts?\b|\bprice\b|\bnumber\b", _NUMBER),
-    (r"\bname\b", r"(?-i:(?<=\w )[A-Z][a-z]+)"),
+    (r"\bnamed?\b|\bcalled\b", r"(?-i:(?<=\w )[A-Z][a-z]+)"),
     (r"\bwhen\b|\b(?:what|which) (?:day|date|year|time)\b", _TIME),
     (r"\bwhy\b|\breasons?\b|\bcaus(?:es?|ing)\b", r"\b(?:because|since|so that|due to|caused?|reason)\b"),
     (r"\bwho(?:se|m)?\b", r"(?-i:(?<=\w )[A-Z][a-z]+|(?<=, )[A-Z][a-z]+)|\bpeople\b|\w+ers?\b"),
@@ -114,6 +116,7 @@ class BM25Index:
                 else:
                     places.append(place)
                     self._times.setdefault(term, []).append(1)
+        self._vectors: dict[int, Vectors] = {}
         self._length = np.asarray(lengths, np.float64)
         self._mean = max(1.0, float(self._length.mean())) if lengths else 1.0
         self.is_question: NDArray[np.bool_] = np.asarray(
@@ -137,13 +140,15 @@ class BM25Index:
         return scores
 
     def closeness(self, question: str, encoder: SentenceEncoder, context: str = "") -> Scores:
-        """Return how close each sentence is in meaning to an answer: below 0.3, it is hardly one."""
+        """Return how close each sentence is in meaning to an answer; all are 0 if none is close enough to be one."""
         words = self.matches(_HOW.sub(" ", question))
         greatest = sum(self.weight(term) * (_K1 + 1) for term in set(terms(question))) or 1.0
         near = np.argsort(-words, kind="stable")[:_MOST_ENCODED]
         own = np.zeros(len(self.lines))
         wanted = encoder.encode([f"{context} {question}".strip()])[0]
-        own[near] = np.maximum(encoder.encode([self.lines[at].text for at in near]) @ wanted, 0.0)
+        vectors, before = self._encoded(near, encoder)
+        own[near] = (1 - _WITH_PREVIOUS) * np.maximum(vectors @ wanted, 0.0)
+        own[near] += _WITH_PREVIOUS * np.maximum(before @ wanted, 0.0)
         own += _BY_WORDS * words / greatest
         after_question = self._before(np.where(self.is_question, own, 0.0), 1)
         total = np.maximum(np.where(self.is_question, 0.3 * own, own), _AFTER_SAME_QUESTION * after_question)
@@ -153,7 +158,24 @@ class BM25Index:
                 total[place] *= _CLOSE_KIND
             elif any(firm for _, firm in kinds):
                 total[place] *= _NO_KIND
-        return total
+        return total if total.max(initial=0.0) >= _LEAST_CLOSENESS else np.zeros_like(total)
+
+    def _encoded(self, places: NDArray[np.intp], encoder: SentenceEncoder) -> tuple[Vectors, Vectors]:
+        """Return the vectors of sentences, and their means with the previous sentence. Each is encoded once."""
+        new = [int(at) for at in places if int(at) not in self._vectors]
+        self._vectors |= zip(new, encoder.encode([self.lines[at].text for at in new]), strict=True)
+        own = np.array([self._vectors[int(at)] for at in places])
+        before = (at if self._first[at] or at - 1 not in self._vectors else at - 1 for at in map(int, places))
+        mean = own + np.array([self._vectors[at] for at in before])
+        return own, mean / np.linalg.norm(mean, axis=1, keepdims=True)
+
+    def neighbour(self, place: int, scores: Scores) -> BM25Match | None:
+        """Return the better one of the sentences directly before and after another in the same source."""
+        beside = [] if self._first[place] else [place - 1]
+        if place + 1 < len(self.lines) and not self._first[place + 1]:
+            beside.append(place + 1)
+        best = max(beside, key=lambda at: float(scores[at]), default=None)
+        return None if best is None else BM25Match(best, self.lines[best], float(scores[best]))
 
     def evidence(self, question: str, context: str = "") -> Scores:
         """Return the score of each sentence as an answer to a question."""

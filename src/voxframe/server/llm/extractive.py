@@ -9,7 +9,7 @@ from typing import NamedTuple
 from voxframe import encoder
 from voxframe.server.analyses.extract import choose, quoted, scores
 from voxframe.server.http.request_bodies import RequestRefused
-from voxframe.server.llm.bm25 import BM25Index, BM25Match, choose_option, in_order, terms
+from voxframe.server.llm.bm25 import BM25Index, BM25Match, Scores, choose_option, in_order, terms
 from voxframe.server.llm.context import Line, Source, count, cut
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
 
@@ -98,9 +98,7 @@ CANNOT = (
     "the prompt {prompt!r} needs one. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
     "VOXFRAME_LLM_MODEL) to use a language model."
 )
-_LEAST = 0.3  # closeness of a sentence that may answer
-_ALSO = 0.7  # closeness of a second sentence, relative to the first
-_ENOUGH = 0.7  # the same for a task, which may ask for several sentences
+_ENOUGH = 0.7  # closeness of further sentences for a task, relative to the first
 _TELLING = 2  # a sentence with fewer content words is quoted with its question
 _BLOCK = 300  # number of sentences compared with each other
 _ABOUT_SUMMARY = re.compile(
@@ -203,20 +201,23 @@ def _reply(index: BM25Index, question: LLMQuestion, llm_request: LLMRequest) -> 
 
 
 def _found(index: BM25Index, question: str, context: str, most: int | None) -> list[str]:
-    """Return the sentences that answer a question, in their original order."""
-    best = _best(index, question, context, most or 2)
-    if most is None:  # a second sentence only if it is nearly as good, or directly follows the first
-        best = [one for one in best if one.score >= _ALSO * best[0].score or one.place == best[0].place + 1]
+    """Return the sentences that answer a question, in their original order.
+
+    Without a number, it is the best one with its better neighbour: the answer often follows what a question resembles.
+    """
+    scores = _scores(index, question, context)
+    best = index.best(scores, most or 1)
+    if best and most is None and (beside := index.neighbour(best[0].place, scores)):
+        best.append(beside)
     return [_quoted(index, one) for one in in_order(best)]
 
 
-def _best(index: BM25Index, question: str, context: str, most: int) -> list[BM25Match]:
-    """Return the sentences closest to an answer, best first; none if no sentence is close."""
+def _scores(index: BM25Index, question: str, context: str) -> Scores:
+    """Return the score of each sentence as an answer; all are 0 if none is close."""
     coder = encoder.find()
     if coder is None:
-        return index.best(index.evidence(question, context), most)
-    best = index.best(index.closeness(question, coder, context), most)
-    return best if best and best[0].score >= _LEAST else []
+        return index.evidence(question, context)
+    return index.closeness(question, coder, context)
 
 
 def _quoted(index: BM25Index, found: BM25Match) -> str:
@@ -242,7 +243,7 @@ def _task(llm_request: LLMRequest, sources: Sequence[Source], index: BM25Index) 
     if _ABOUT_ACTIONS.search(llm_request.prompt):
         return _actions(llm_request, sources, index)
     form = form_of(llm_request.answer_format, llm_request.prompt)
-    best = _best(index, llm_request.prompt, llm_request.context, form.sentences or 5)
+    best = index.best(_scores(index, llm_request.prompt, llm_request.context), form.sentences or 5)
     kept = [one for one in best if form.sentences or one.score >= _ENOUGH * best[0].score]
     return _fitting([quoted(one.line.text) for one in in_order(kept)], form, llm_request.max_output_size) or cut(
         NOTHING_FITS, llm_request.max_output_size

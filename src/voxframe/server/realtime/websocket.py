@@ -29,8 +29,7 @@ from voxframe.server.jobs.scheduler import cores
 from voxframe.server.realtime.decode_pool import DecodeError, DecodePool
 from voxframe.server.realtime.stream_validation import SessionRefusedError, StreamParameters, record_of
 from voxframe.server.speech import engines
-from voxframe.server.speech.engines import selection
-from voxframe.server.speech.engines.selection import EngineChoice
+from voxframe.server.speech.engines import DEFAULT_CHOICE, EngineChoice
 
 _log = logging.getLogger("voxframe.server")
 
@@ -73,7 +72,11 @@ class StreamEndpoint:
     """
 
     def __init__(
-        self, key: str, tokens: TokenStore, limits: StreamLimits | None = None, choice: EngineChoice = selection.DEFAULT
+        self,
+        key: str,
+        tokens: TokenStore,
+        limits: StreamLimits | None = None,
+        choice: EngineChoice = DEFAULT_CHOICE,
     ) -> None:
         self._key = key.encode()
         self._tokens = tokens

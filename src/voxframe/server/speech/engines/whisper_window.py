@@ -29,6 +29,7 @@ UNLIKELY = -1.0
 _SHORTEST_S = 10.0
 _SHORTEST_QUICK_S = 8.0  # of 500 words in partials, 60 are wrong; with 10 s 57, for 1.25 times the time
 _MARGIN_S = 1.0  # of the window after the end of the sound
+_STEP_MS = 20  # of the alignment
 _FRAME_RATE = 100  # frames of features per second
 _TOKENS_PER_S = 8  # fast speech has 6
 _MAX_TOKENS = 200  # of one window; the models have room for 224 after a prompt
@@ -148,19 +149,36 @@ def _words(
 
     (aligned,) = model.find_alignment(tokenizer, [found.tokens], found.encoded, length) or [[]]
     merge_punctuations(aligned, _OPENING, _CLOSING)
-    last = length * 1000 // _FRAME_RATE
     spaced = tokenizer.language_code not in UNSPACED
     words: list[RecognizedWord] = []
     for part in aligned:
         if text := "".join(part["word"].split()):
-            start = min(max(0, round(part["start"] * 1000) + offset_ms), last)
-            end = min(max(start, round(part["end"] * 1000) + offset_ms), last)
+            start, end = (round(part[side] * 1000) + offset_ms for side in ("start", "end"))
             confidence = min(1.0, max(0.0, float(part["probability"])))
             if words and spaced and not part["word"].startswith(" "):  # "-disposed" of "ill-disposed"
                 first = words.pop()
                 text, start, confidence = first.text + text, first.start_ms, min(first.confidence, confidence)
             words.append(RecognizedWord(text, start, end, confidence))
-    return words
+    return fit_into(words, length * 1000 // _FRAME_RATE)
+
+
+def fit_into(words: list[RecognizedWord], last_ms: int) -> list[RecognizedWord]:
+    """Move words into the sound, each at least one step of the alignment long.
+
+    The alignment may give a word no step, and the correction of times moves words beyond the ends of the sound.
+    """
+    fitting: list[RecognizedWord] = []
+    earliest = 0
+    for word in words:
+        start = max(word.start_ms, earliest)
+        earliest = max(word.end_ms, start + _STEP_MS)
+        fitting.append(word._replace(start_ms=start, end_ms=earliest))
+    latest = last_ms
+    for at, word in reversed(list(enumerate(fitting))):
+        end = min(word.end_ms, latest)
+        latest = min(word.start_ms, end - _STEP_MS)
+        fitting[at] = word._replace(start_ms=max(latest, 0), end_ms=max(end, 0))
+    return fitting
 
 
 def _without_silence(words: list[RecognizedWord], loudness: NDArray[np.float32]) -> list[RecognizedWord]:

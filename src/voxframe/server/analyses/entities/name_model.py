@@ -1,0 +1,203 @@
+"""Names of people and organizations by their context: the entity recognizer of spaCy's model en_core_web_sm.
+
+Only numpy runs it, so spaCy need not be installed: it takes 20 MB and about 0.1 s per thousand words. The network reads
+four features of a token (its norm, first letter, last three letters, and shape) with those of four neighbours on each
+side, and decides from left to right where an entity begins and ends. The results are the same as spaCy's, but for norms
+of British spellings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from voxframe import models
+from voxframe.errors import ModelError
+from voxframe.server.analyses.entities.tokens import Dictionary, Token, Tokenizer
+
+Floats = NDArray[np.float32]
+
+_REACH = 4  # tokens on each side that the network reads; as many empty ones stand around a text
+_PIECE = 500  # tokens; a longer text is cut after the next sentence, to bound memory
+_SENTENCE_END = frozenset(".?!")
+#: Actions of the decoder: begin, continue and end an entity; an entity of one token; no entity.
+_BEGIN, _IN, _LAST, _UNIT, _OUT = range(1, 6)
+
+
+class NamedSpan(NamedTuple):
+    """An entity in a text.
+
+    Attributes:
+        label: Label of OntoNotes, such as "PERSON" or "ORG".
+        start: Index of the first character.
+        end: Index after the last character.
+    """
+
+    label: str
+    start: int
+    end: int
+
+
+class NameModel:
+    """Recognizes entities.
+
+    Args:
+        folder: Folder with the official files of the model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer = Tokenizer(folder / "tokenizer")
+        stored = msgspec.msgpack.decode((folder / "ner" / "model").read_bytes())
+        parts = [
+            (node["name"], {name: _array(value) for name, value in values.items() if value}, attributes)
+            for node, values, attributes in zip(stored["nodes"], stored["params"], stored["attrs"], strict=True)
+        ]
+        self._tables = [
+            (values["E"], msgspec.msgpack.decode(attributes["seed"]))
+            for name, values, attributes in parts
+            if name == "hashembed"
+        ]
+        maxouts = [values for name, values, _ in parts if name == "maxout"]
+        norms = [values for name, values, _ in parts if name == "layernorm"]
+        self._layers = [
+            _Layer(dense["W"], dense["b"], norm["G"], norm["b"]) for dense, norm in zip(maxouts, norms, strict=True)
+        ]
+        upper, narrow = (values for name, values, _ in parts if name == "linear")
+        self._narrow, self._upper = (narrow["W"], narrow["b"]), (upper["W"], upper["b"])
+        self._lower = next(values for name, values, _ in parts if name == "precomputable_affine")
+        self._actions = _actions(folder / "ner" / "moves")
+        self._words = Dictionary(folder / "lemmatizer" / "lookups" / "lookups.bin")
+
+    def knows(self, word: str) -> bool:
+        """Return True if a word in lower case is an English one, in any of its forms."""
+        return word in self._words
+
+    def find(self, text: str) -> Iterator[NamedSpan]:
+        """Yield the entities of a text, in order."""
+        tokens = list(self._tokenizer.tokens(text))
+        for first, end in _pieces(tokens):
+            piece = tokens[first:end]
+            for label, one, last in self._decode(self._encode(piece)):
+                yield NamedSpan(label, piece[one].start, piece[last].end)
+
+    def _encode(self, tokens: Sequence[Token]) -> Floats:
+        """Return a vector per token, shape (tokens, 64)."""
+        hashes = np.array([token.features for token in tokens], np.uint64)
+        embedded = [
+            table[_rows(hashes[:, column], seed) % len(table)].sum(axis=1)
+            for column, (table, seed) in enumerate(self._tables)
+        ]
+        first, *others = self._layers
+        vectors = np.pad(first(np.concatenate(embedded, axis=1)), ((_REACH, _REACH), (0, 0)))
+        for layer in others:
+            around = np.pad(vectors, ((1, 1), (0, 0)))
+            vectors = vectors + layer(np.concatenate([around[:-2], vectors, around[2:]], axis=1))
+        weights, bias = self._narrow
+        return vectors[_REACH:-_REACH] @ weights.T + bias
+
+    def _decode(self, vectors: Floats) -> Iterator[tuple[str, int, int]]:
+        """Yield label, first and last token of each entity: at each token, the best action that is possible."""
+        kinds, labels, of_label = self._actions
+        # What each token adds to the hidden layer as next token, first token of the open entity, and previous token.
+        dense, missing, bias = self._lower["W"], self._lower["pad"][0], self._lower["b"]
+        parts = (vectors @ dense.reshape(-1, dense.shape[-1]).T).reshape(-1, *dense.shape[:-1])
+        weights, upper_bias = self._upper
+        outside = np.isin(kinds, (_BEGIN, _UNIT, _OUT)) & ((labels != "") | (kinds == _OUT))
+        start, label = -1, ""
+        for at in range(len(vectors)):
+            beside = missing[1] + missing[2] if start < 0 else parts[start, 1] + parts[at - 1, 2]
+            hidden = (parts[at, 0] + beside + bias).max(axis=1)
+            is_last = at == len(vectors) - 1
+            allowed = outside if start < 0 else of_label[label]
+            if is_last:
+                allowed = allowed & (kinds != _BEGIN) & (kinds != _IN)
+            action = int(np.where(allowed, weights @ hidden + upper_bias, -np.inf).argmax())
+            if kinds[action] == _BEGIN:
+                start, label = at, str(labels[action])
+            elif kinds[action] == _UNIT:
+                yield str(labels[action]), at, at
+            elif kinds[action] == _LAST:
+                yield label, start, at
+                start = -1
+
+
+class _Layer(NamedTuple):
+    """A dense layer of which the greatest of three outputs counts, normalized."""
+
+    weights: Floats  # (outputs, 3, inputs)
+    bias: Floats
+    scale: Floats
+    shift: Floats
+
+    def __call__(self, vectors: Floats) -> Floats:
+        outputs, pieces, inputs = self.weights.shape
+        found = vectors @ self.weights.reshape(-1, inputs).T + self.bias.reshape(-1)
+        found = found.reshape(-1, outputs, pieces).max(axis=2)
+        found -= found.mean(axis=1, keepdims=True)
+        found /= np.sqrt(found.var(axis=1, keepdims=True) + 1e-8)
+        return np.asarray(found * self.scale + self.shift, np.float32)
+
+
+def _array(stored: dict[Any, Any]) -> Floats:
+    values = {key.decode() if isinstance(key, bytes) else key: value for key, value in stored.items()}
+    return np.array(np.frombuffer(values["data"], values["type"])).reshape(values["shape"])
+
+
+def _actions(path: Path) -> tuple[NDArray[np.int64], NDArray[np.str_], dict[str, NDArray[np.bool_]]]:
+    """Return kind and label of each action in the order of the outputs, and by label the actions within an entity."""
+    counts = msgspec.json.decode(msgspec.msgpack.decode(path.read_bytes())["moves"])
+    pairs = [
+        (int(kind), label)
+        for kind in sorted(counts, key=int)
+        for _, label in sorted(((count, label) for label, count in counts[kind].items()), reverse=True)
+    ]
+    kinds, labels = np.array([kind for kind, _ in pairs]), np.array([label for _, label in pairs])
+    inside = (kinds == _IN) | (kinds == _LAST)
+    return kinds, labels, {label: inside & (labels == label) for label in set(labels.tolist())}
+
+
+def _pieces(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    first = 0
+    for end, token in enumerate(tokens, 1):
+        if end == len(tokens) or (end - first >= _PIECE and token.text in _SENTENCE_END) or end - first >= 2 * _PIECE:
+            yield first, end
+            first = end
+
+
+def _rows(values: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """Return four 32-bit hashes of each value: MurmurHash3, 128 bits."""
+    with np.errstate(over="ignore"):
+        first = values * np.uint64(0x87C37B91114253D5)
+        first = (first << np.uint64(31)) | (first >> np.uint64(33))
+        first = first * np.uint64(0x4CF5AD432745937F) ^ np.uint64(seed) ^ np.uint64(8)
+        second = np.full_like(first, seed ^ 8)
+        first = first + second
+        second = second + first
+        first, second = _mixed(first), _mixed(second)
+        first = first + second
+        second = second + first
+    low = np.uint64(0xFFFFFFFF)
+    return np.stack([first & low, first >> np.uint64(32), second & low, second >> np.uint64(32)], axis=1)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        values = (values ^ (values >> np.uint64(33))) * np.uint64(factor)
+    return values ^ (values >> np.uint64(33))
+
+
+@cache
+def find() -> NameModel | None:
+    """Return the model if it is on this machine, else None after one warning per process."""
+    try:
+        return NameModel(models.find(models.NAMES, download=False))
+    except ModelError as error:
+        warnings.warn(f"{models.WITHOUT_NAMES}: {error}", stacklevel=2)
+        return None
