@@ -95,17 +95,34 @@ def score_talks(half: str, coder: Coder) -> tuple[int, int, int, int]:
 def score_questions(half: str) -> tuple[int, int, int, int]:
     """Numbers of questions answered with the right sentence, of such questions, of questions refused, and of such."""
     ((sentences, _, _),) = talks(half)
-    source = Source([Line(sentence["text"]) for sentence in sentences])
+    rows = [line.split(" | ") for line in labelled.lines("questions_meaning.txt")]
+    return _score_answers([sentence["text"] for sentence in sentences], [row[1:] for row in rows if row[0] == half])
+
+
+def score_conversations() -> tuple[int, int, int, int]:
+    """The same for the conversations that the answerer was developed with."""
+    parts: list[tuple[list[str], list[list[str]]]] = []
+    for line in labelled.lines("answers_dev.txt"):
+        if line.startswith("= "):
+            parts.append(([], []))
+        elif line.startswith("? "):
+            parts[-1][1].append(line[2:].split(" | "))
+        else:
+            parts[-1][0].append(line)
+    first, second = (_score_answers(*part) for part in parts)
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2], first[3] + second[3]
+
+
+def _score_answers(texts: list[str], questions: list[list[str]]) -> tuple[int, int, int, int]:
+    source = Source([Line(text) for text in texts])
     right, refused = [], []
-    for line in labelled.lines("questions_meaning.txt"):
-        which, question, gold = line.split(" | ")
-        if which == half:
-            asked = LLMRequest("question-answer", questions=(LLMQuestion(question),))
-            said = ExtractiveAnswerer().answer(asked, [source]).response[0]["answer"]
-            if gold == "-":
-                refused.append(said == NOTHING_FITS)
-            else:
-                right.append(gold.lower() in said.lower())
+    for question, gold in questions:
+        asked = LLMRequest("question-answer", questions=(LLMQuestion(question),))
+        said = ExtractiveAnswerer().answer(asked, [source]).response[0]["answer"]
+        if gold == "-":
+            refused.append(said == NOTHING_FITS)
+        else:
+            right.append(gold.lower() in said.lower())
     return sum(right), len(right), sum(refused), len(refused)
 
 

@@ -61,6 +61,11 @@ _KINDS = (
 )
 _FIRM = 3  # the first three kinds are needed, the others are only likely
 _HOW = re.compile(r"\bhow (?:many|much|old|long|often|far|big|large)\b", re.IGNORECASE)  # not a search term
+_YES_OR_NO = re.compile(
+    r"\W*(?:and |so |but )*(?:is|are|was|were|am|do|does|did|can|could|will|would|shall|should|may|might|must|has|have"
+    r"|had)(?:n't)?\b",
+    re.IGNORECASE,
+)
 _WANTS = [(re.compile(question, re.IGNORECASE), re.compile(answer, re.IGNORECASE)) for question, answer in _KINDS]
 
 
@@ -119,6 +124,14 @@ class BM25Index:
         self._vectors: dict[int, Vectors] = {}
         self._length = np.asarray(lengths, np.float64)
         self._mean = max(1.0, float(self._length.mean())) if lengths else 1.0
+        #: Sentences that say yes or no, and nothing more.
+        self._bare = np.asarray(
+            [
+                length <= 1 and bool(_SAYS_YES.match(line.text) or _SAYS_NO.match(line.text))
+                for length, line in zip(lengths, self.lines, strict=True)
+            ],
+            bool,
+        )
         self.is_question: NDArray[np.bool_] = np.asarray(
             [line.text.rstrip("\"')] ").endswith("?") for line in self.lines], bool
         )
@@ -158,6 +171,8 @@ class BM25Index:
                 total[place] *= _CLOSE_KIND
             elif any(firm for _, firm in kinds):
                 total[place] *= _NO_KIND
+        if not _YES_OR_NO.match(question):  # "Yes, it is." answers only a question that can be answered with yes
+            total[self._bare] = 0.0
         return total if total.max(initial=0.0) >= _LEAST_CLOSENESS else np.zeros_like(total)
 
     def _encoded(self, places: NDArray[np.intp], encoder: SentenceEncoder) -> tuple[Vectors, Vectors]:

@@ -209,7 +209,8 @@ def _found(index: BM25Index, question: str, context: str, most: int | None) -> l
     best = index.best(scores, most or 1)
     if best and most is None and (beside := index.neighbour(best[0].place, scores)):
         best.append(beside)
-    return [_quoted(index, one) for one in in_order(best)]
+    places = {one.place for one in best}
+    return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
 
 
 def _scores(index: BM25Index, question: str, context: str) -> Scores:
