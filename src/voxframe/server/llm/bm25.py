@@ -158,6 +158,8 @@ class BM25Index:
         greatest = sum(self.weight(term) * (_K1 + 1) for term in set(terms(question))) or 1.0
         near = np.argsort(-words, kind="stable")[:_MOST_ENCODED]
         own = np.zeros(len(self.lines))
+        if not self.lines:
+            return own
         wanted = encoder.encode([f"{context} {question}".strip()])[0]
         vectors, before = self._encoded(near, encoder)
         own[near] = (1 - _WITH_PREVIOUS) * np.maximum(vectors @ wanted, 0.0)

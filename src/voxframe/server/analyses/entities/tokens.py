@@ -83,7 +83,7 @@ class Tokenizer:
         size = 0
         while word and len(word) != size and word not in self._special:
             size = len(word)
-            before, after = self._prefix.search(word), None
+            before = self._prefix.search(word)
             opens = before.end() if before else 0
             if opens and word[opens:] in self._special:
                 opening.append(word[:opens])
