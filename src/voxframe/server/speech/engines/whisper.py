@@ -37,6 +37,7 @@ _BEST, _NANO = models.SPEECH  # the first knows all languages, the second Englis
 _LARGE_BYTES = 200_000_000  # of model.bin; a worker with a smaller model needs less than 450 MB
 _SHORT = 2 * RATE  # samples
 _BEAM = 5  # of 638 synthetic words, base gets 3.9 % wrong with it and 6.0 % with 1, for 1.25 times the time
+_LONG, _SLOWEST = 10 * RATE, 0.1  # samples, and words per second: speech has two or three
 _SHORT_PARTIAL = round(1.2 * RATE)
 _NO_SPEECH = 0.6  # probability, as in the original implementation
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -148,6 +149,8 @@ class Whisper:
         # it does, as in the original implementation: the threshold alone would remove words such as "yes".
         if heard.no_speech > _NO_SPEECH and (len(samples) >= _SHORT or heard.log_probability < UNLIKELY):
             return []
+        if len(samples) >= _LONG and len(heard.words) < _SLOWEST * len(samples) / RATE:
+            return []  # a "Thank you." that the model writes for music
         return _without_loops(heard.words) if heard.repetitive else heard.words
 
     def transcribe_partial(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
