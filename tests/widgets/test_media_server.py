@@ -75,6 +75,7 @@ def test_only_registered_recordings_are_served(recording, tmp_path):
     (tmp_path / "secret.txt").write_text("canary")
     (address,) = media_server.media_urls(recording)
     url = urlsplit(address)
+    assert ask(address)[1]["X-Content-Type-Options"] == "nosniff"
     token = url.path.split("/")[1]
     assert len(token) >= 20
     for path in ("/", "", f"/{'x' * len(token)}/a.flac", f"/{token[:-1]}/a", "/../secret.txt", "//", f"/%2e{token}/"):

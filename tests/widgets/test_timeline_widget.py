@@ -129,11 +129,15 @@ def test_the_static_html_of_a_million_spans_is_small():
 
 def test_a_page_is_self_contained_and_runs_no_other_script(turns, tmp_path):
     """The page allows its one script by hash, has no external references, and data cannot close its element."""
-    Timeline(turns.assign(text="</script><script>window.hurt=1</script>")).to_html(tmp_path / "t.html")
+    hostile = "</script><script>window.hurt=1</script>"
+    timeline = Timeline(turns.assign(text=hostile))
+    timeline.names = {"A": hostile}
+    timeline.to_html(tmp_path / "t.html")
     page = (tmp_path / "t.html").read_text()
     tags = Tags()
     tags.feed(page)
     assert [tag for tag, _ in tags.seen].count("script") == 2
+    assert hostile not in page
     assert not [attrs for _, attrs in tags.seen if "src" in attrs or "href" in attrs]
     policy = next(attrs["content"] for tag, attrs in tags.seen if tag == "meta" and "http-equiv" in attrs)
     assert "default-src 'none'; script-src 'sha256-" in policy

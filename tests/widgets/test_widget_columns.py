@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.widgets import encoding
+from voxframe.widgets.player_data import split_passages
 
 
 def unpacked(data: bytes, offsets: bytes) -> list[str]:
@@ -32,3 +33,18 @@ def test_bands_are_in_time_order_and_have_a_time():
     assert unpacked(packed["band_text"], packed["band_offsets"]) == ["first", "second"]
     assert np.frombuffer(packed["band_end"], "<i4").tolist() == [500, 900]
     assert encoding.bands(None, "headline", "band") == {}
+
+
+def test_a_turn_of_eighty_words_is_one_passage():
+    """A turn is split if it has more than 80 words."""
+    for count, passages in ((80, [0, 80]), (81, [0, 80, 81])):
+        words = pd.DataFrame({"speaker": "A", "text": "word", "start_ms": range(count), "end_ms": range(1, count + 1)})
+        assert split_passages(words).first.tolist() == passages
+
+
+def test_turns_are_ordered_by_their_start():
+    """Turns are ordered by time, whatever the order of the rows, and keep their words together."""
+    words = pd.DataFrame(
+        {"utterance_idx": [1, 1, 0, 0], "text": list("cdab"), "start_ms": [20, 40, 0, 30], "end_ms": [21, 41, 1, 31]}
+    )
+    assert "".join(split_passages(words).words["text"]) == "abcd"
