@@ -8,9 +8,15 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_THREADS = 8
 
 # Lower case only: on a case-insensitive file system `a1` and `A1` would be the same file. A leading underscore or dash
 # is not allowed because dataset readers skip `_x` as hidden, and shells parse `-x` as an option.
@@ -111,6 +117,16 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Call a function for each item in a few threads, for work that waits for the disk. Return the results in order."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        try:
+            futures = [pool.submit(work, item) for item in items]
+        except RuntimeError:  # the interpreter is shutting down and starts no threads
+            return [work(item) for item in items]
+        return [future.result() for future in futures]
 
 
 @contextlib.contextmanager

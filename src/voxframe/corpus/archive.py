@@ -48,6 +48,7 @@ class Archive:
         store: The payloads in it.
         parts: The tables in it, with the labels of the service.
         names: The names of speakers, which are added when tables are read.
+        merges: True if small parts are merged after writes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,6 +56,7 @@ class Archive:
         self.store = Store(path)
         self.parts = Parts(path, stored_tables())
         self.names = SpeakerFiles(path)
+        self.merges = True
         self._prepared = False
         self._merging: threading.Thread | None = None
 
@@ -99,7 +101,7 @@ class Archive:
             raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
         with clear_errors(self.path):
             content, mark = self.store.put(transcript_id, view, raw, None if job is None else record_of(job))
-            new = self._make(transcript_id, view, raw, content, mark)
+            new = self.make(transcript_id, view, raw, content, mark)
             self._keep(view, new, batch)
         return dict(new.tables)
 
@@ -182,7 +184,7 @@ class Archive:
 
         tables: Mapping[str, pa.Table] | None = self._steady(read)
         if tables is None:
-            new = self._make(transcript_id, view, self.raw(transcript_id, view))
+            new = self.make(transcript_id, view, self.raw(transcript_id, view))
             with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
                 self._keep(view, new, None)
             tables = new.tables
@@ -265,17 +267,6 @@ class Archive:
                 rows.add(transcript_id)
         return rows
 
-    def rebuild_tables(self, ids: Iterable[str], view: View = "transcript") -> Iterator[Exception | None]:
-        """Rebuild the tables of stored payloads in large parts. Yield an error, or None, for each payload."""
-        with clear_errors(self.path), self.batch() as batch:
-            for transcript_id in ids:
-                try:
-                    batch.add(view, self._make(transcript_id, view, self.raw(transcript_id, view)))
-                except (PayloadError, CorpusError) as error:
-                    yield error
-                else:
-                    yield None
-
     def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
         """Return the ids of transcripts with a table that must be rebuilt before it can be read.
 
@@ -325,13 +316,13 @@ class Archive:
         """Add a new part."""
         self.prepare()
         self.parts.publish(writer)
-        self._merge_later()
+        self.merge_later()
 
     def write_table(self, view: View, new: NewMember) -> None:
         """Add one transcript to the open part."""
         self.prepare()
         self.parts.add(view, new)
-        self._merge_later()
+        self.merge_later()
 
     def _keep(self, view: View, new: NewMember, batch: TableBatch | None) -> None:
         if batch is None:
@@ -402,7 +393,7 @@ class Archive:
             with self.batch() as batch:
                 for transcript_id in pending:
                     try:
-                        new = self._make(transcript_id, view, self.raw(transcript_id, view))
+                        new = self.make(transcript_id, view, self.raw(transcript_id, view))
                     except (PayloadError, DamagedFileError) as error:
                         found.bad.append((transcript_id, error))
                     else:
@@ -415,7 +406,7 @@ class Archive:
                 found.members[transcript_id] = member
             elif transcript_id not in bad:
                 try:
-                    new = self._make(transcript_id, view, self.raw(transcript_id, view))
+                    new = self.make(transcript_id, view, self.raw(transcript_id, view))
                     found.loose[transcript_id] = new.tables[name]
                 except (PayloadError, DamagedFileError) as error:
                     found.bad.append((transcript_id, error))
@@ -476,9 +467,10 @@ class Archive:
                 _write_schema(self.path / "tables" / name / "_schema.parquet", name)
         self._prepared = True
 
-    def _merge_later(self) -> None:
+    def merge_later(self) -> None:
         """Merge small parts in a background thread, if any should be merged."""
-        if (self._merging is None or not self._merging.is_alive()) and self.parts.has_to_merge():
+        idle = self._merging is None or not self._merging.is_alive()
+        if self.merges and idle and self.parts.has_to_merge():
             self._merging = threading.Thread(target=self._merge, name="voxframe merge of parts")
             with contextlib.suppress(RuntimeError):  # the interpreter is shutting down
                 self._merging.start()
@@ -487,7 +479,7 @@ class Archive:
         with contextlib.suppress(*DAMAGE):  # the next read reports it
             self.parts.merge()
 
-    def _make(
+    def make(
         self, transcript_id: str, view: View, raw: bytes, content: str | None = None, mark: str | None = None
     ) -> NewMember:
         """Return the tables of a payload, with the hash of these very bytes: the file may have been replaced since."""

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -15,14 +16,16 @@ import pyarrow as pa
 
 from voxframe.client.progress import Progress
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.store import UNFINISHED, View, content_hash
-from voxframe.corpus.table_batch import TableBatch
-from voxframe.errors import CorpusError, DamagedFileError, PayloadError
-from voxframe.frames.payloads import encode, head, payloads
+from voxframe.corpus.store import UNFINISHED, View
+from voxframe.corpus.workers import Result, Task, Workers
+from voxframe.errors import PayloadError
+from voxframe.frames.payloads import Members, encode, head_of, members_of_payloads
 
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
+#: Name and bytes of a payload, or the reason why it cannot be read, and its fields.
+_Found: TypeAlias = "tuple[str, bytes | PayloadError, Members]"
 
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
@@ -90,10 +93,6 @@ def contents(file: IO[bytes], name: str) -> bytes:
     return data
 
 
-class _Early(Exception):  # noqa: N818 - never leaves this file
-    """An export whose transcript is not in the corpus."""
-
-
 def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress: bool | None) -> Added:
     """Add payloads to a corpus.
 
@@ -110,63 +109,79 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     several: Iterable[object] = [sources]
     if isinstance(sources, Iterable) and not isinstance(sources, str | bytes | Mapping):
         several = sources
-    found = Added()
     read: Iterable[Path | bytes] = (source for one in several for source in _sources(one))
     if isinstance(several, Sequence):  # else it may be an iterator over more than fits into memory
         read = list(read)
-    with Progress("adding", jobs=len(read) if isinstance(read, list) else 0, show=progress) as bar:
+    known = len(read) if isinstance(read, list) else 0
+    with Progress("adding", jobs=known, show=progress) as bar, Workers(archive, expected=known) as workers:
+        adding = _Adding(archive, workers, replace=replace)
         early: dict[int, tuple[Path | bytes, Collection[str]]] = {}
-        with archive.batch() as batch:
-            for n, source in enumerate(read):
-                if names := _add_source(archive, batch, source, n, found, replace=replace):
-                    early[n] = source, names
-                bar.advance(1)
-        with archive.batch() as batch:
-            for n, (source, names) in early.items():
-                _add_source(archive, batch, source, n, found, replace=replace, only=names)
-    return found
+        for n, source in enumerate(read):
+            if names := adding.add(source, n):
+                early[n] = source, names
+            bar.advance(1)
+        for n, (source, names) in early.items():
+            adding.add(source, n, only=names)
+    return adding.found()
 
 
-def _add_source(
-    archive: Archive,
-    batch: TableBatch,
-    source: Path | bytes,
-    number: int,
-    found: Added,
-    *,
-    replace: bool,
-    only: Collection[str] | None = None,
-) -> Collection[str]:
-    """Add the payloads of one source. Return the names of exports that precede their transcript, for a second attempt.
+class _Adding:
+    """Adds the payloads of sources.
 
     Args:
         archive: Stores the payloads.
-        batch: Collects their tables.
-        source: A file or a payload.
-        number: Position of the source among all, from 0.
-        found: Result that is updated.
+        workers: Processes that store them.
         replace: Replace a different payload with the same id.
-        only: Names of the payloads to try again. None (default): all payloads.
     """
-    early = set()
-    for name, payload in _payloads(source, number):
-        if only is not None and name not in only:
-            continue
-        try:
-            if isinstance(payload, PayloadError):
-                raise payload
-            is_new = _add_payload(archive, batch, payload, replace=replace)
-        except _Early as reason:
-            if only is None:
+
+    def __init__(self, archive: Archive, workers: Workers, *, replace: bool) -> None:
+        self._archive, self._workers, self._replace = archive, workers, replace
+        self._results: list[tuple[int, str, Result]] = []
+        self._count = 0
+
+    def found(self) -> Added:
+        """Return the result of all sources, in their order."""
+        results = [result for _, _, result in self._results]
+        left_out = [(name, result.error) for _, name, result in sorted(self._results) if result.error is not None]
+        added = sum(result.done for result in results)
+        return Added(added, len(results) - added - len(left_out), left_out)
+
+    def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> Collection[str]:
+        """Add the payloads of one source. Return the names of exports that precede their transcript, to add them later.
+
+        Args:
+            source: A file or a payload.
+            number: Position of the source among all, from 0.
+            only: Names of the payloads to add. None (default): all payloads, in the first attempt.
+        """
+        early = set()
+        for name, payload, members in _payloads(source, number):
+            if only is not None and name not in only:
+                continue
+            tell = partial(self._tell, self._count, name)
+            self._count += 1
+            try:
+                if isinstance(payload, PayloadError):
+                    raise payload
+                transcript_id, view = _id_and_view(members)
+            except PayloadError as reason:
+                tell(Result(done=False, error=str(reason)))
+                continue
+            if view == "transcript" or self._has(transcript_id):
+                self._workers.do(Task(transcript_id, view, payload, self._replace), tell)
+            elif only is None:
                 early.add(name)
             else:
-                found.left_out.append((name, str(reason)))
-        except (PayloadError, DamagedFileError) as reason:
-            found.left_out.append((name, str(reason)))
-        else:
-            found.added += is_new
-            found.known += not is_new
-    return early
+                why = f"it is an export of transcript {transcript_id!r}, which is not in the corpus; add that first"
+                tell(Result(done=False, error=why))
+        return early
+
+    def _has(self, transcript_id: str) -> bool:
+        self._workers.settle(transcript_id)
+        return self._archive.has(transcript_id)
+
+    def _tell(self, number: int, name: str, result: Result) -> None:
+        self._results.append((number, name, result))
 
 
 def _sources(source: object) -> list[Path | bytes]:
@@ -193,7 +208,7 @@ def _sources(source: object) -> list[Path | bytes]:
     return found
 
 
-def _payloads(source: Path | bytes, number: int) -> Iterator[tuple[str, bytes | PayloadError]]:
+def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
     """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
     if isinstance(source, bytes):
         yield from _each(f"source {number} (counted from 0)", source)
@@ -204,7 +219,7 @@ def _payloads(source: Path | bytes, number: int) -> Iterator[tuple[str, bytes | 
             with source.open("rb") as file:
                 data = contents(file, source.name)
         except (OSError, UnreadableFileError) as error:
-            yield str(source), _unreadable(error)
+            yield str(source), _unreadable(error), None
         else:
             yield from _each(str(source), data)
 
@@ -213,7 +228,7 @@ def _is_zip(name: str) -> bool:
     return name.lower().endswith(".zip")
 
 
-def _zipped(path: Path) -> Iterator[tuple[str, bytes | PayloadError]]:
+def _zipped(path: Path) -> Iterator[_Found]:
     try:
         with zipfile.ZipFile(path) as zipped:
             members = [info for info in zipped.infolist() if not info.is_dir()]
@@ -221,66 +236,41 @@ def _zipped(path: Path) -> Iterator[tuple[str, bytes | PayloadError]]:
                 name = f"{path}:{info.filename}"
                 if not is_payload_file(info.filename):
                     reason = "unpack it first" if _is_zip(info.filename) else "it is not a payload file, such as .json"
-                    yield name, PayloadError(reason)
+                    yield name, PayloadError(reason), None
                     continue
                 try:
                     with zipped.open(info) as file:
                         data = contents(file, info.filename)
                 except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, UnreadableFileError) as error:
-                    yield name, _unreadable(error)  # RuntimeError: it is encrypted
+                    yield name, _unreadable(error), None  # RuntimeError: it is encrypted
                     continue
                 yield from _each(name, data)
             if len(members) > MAX_MEMBERS:
                 yield (
                     str(path),
                     PayloadError(f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"),
+                    None,
                 )
     except (OSError, zipfile.BadZipFile) as error:
-        yield str(path), _unreadable(error)
+        yield str(path), _unreadable(error), None
 
 
 def _unreadable(error: Exception) -> PayloadError:
     return error if isinstance(error, PayloadError) else PayloadError(f"it cannot be read: {error}")
 
 
-def _each(name: str, data: bytes) -> Iterator[tuple[str, bytes | PayloadError]]:
+def _each(name: str, data: bytes) -> Iterator[_Found]:
     """Yield the payloads in some bytes, each with its position after the name."""
     try:
-        for place, payload in payloads(data):
-            yield f"{name}{place}", payload
+        for place, payload, members in members_of_payloads(data):
+            yield f"{name}{place}", payload, members
     except PayloadError as error:
-        yield name, error
+        yield name, error, None
 
 
-def _add_payload(archive: Archive, batch: TableBatch, data: bytes, *, replace: bool) -> bool:
-    """Add a payload. Return False if it was already in the corpus.
-
-    Raises:
-        _Early: It is an export of a transcript that is not in the corpus.
-        PayloadError: It cannot be stored.
-    """
-    transcript_id, view = _id_and_view(data)
-    if view != "transcript" and not archive.has(transcript_id):
-        raise _Early(f"it is an export of transcript {transcript_id!r}, which is not in the corpus; add that first")
-    try:
-        here = archive.store.content(transcript_id, view) and content_hash(archive.raw(transcript_id, view))
-    except CorpusError:
-        here = None  # damaged
-    if here is not None:
-        if here == content_hash(data):
-            return False
-        if not replace:
-            raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
-    try:
-        archive.put(transcript_id, data, view, batch=batch)
-    except PayloadError as error:
-        raise PayloadError(f"it was stored, but cannot be read: {error}") from None
-    return True
-
-
-def _id_and_view(data: bytes) -> tuple[str, View]:
+def _id_and_view(members: Members) -> tuple[str, View]:
     """Return the id and the kind of a payload."""
-    found = head(data)
+    found = head_of(members)
     if not found.id:
         raise PayloadError("it has no id")
     if found.kind == "transcript" and not found.fields & _FINISHED:

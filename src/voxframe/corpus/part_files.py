@@ -1,8 +1,8 @@
 """Parquet files with one table of many transcripts, to which row groups can be added and removed without recoding.
 
-A row group holds whole transcripts: at least 8 of them and 8,192 rows, except at the end of a file. A file under a
-given name only grows: its successor starts with the same bytes, so that a reader with the old footer still finds its
-pages. Removed row groups are overwritten with zeros, and only their transcripts that stay are encoded again.
+A row group holds whole transcripts: a multiple of 8, and 8,192 rows or 4 MB, except at the end of a file. A file
+under a given name only grows: its successor starts with the same bytes, so that a reader with the old footer still
+finds its pages. Removed row groups are overwritten with zeros, and only their transcripts that stay are encoded again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from voxframe._files import hidden_path
 from voxframe.corpus.parquet_footer import MAGIC, footer_of, merged_footer, row_group_blocks
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
-#: Least number of transcripts and of rows in a row group.
-_TRANSCRIPTS, _ROWS = 8, 8192
+#: A row group has a multiple of this many transcripts, and at least this many rows or bytes.
+_TRANSCRIPTS, _ROWS, _BYTES = 8, 8192, 4 << 20
 #: Text columns with few different values. Statistics of long texts would only make the footer large.
 _SHORT = frozenset(
     {"transcript_id", "status", "language_code", "speaker", "channel", "label", "entity_type", "sentiment"}
@@ -77,6 +77,33 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
+class _Waiting:
+    """Rows of the next row group."""
+
+    def __init__(self) -> None:
+        self.members: list[int] = []
+        self.counts: list[int] = []
+        self._bytes = 0
+        self._tables: list[pa.Table] = []
+        self._last: list[pa.Table] = []
+
+    def add(self, member: int, table: pa.Table) -> bool:
+        """Add the rows of one transcript. Return True if the row group is full."""
+        self.members.append(member)
+        self.counts.append(table.num_rows)
+        self._last.append(table)
+        if len(self._last) < _TRANSCRIPTS:
+            return False
+        self._tables.append(pa.concat_tables(self._last).combine_chunks())  # a slice would keep its whole payload
+        self._last = []
+        self._bytes += self._tables[-1].nbytes
+        return sum(self.counts) >= _ROWS or self._bytes >= _BYTES
+
+    def rows(self) -> pa.Table:
+        """Return all rows."""
+        return pa.concat_tables([*self._tables, *self._last])
+
+
 class TableFile:
     """A new file of a part, written under a hidden name.
 
@@ -101,8 +128,7 @@ class TableFile:
         self._groups: list[RowGroup] = []
         self._old: pq.FileMetaData | None = None
         self._kept: list[bytes] | None = None
-        self._waiting: list[tuple[int, pa.Table]] = []
-        self._rows = 0
+        self._waiting = _Waiting()
         self.path.open("xb").close()  # never through a symbolic link
         try:
             self._file = pa.OSFile(os.fspath(self.path), "wb")
@@ -120,33 +146,25 @@ class TableFile:
             member: Position of the transcript in the part.
             table: Its rows.
         """
-        if table.num_rows:
-            self._waiting.append((member, table))
-            self._rows += table.num_rows
-            if len(self._waiting) >= _TRANSCRIPTS and self._rows >= _ROWS:
-                self._flush()
+        if table.num_rows and self._waiting.add(member, table):
+            self._flush()
 
-    def close(self, *, durable: bool) -> TableLayout:
-        """Finish the file.
-
-        Args:
-            durable: Flush it to the disk.
-        """
+    def close(self) -> TableLayout:
+        """Finish the file and flush it to the disk."""
         self._flush()
         self._writer.close()
         self._file.close()
         with self.path.open("rb+") as file:
             footer = footer_of(file)
             if self._old is not None:
-                merged = self._footer_of_both() if self._kept is None else merged_footer(footer, self._kept)
+                merged = self._footer_of_both(footer) if self._kept is None else merged_footer(footer, self._kept)
                 file.seek(-8 - len(footer), os.SEEK_END)
                 file.write(merged + len(merged).to_bytes(4, "little") + MAGIC)
                 if len(merged) < len(footer):
                     file.truncate()  # takes as long as writing a small file
                 footer = merged
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
         return TableLayout(zlib.crc32(footer), tuple(self._groups))
 
     def discard(self) -> None:
@@ -157,12 +175,13 @@ class TableFile:
         self.path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
-        if self._waiting:
-            whole = pa.concat_tables([table for _, table in self._waiting]).cast(self._schema)
+        if self._waiting.members:
+            whole = self._waiting.rows()
+            if not whole.schema.equals(self._schema):
+                whole = whole.cast(self._schema)
             self._writer.write_table(whole, row_group_size=whole.num_rows)
-            members, tables = zip(*self._waiting, strict=True)
-            self._groups.append(RowGroup(members, tuple(table.num_rows for table in tables)))
-            self._waiting, self._rows = [], 0
+            self._groups.append(RowGroup(tuple(self._waiting.members), tuple(self._waiting.counts)))
+            self._waiting = _Waiting()
 
     def _continue(self, base: Path, layout: TableLayout, dropped: frozenset[int]) -> None:
         """Copy the pages of the old file, with zeros for the row groups to remove."""
@@ -177,18 +196,24 @@ class TableFile:
                     self._file.write(old.read(min(left, _COPIED_AT_ONCE)))
                 self._file.write(bytes(stop - start))
                 old.seek(stop)
-        self._old = pq.read_metadata(base)
+        self._old = _metadata(footer)
         if dropped:
             self._kept = [block for place, block in enumerate(row_group_blocks(footer)[1]) if place not in dropped]
         self._groups = [group for place, group in enumerate(layout.groups) if place not in dropped]
 
-    def _footer_of_both(self) -> bytes:
+    def _footer_of_both(self, footer: bytes) -> bytes:
         """Return the old footer with the new row groups added."""
         assert self._old is not None
-        self._old.append_row_groups(pq.read_metadata(self.path))
+        self._old.append_row_groups(_metadata(footer))
         buffer = io.BytesIO()
         self._old.write_metadata_file(buffer)
         return footer_of(buffer)
+
+
+def _metadata(footer: bytes) -> pq.FileMetaData:
+    """Parse a footer, as the only content of a file: much faster than from the path of the file."""
+    file = b"".join([MAGIC, footer, len(footer).to_bytes(4, "little"), MAGIC])
+    return pq.ParquetFile(pa.BufferReader(file)).metadata
 
 
 def _pages(path: Path, groups: Collection[int]) -> list[tuple[int, int]]:

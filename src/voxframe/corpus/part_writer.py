@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from voxframe._files import sync
+from voxframe._files import in_threads
 from voxframe.corpus.part import NewMember, Part
 from voxframe.corpus.part_files import TableFile
 
@@ -55,14 +55,11 @@ class PartWriter:
                     for place, rows in file.transcripts(group):
                         self._file(name).add(places[place], rows)
 
-    def finish(self, *, durable: bool) -> None:
-        """Close the files."""
-        files = {name: file.close(durable=durable) for name, file in self._files.items()}
+    def finish(self) -> None:
+        """Close the files, flushed to the disk together, so that a file system can write them at once."""
+        files = dict(zip(self._files, in_threads(TableFile.close, self._files.values()), strict=True))
         moves = {name: file.path.name for name, file in self._files.items()}
         self.part = replace(self.part, files={**self.part.files, **files}, moves=moves)
-        if durable:
-            for name in files:
-                sync(self._parts.path(name, self.part).parent)
 
     def discard(self) -> None:
         """Delete the files, unless they belong to a part by now."""

@@ -35,7 +35,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from voxframe._files import file_lock, stamp, write_atomic
+from voxframe._files import file_lock, in_threads, put_in_place, stamp, sync, write_atomic
 from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
 from voxframe.corpus.part_files import OpenTable, TableFile
 from voxframe.corpus.part_writer import PartWriter
@@ -174,7 +174,7 @@ class Parts:
             writer = PartWriter(self, view, base)
             try:
                 writer.add(new)
-                writer.finish(durable=False)
+                writer.finish()
             except BaseException:
                 writer.discard()
                 raise
@@ -263,7 +263,7 @@ class Parts:
             try:
                 for part in group:
                     writer.copy(part)
-                writer.finish(durable=True)
+                writer.finish()
                 if not self.publish(writer, group):
                     writer.discard()
                     return
@@ -303,7 +303,7 @@ class Parts:
                         for place, rows in old.transcripts(group):
                             if place not in gone:
                                 file.add(place, rows)
-                files[name], moves[name] = file.close(durable=True), file.path.name
+                files[name], moves[name] = file.close(), file.path.name
             except BaseException:
                 file.discard()
                 raise
@@ -335,20 +335,31 @@ class Parts:
         return None
 
     def _complete(self, part: Part) -> None:
-        """Put the files of a committed change in place. It may have been done in part before."""
+        """Put the files of a committed change in place, durably. It may have been done in part before."""
+        changed = []
         for name in self.tables:
-            for retired in part.retired:
-                (self.root / "tables" / name / f"{retired}.parquet").unlink(missing_ok=True)
-            if name in part.moves:
-                path, hidden = self.path(name, part), part.moves[name]
-                if hidden is None:
-                    path.unlink(missing_ok=True)
-                else:
-                    with contextlib.suppress(FileNotFoundError):
-                        path.with_name(hidden).replace(path)
+            place, hidden = self.root / "tables" / name, part.moves.get(name)
+            gone = [*part.retired, *([part.name] if name in part.moves and hidden is None else [])]
+            is_changed = sum(_unlink(place / f"{stem}.parquet") for stem in gone) > 0
+            if hidden is not None:
+                with contextlib.suppress(FileNotFoundError):
+                    (place / hidden).replace(self.path(name, part))
+                is_changed = True
+            if is_changed:
+                changed.append(place)
+        in_threads(sync, changed)
         for retired in part.retired:
-            (self._folder / f"{retired}.json").unlink(missing_ok=True)
-        (self._folder / f"{part.name}.next").replace(self._folder / f"{part.name}.json")
+            _unlink(self._folder / f"{retired}.json")
+        put_in_place(self._folder / f"{part.name}.next", self._folder / f"{part.name}.json")
+
+
+def _unlink(path: Path) -> bool:
+    """Delete a file. Return False if there is none."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _tier(count: int) -> int:

@@ -19,9 +19,9 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm import Llm
-from voxframe.corpus.rebuild import rebuild
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View
+from voxframe.corpus.workers import rebuild
 from voxframe.errors import CorpusError, CorpusWarning
 
 if TYPE_CHECKING:

@@ -13,8 +13,6 @@ from voxframe.corpus.store import View
 if TYPE_CHECKING:
     from voxframe.corpus.archive import Archive
 
-_TOGETHER = 64  # transcripts that are encoded at once
-
 
 class TableBatch:
     """Tables of many transcripts, written in large parts. Threads may share it.
@@ -35,41 +33,37 @@ class TableBatch:
             writer, waiting = self._writers.get(view), self._waiting.setdefault(view, {})
             if writer is not None and new.transcript_id in writer.part.ids:
                 self._publish(view)
-            waiting[new.transcript_id] = new
-            if len(waiting) >= _TOGETHER:
-                self._encode(view)
+                writer = None
+            if writer is None:
+                waiting[new.transcript_id] = new
+                if len(waiting) >= OPEN:
+                    self._archive.prepare()
+                    self._writers[view] = PartWriter(self._archive.parts, view)
+                    for one in waiting.values():
+                        self._writers[view].add(one)
+                    waiting.clear()
+            else:
+                writer.add(new)
+                if writer.part.count >= LARGEST:
+                    self._publish(view)
 
     def close(self) -> None:
         """Write what was collected."""
         with self._mutex:
             try:
-                for view, waiting in self._waiting.items():
-                    if view not in self._writers and len(waiting) < OPEN:
-                        for new in waiting.values():
-                            self._archive.write_table(view, new)
-                    elif waiting:
-                        self._encode(view)
                 for view in [*self._writers]:
                     self._publish(view)
+                for view, waiting in self._waiting.items():
+                    for new in waiting.values():
+                        self._archive.write_table(view, new)
             finally:
                 for writer in self._writers.values():
                     writer.discard()
 
-    def _encode(self, view: View) -> None:
-        self._archive.prepare()
-        if view not in self._writers:
-            self._writers[view] = PartWriter(self._archive.parts, view)
-        writer = self._writers[view]
-        for new in self._waiting[view].values():
-            writer.add(new)
-        self._waiting[view] = {}
-        if writer.part.count >= LARGEST:
-            self._publish(view)
-
     def _publish(self, view: View) -> None:
         writer = self._writers.pop(view)
         try:
-            writer.finish(durable=True)
+            writer.finish()
             self._archive.write_parts(writer)
         except BaseException:
             writer.discard()

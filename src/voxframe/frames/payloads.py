@@ -21,6 +21,8 @@ from voxframe.frames.repair import parse
 from voxframe.schema import TRANSCRIPT_TABLES
 
 Kind: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
+#: The JSON of each field of an object; None for a value that is not an object.
+Members: TypeAlias = "dict[str, bytes] | None"
 
 #: Responses that are neither a transcript nor an export, with how to read them, by a field that identifies them.
 _OTHERS = {
@@ -71,6 +73,15 @@ def payloads(raw: bytes) -> Iterator[tuple[str, bytes]]:
         >>> list(payloads(b'[{"data": {"id": "a", "words": []}}]'))
         [('[0]', b'{"id": "a", "words": []}')]
     """
+    for place, payload, _ in members_of_payloads(raw):
+        yield place, payload
+
+
+def members_of_payloads(raw: bytes) -> Iterator[tuple[str, bytes, Members]]:
+    """Like `payloads`, but also yield the JSON of each field of the payload, for `head`; None if it is not an object.
+
+    Finding the fields takes a fifth of the time of decoding the payload.
+    """
     text = raw
     if json.detect_encoding(raw) != "utf-8":
         text = raw.decode(json.detect_encoding(raw), "replace").encode("utf-8", "replace")
@@ -79,13 +90,13 @@ def payloads(raw: bytes) -> Iterator[tuple[str, bytes]]:
         if not items:
             raise PayloadError("the list of payloads is empty; pass at least one transcript")
         for n, item in enumerate(items):
-            yield f"[{n}]", _opened(item)
+            yield f"[{n}]", *_opened(item)
     elif lines := _lines(text):
         for n, line in lines:
-            yield f":{n}", _opened(line)
+            yield f":{n}", *_opened(line)
     else:
-        inner = _opened(text)
-        yield "", raw if inner is text else inner
+        inner, members = _opened(text)
+        yield "", raw if inner is text else inner, members
 
 
 def head(raw: bytes) -> Head:
@@ -94,7 +105,11 @@ def head(raw: bytes) -> Head:
     Raises:
         PayloadError: The payload is not a JSON object, or is neither a transcript nor an export.
     """
-    fields = _members(raw)
+    return head_of(_members(raw))
+
+
+def head_of(fields: Members) -> Head:
+    """Like `head`, for the fields that `members_of_payloads` found."""
     if fields is None:
         raise PayloadError("a payload must be a JSON object, as the service returns it; pass one transcript")
     names = frozenset(fields)
@@ -169,22 +184,29 @@ def _lines(text: bytes) -> list[tuple[int, bytes]]:
 
     JSON lines have at least two lines, and the first is an object.
     """
+    if b"\n" not in text and b"\r" not in text:  # much faster than splitting
+        return []
     lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     return lines if len(lines) > 1 and _members(lines[0][1]) is not None else []
 
 
-def _opened(raw: bytes, depth: int = _ENVELOPES) -> bytes:
-    """Return the only transcript or export inside an object that is neither; otherwise return `raw`."""
+def _opened(raw: bytes, depth: int = _ENVELOPES) -> tuple[bytes, Members]:
+    """Return the only transcript or export inside an object that is neither, otherwise `raw`; and its fields."""
     fields = _members(raw)
-    if fields is None or fields.keys() & (_CONTENT | {*_EXPORTS}) or not depth:
-        return raw
-    objects = [value for name, value in fields.items() if name not in _KNOWN and value[:1] == b"{"]
+    if not _is_envelope(fields) or not depth:
+        return raw, fields
+    objects = [value for name, value in (fields or {}).items() if name not in _KNOWN and value[:1] == b"{"]
     opened = [_opened(value, depth - 1) for value in objects]
-    found = [value for value in opened if (_members(value) or {}).keys() & (_CONTENT | {*_EXPORTS})]
-    return found[0] if len(found) == 1 else raw
+    found = [one for one in opened if one[1] is not None and not _is_envelope(one[1])]
+    return found[0] if len(found) == 1 else (raw, fields)
 
 
-def _members(raw: bytes) -> dict[str, bytes] | None:
+def _is_envelope(fields: Members) -> bool:
+    """Return True if the fields of an object are neither those of a transcript nor those of an export."""
+    return fields is not None and not fields.keys() & (_CONTENT | {*_EXPORTS})
+
+
+def _members(raw: bytes) -> Members:
     """Return the JSON of each field of an object; None if it is not an object."""
     try:
         found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
@@ -193,7 +215,7 @@ def _members(raw: bytes) -> dict[str, bytes] | None:
     return {name: bytes(value) for name, value in found.items()}
 
 
-def _tolerant_members(raw: bytes) -> dict[str, bytes] | None:
+def _tolerant_members(raw: bytes) -> Members:
     try:
         found = parse(raw)
         return {name: json.dumps(value).encode() for name, value in found.items()} if isinstance(found, dict) else None

@@ -1,0 +1,346 @@
+"""Payloads and tables written on all cores: by this process, and by one more for every other core.
+
+`python -P -m voxframe.corpus.workers PATH` runs one of the other processes. It reads tasks from standard input: each is
+a line of JSON, followed by the payload. For each task it writes a line of JSON. The multiprocessing module is not used,
+because it would run the caller's script again in every process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, NamedTuple, NoReturn, Self, get_args
+
+import orjson
+from tqdm.auto import tqdm
+
+from voxframe import errors
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.store import View, content_hash
+from voxframe.corpus.table_batch import TableBatch
+from voxframe.errors import CorpusError, DamagedFileError, PayloadError
+from voxframe.frames.repair import caller
+
+_FEW = 32  # tasks; for more, starting other processes is worth its time
+_AHEAD = 2  # tasks that another process has or is being sent
+_PATIENCE_S = 30.0  # for a process to write its last tables
+
+
+class Task(NamedTuple):
+    """A payload to store, or tables to rebuild.
+
+    Attributes:
+        transcript_id: Id of the transcript.
+        view: Kind of response.
+        payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
+        replace: Replace a different payload of the transcript.
+    """
+
+    transcript_id: str
+    view: View
+    payload: bytes | None = None
+    replace: bool = False
+
+
+class Result(NamedTuple):
+    """Result of a task: False if nothing had to be done, and the reason if it failed."""
+
+    done: bool
+    error: str | None = None
+
+
+#: Called in the thread of `Workers.do` with the result of a task.
+Tell = Callable[[Result], None]
+
+
+def perform(archive: Archive, batch: TableBatch, task: Task) -> Result:
+    """Perform a task in this process.
+
+    Raises:
+        CorpusError, OSError: The corpus cannot be written.
+    """
+    transcript_id, view, payload, _ = task
+    try:
+        if payload is not None:
+            return _store(archive, batch, task, payload)
+        try:
+            raw = archive.raw(transcript_id, view)
+        except CorpusError as error:
+            return Result(done=False, error=str(error))
+        batch.add(view, archive.make(transcript_id, view, raw))
+    except (PayloadError, DamagedFileError) as error:
+        return Result(done=False, error=str(error))
+    return Result(done=True)
+
+
+def _store(archive: Archive, batch: TableBatch, task: Task, payload: bytes) -> Result:
+    transcript_id, view = task.transcript_id, task.view
+    try:
+        known = archive.store.content(transcript_id, view) and content_hash(archive.raw(transcript_id, view))
+    except CorpusError:
+        known = None  # damaged
+    if known is not None:
+        if known == content_hash(payload):
+            return Result(done=False)
+        if not task.replace:
+            raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
+    try:
+        archive.put(transcript_id, payload, view, batch=batch)
+    except PayloadError as error:
+        raise PayloadError(f"it was stored, but cannot be read: {error}") from None
+    return Result(done=True)
+
+
+class Workers:
+    """Performs tasks in this process and, if there are many, in others. A context manager.
+
+    At its end, or after Ctrl-C, the tables of all stored payloads are written and the other processes have ended.
+
+    Args:
+        archive: The corpus.
+        processes: Number of processes, with this one. None (default): one per core that this process may use.
+        expected: Number of tasks, if known. The other processes are started at once if it is large.
+    """
+
+    def __init__(self, archive: Archive, processes: int | None = None, *, expected: int = 0) -> None:
+        self._archive, self._here = archive, TableBatch(archive)
+        self._others = (processes or _cores()) - 1
+        self._count, self._expected = 0, expected
+        self._tasks: queue.Queue[Task | None] = queue.Queue(max(1, self._others))
+        self._results: queue.SimpleQueue[_Answer | CorpusError] = queue.SimpleQueue()
+        self._busy: dict[str, Tell] = {}
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            try:
+                while self._busy and kind is None:
+                    self._collect(wait=True)
+            finally:
+                self._finish()
+            if kind is None:
+                self._collect()
+        finally:
+            for child in self._children:
+                child.kill()
+                child.wait()
+
+    def do(self, task: Task, tell: Tell) -> None:
+        """Perform a task now or soon. Tasks of one transcript are performed in order.
+
+        Args:
+            task: The task.
+            tell: Called with the result, at the latest when the context ends.
+        """
+        self.settle(task.transcript_id)
+        self._count += 1
+        if max(self._count, self._expected) > _FEW and self._others and not self._children:
+            self._start()
+        if self._children:
+            with contextlib.suppress(queue.Full):
+                self._busy[task.transcript_id] = tell
+                self._tasks.put_nowait(task)
+                return
+            del self._busy[task.transcript_id]
+        tell(perform(self._archive, self._here, task))
+        self._collect()
+
+    def settle(self, transcript_id: str) -> None:
+        """Wait until no task of a transcript is being performed."""
+        while transcript_id in self._busy:
+            self._collect(wait=True)
+
+    def _collect(self, *, wait: bool = False) -> None:
+        """Pass on the results of other processes. Wait for the first if `wait`."""
+        while wait or not self._results.empty():
+            try:
+                answer = self._results.get(timeout=0.2)  # a timeout, so that Ctrl-C is handled on Windows, too
+            except queue.Empty:
+                continue
+            if isinstance(answer, CorpusError):
+                raise answer
+            for kind, text in answer.warnings:
+                warnings.warn(text, getattr(errors, kind, UserWarning), stacklevel=caller())
+            self._busy.pop(answer.transcript_id)(answer.result)
+            wait = False
+
+    def _start(self) -> None:
+        command = [sys.executable, "-P", "-m", __name__, os.fspath(self._archive.path)]
+        for _ in range(self._others):
+            child = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
+            self._children.append(child)
+            self._threads.append(threading.Thread(target=self._feed, args=(child,), daemon=True))
+            self._threads[-1].start()
+
+    def _finish(self) -> None:
+        """Write the tables that were collected here and elsewhere. Tasks that no process has begun are dropped."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._tasks.get_nowait()
+        for _ in self._children:
+            self._tasks.put(None)
+        self._here.close()
+        for thread in self._threads:
+            thread.join(_PATIENCE_S)
+        if self._children:
+            self._archive.merge_later()
+
+    def _feed(self, child: subprocess.Popen[bytes]) -> None:
+        """Send tasks to a process and receive the results, with one task ahead, so that it need not wait."""
+        try:
+            with _Connection(child) as connection:
+                while True:
+                    try:
+                        task = self._tasks.get(block=not connection.sent)
+                    except queue.Empty:
+                        self._results.put(connection.receive())
+                        continue
+                    if task is None:
+                        break
+                    connection.send(task)
+                    if connection.sent == _AHEAD:
+                        self._results.put(connection.receive())
+                while connection.sent:
+                    self._results.put(connection.receive())
+                connection.end()
+        except CorpusError as error:
+            self._results.put(error)
+        except (OSError, ValueError):
+            self._results.put(CorpusError("a process that wrote tables ended early; repeat the call to continue"))
+
+
+class _Answer(NamedTuple):
+    transcript_id: str
+    result: Result
+    warnings: list[tuple[str, str]]
+
+
+class _Connection:
+    """The pipes to another process.
+
+    Attributes:
+        sent: Number of tasks without a result.
+    """
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        self.sent = 0
+        self._child, self._into, self._out = child, child.stdin, child.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._out.close()
+        with contextlib.suppress(OSError):
+            self._into.close()
+
+    def send(self, task: Task) -> None:
+        size = None if task.payload is None else len(task.payload)
+        self._into.write(orjson.dumps([*task._replace(payload=None), size]) + b"\n" + (task.payload or b""))
+        self._into.flush()
+        self.sent += 1
+
+    def receive(self) -> _Answer:
+        """Raise ValueError if the process has ended, CorpusError if it cannot write."""
+        answer = orjson.loads(self._out.readline())
+        if isinstance(answer, str):
+            raise CorpusError(answer)
+        self.sent -= 1
+        transcript_id, result, found = answer
+        return _Answer(transcript_id, Result(*result), found)
+
+    def end(self) -> None:
+        """Let the process write its tables, and wait for its end."""
+        self._into.close()
+        if message := self._out.read():
+            raise CorpusError(orjson.loads(message))
+        if self._child.wait():
+            raise OSError
+
+
+def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bool) -> int:
+    """Rebuild stale tables. Transcripts come before their exports, which need the words.
+
+    Args:
+        archive: The payloads and tables.
+        workers: Number of processes. None: one per core.
+        verify: Read files to their end.
+        progress: Show a progress bar.
+
+    Returns:
+        Number of payloads with rebuilt tables.
+
+    Raises:
+        CorpusError: A payload is damaged, or the disk cannot be written. Raised after all others are done.
+    """
+    count, wrong = 0, list[str]()
+    for view in get_args(View):
+        ids = archive.stale(view, verify=verify)
+        with tqdm(total=len(ids), desc=f"tables of {view}", disable=not progress or len(ids) <= _FEW) as bar:
+
+            def tell(result: Result, bar: tqdm[NoReturn] = bar) -> None:
+                bar.update()
+                if result.error:
+                    wrong.append(result.error)
+
+            with clear_errors(archive.path), Workers(archive, workers, expected=len(ids)) as pool:
+                for transcript_id in ids:
+                    pool.do(Task(transcript_id, view), tell)
+        count += len(ids)
+    if wrong:
+        raise CorpusError("; ".join(wrong))
+    return count
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _read(file: IO[bytes]) -> Iterator[Task]:
+    """Yield tasks until the main process closes the pipe, or dies."""
+    for line in file:
+        transcript_id, view, _, replace, size = orjson.loads(line)
+        payload = None if size is None else file.read(size)
+        if payload is not None and len(payload) < size:
+            return
+        yield Task(transcript_id, view, payload, replace)
+
+
+def main() -> None:
+    """Perform the tasks of another process."""
+    archive, out = Archive(Path(sys.argv[1])), sys.stdout.buffer
+    archive.merges = False  # the other process does
+    try:
+        with clear_errors(archive.path), archive.batch() as batch:
+            for task in _read(sys.stdin.buffer):
+                with warnings.catch_warnings(record=True) as found:
+                    warnings.simplefilter("always")
+                    result = perform(archive, batch, task)
+                told = [(one.category.__name__, str(one.message)) for one in found]
+                out.write(orjson.dumps([task.transcript_id, [*result], told]) + b"\n")
+                out.flush()
+    except CorpusError as error:
+        with contextlib.suppress(BrokenPipeError):
+            out.write(orjson.dumps(str(error)) + b"\n")
+            out.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+import json
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.conftest import table_files
+
+import voxframe
+from voxframe.corpus.workers import Task, Workers
+from voxframe.errors import CorpusError
+
+_COUNT = 80  # more than are added without other processes
+
+
+def _raw(name: str, text: str = "word", **more: object) -> bytes:
+    words = [{"text": text, "start": 0, "end": 1, "confidence": 0.5, "speaker": "A"}]
+    return json.dumps({"id": name, "status": "completed", "words": words} | more).encode()
+
+
+def _globbed(path: Path) -> list[str]:
+    return [i for file in path.glob("tables/words/*.parquet") for i in pq.read_table(file)["transcript_id"].to_pylist()]
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes, also on one core."""
+    monkeypatch.setattr("voxframe.corpus.workers._cores", lambda: 2)
+
+
+@pytest.mark.usefixtures("two")
+def test_many_payloads_are_added_by_several_processes(tmp_path: Path) -> None:
+    """The result is that of one process: counts, the order of what was left out, and one version of each id."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    names = [f"t{number:03}" for number in range(_COUNT)]
+    sources = [_raw(name) for name in names]
+    sources[40:40] = [b"{}", _raw("t020"), _raw("t021", "other")]
+    sources += [_raw("t079", "other"), json.dumps({"id": "t079", "sentences": []}).encode(), _raw(names[0])]
+    added = corpus.add(sources)
+    assert (added.added, added.known) == (_COUNT + 1, 2)
+    assert [name.split()[1] for name, _ in added.left_out] == ["40", "42", str(_COUNT + 3)]
+    assert corpus.table("words")["text"].to_list() == ["word"] * _COUNT
+    assert sorted(_globbed(corpus.path)) == names
+    assert len(table_files(corpus, "words")) == 2
+    assert corpus.raw.stale() == []
+    assert corpus.add(sources, replace=True).added == 2
+    assert corpus.table("words", ["t021", "t079", "t001"])["text"].to_list() == ["other", "other", "word"]
+
+
+@pytest.mark.usefixtures("two")
+def test_warnings_of_other_processes_are_shown(tmp_path: Path) -> None:
+    """A payload with a value that fits no column warns as it does in one process."""
+    sources = [_raw(f"t{number:03}", audio_duration="long") for number in range(_COUNT)]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        voxframe.Corpus(tmp_path / "corpus").add(sources)
+    assert len(found) == _COUNT
+    assert {one.filename for one in found} == {__file__}
+
+
+@pytest.mark.usefixtures("two")
+def test_a_process_that_dies_ends_the_call(tmp_path: Path) -> None:
+    """If another process dies, the call says so."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("t", _raw("t"))
+
+    def add() -> None:
+        with Workers(corpus._archive, expected=_COUNT) as workers:
+            for name in "abb":
+                workers.do(Task(name, "transcript", _raw(name)), lambda result: None)
+                workers._children[0].kill()
+
+    with pytest.raises(CorpusError, match="ended early"):
+        add()
+
+
+_PROGRAM = """
+import sys, voxframe
+from voxframe.corpus import workers
+from tests.corpus.test_workers import _raw
+workers._cores = lambda: 2
+def payloads():
+    for number in range(100_000):
+        if number == 100:
+            print("at work", flush=True)
+        yield _raw(f"t{number:06}")
+try:
+    voxframe.Corpus(sys.argv[1]).add(payloads(), progress=False)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.Signals) -> None:
+    """After Ctrl-C the tables of all stored payloads are there and no process is left; after a kill they are read."""
+    command = [sys.executable, "-c", _PROGRAM, str(tmp_path / "corpus")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+        assert process.stdout.readline() == "at work\n"
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(kind)
+        said = process.stdout.read()
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    if kind == signal.SIGINT:
+        assert said == "interrupted\n"
+        assert [child for child in children if Path(f"/proc/{child}").exists()] == []
+        assert corpus.raw.stale() == []
+    seen = _globbed(corpus.path)
+    assert len(seen) == len(set(seen))
+    assert set(corpus.table("words")["transcript_id"]) == set(corpus.ids())
+    assert len(corpus.ids()) >= 99
