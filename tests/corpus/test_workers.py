@@ -16,7 +16,8 @@ from voxframe.errors import CorpusError
 _COUNT = 80  # more than are added without other processes
 
 
-def _raw(name: str, text: str = "word", **more: object) -> bytes:
+def raw_payload(name: str, text: str = "word", **more: object) -> bytes:
+    """Return a payload of one word."""
     words = [{"text": text, "start": 0, "end": 1, "confidence": 0.5, "speaker": "A"}]
     return json.dumps({"id": name, "status": "completed", "words": words} | more).encode()
 
@@ -36,9 +37,13 @@ def test_many_payloads_are_added_by_several_processes(tmp_path: Path) -> None:
     """The result is that of one process: counts, the order of what was left out, and one version of each id."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     names = [f"t{number:03}" for number in range(_COUNT)]
-    sources = [_raw(name) for name in names]
-    sources[40:40] = [b"{}", _raw("t020"), _raw("t021", "other")]
-    sources += [_raw("t079", "other"), json.dumps({"id": "t079", "sentences": []}).encode(), _raw(names[0])]
+    sources = [raw_payload(name) for name in names]
+    sources[40:40] = [b"{}", raw_payload("t020"), raw_payload("t021", "other")]
+    sources += [
+        raw_payload("t079", "other"),
+        json.dumps({"id": "t079", "sentences": []}).encode(),
+        raw_payload(names[0]),
+    ]
     added = corpus.add(sources)
     assert (added.added, added.known) == (_COUNT + 1, 2)
     assert [name.split()[1] for name, _ in added.left_out] == ["40", "42", str(_COUNT + 3)]
@@ -53,7 +58,7 @@ def test_many_payloads_are_added_by_several_processes(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("two")
 def test_warnings_of_other_processes_are_shown(tmp_path: Path) -> None:
     """A payload with a value that fits no column warns as it does in one process."""
-    sources = [_raw(f"t{number:03}", audio_duration="long") for number in range(_COUNT)]
+    sources = [raw_payload(f"t{number:03}", audio_duration="long") for number in range(_COUNT)]
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         voxframe.Corpus(tmp_path / "corpus").add(sources)
@@ -65,12 +70,12 @@ def test_warnings_of_other_processes_are_shown(tmp_path: Path) -> None:
 def test_a_process_that_dies_ends_the_call(tmp_path: Path) -> None:
     """If another process dies, the call says so."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.raw.put("t", _raw("t"))
+    corpus.raw.put("t", raw_payload("t"))
 
     def add() -> None:
         with Workers(corpus._archive, expected=_COUNT) as workers:
             for name in "abb":
-                workers.do(Task(name, "transcript", _raw(name)), lambda result: None)
+                workers.do(Task(name, "transcript", raw_payload(name)), lambda result: None)
                 workers._children[0].kill()
 
     with pytest.raises(CorpusError, match="ended early"):
@@ -80,13 +85,13 @@ def test_a_process_that_dies_ends_the_call(tmp_path: Path) -> None:
 _PROGRAM = """
 import sys, voxframe
 from voxframe.corpus import workers
-from tests.corpus.test_workers import _raw
+from tests.corpus.test_workers import raw_payload
 workers._cores = lambda: 2
 def payloads():
     for number in range(100_000):
         if number == 100:
             print("at work", flush=True)
-        yield _raw(f"t{number:06}")
+        yield raw_payload(f"t{number:06}")
 try:
     voxframe.Corpus(sys.argv[1]).add(payloads(), progress=False)
 except KeyboardInterrupt:
