@@ -183,9 +183,19 @@ def forget_one(folder: Path, _count: int) -> None:
     print(f"{time.perf_counter() - start:.2f} s")
 
 
+def open_corpus(folder: Path, _count: int) -> None:
+    """List the transcripts of a corpus that was just opened, and the manifests of its parts."""
+    print(voxframe.Corpus(folder / "corpus")._query.rows("transcripts").__len__())
+
+
+def search_cold(folder: Path, _count: int) -> None:
+    """Count a word in a corpus that was just opened, without a search index, which is built."""
+    print(len(voxframe.Corpus(folder / "corpus").counts("ba")))
+
+
 _STEPS = (
     loads, add, with_duckdb, with_polars, one_file, read_words, read_transcripts, some_words, by_confidence,
-    one_transcript, put_one, forget_one,
+    one_transcript, open_corpus, search_cold, put_one, forget_one,
 )  # fmt: skip
 
 
@@ -231,6 +241,35 @@ def _measure(folder: Path, count: int) -> None:
     words = [path for path in files if path.parent.name == "words"]
     rows = sum(pq.read_metadata(path).num_rows for path in words)
     print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
+    _extrapolate(folder / "corpus", count, took)
+
+
+def _extrapolate(corpus: Path, count: int, took: dict[str, float]) -> None:
+    """Print the arithmetic for a million recordings of an hour, from what was measured with `count`."""
+    million, per_tb, per_core_hour, cores = 10**6, 23, 0.05, 64
+    print(f"  a million recordings (9 billion words), from these {count}; assumed: {per_tb} $ per TB and month,")
+    print(f"  {per_core_hour} $ per core hour, {cores} cores (8 machines)")
+    sizes = {}
+    for name in ("raw", "tables", "parts", "search"):
+        total = sum(path.stat().st_size for path in (corpus / name).rglob("*") if path.is_file())
+        sizes[name] = total / count * million / 1e12
+        print(f"    {name + '/':12} {total / count / 1e3:9.1f} kB each x 10^6 = {sizes[name]:.3f} TB")
+    storage = sum(sizes.values())
+    print(f"    storage      {storage:.2f} TB x {per_tb} $ = {storage * per_tb:.0f} $ per month")
+    for name in ("add", "read_words", "search_cold"):
+        hours = took[name] / count * million / 3600
+        print(
+            f"    {name:12} {took[name] / count * 1e3:9.2f} ms each x 10^6 = {hours:.1f} core hours, "
+            f"{hours / cores:.1f} h on {cores} cores, {hours * per_core_hour:.2f} $"
+        )
+    seconds = took["open_corpus"] / count * million
+    print(
+        f"    open_corpus  {took['open_corpus'] / count * 1e3:9.3f} ms each x 10^6 = {seconds:.0f} s in every process"
+    )
+    print(
+        "    breaks first: opening, which lists every payload and reads every manifest, and the one lock for changes."
+    )
+    print("    Use one corpus per month or customer, and publish them to Delta tables side by side.")
 
 
 def _write_one_file(folder: Path) -> None:

@@ -10,8 +10,8 @@ from voxframe.errors import CorpusError
 _FOLDER = Path(voxframe.__file__).parent / "corpus"
 
 _FLAT = set(
-    "plan submit sync retry jobs add adopt forget transcribe ids tables table words sql scan to_polars search counts "
-    "export ask summarize task action_items unanswered".split()
+    "plan submit sync retry jobs add adopt forget transcribe ids tables table words sql scan to_polars to_dask search "
+    "counts export publish ask summarize task action_items unanswered".split()
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "undo"},

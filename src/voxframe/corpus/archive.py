@@ -256,16 +256,7 @@ class Archive:
 
     def with_rows(self, name: str, ids: Sequence[str]) -> set[str]:
         """Return the ids of those transcripts that have rows in a table."""
-        found = self.locate(name, ids)
-        rows = {i for i, table in found.loose.items() if table.num_rows}
-        places: dict[Part, set[int]] = {}
-        for transcript_id, member in found.members.items():
-            if member.part not in places:
-                layout = member.part.files.get(name)
-                places[member.part] = {place for group in layout.groups for place in group.members} if layout else set()
-            if member.place in places[member.part]:
-                rows.add(transcript_id)
-        return rows
+        return set(self.locate(name, ids).rows(name))
 
     def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
         """Return the ids of transcripts with a table that must be rebuilt before it can be read.

@@ -23,12 +23,14 @@ from voxframe.corpus.batch.inputs import Recordings
 from voxframe.corpus.batch.plan import Plan
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.corrections import Corrections
+from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.export import Exporter
 from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
 from voxframe.corpus.llm_batches import LlmTexts
 from voxframe.corpus.metadata import Metadata, Wanted
+from voxframe.corpus.publish import Publication, Publisher
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
@@ -42,6 +44,7 @@ from voxframe.export.result import ExportResult
 from voxframe.options import TranscriptOptions, takes_options
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import polars as pl
 
     from voxframe.client import Client
@@ -95,6 +98,7 @@ class Corpus:
         self._search = Search(self._archive, self._names, self.metadata)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
         self._exporter = Exporter(self._archive, self._query, self.metadata)
+        self._publisher = Publisher(self._archive, self._query, self.metadata)
         self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
         texts = LlmTexts(self._archive, self._query, self.speakers, self.corrections)
         self._llm = Llm(texts, self._ledger, self._client)
@@ -461,6 +465,28 @@ class Corpus:
         """
         return self._query.to_polars(name, ids)
 
+    def to_dask(self, name: str, ids: str | Iterable[str] | None = None) -> dd.DataFrame:
+        """Return one table over many transcripts as a Dask DataFrame, which is read when it is computed.
+
+        The directory of the corpus must have the same path on every worker. `voxframe.scale` computes talk time, counts
+        and search on such frames.
+
+        Args:
+            name: Name of the table.
+            ids: Id or ids. None (default): every transcript that has the table.
+
+        Returns:
+            A frame with the columns and dtypes of `table`, also `speaker_name`. Transcripts are in the order of the
+            stored files, and a partition holds whole transcripts with about 500,000 rows. The index numbers the rows,
+            and the divisions are known.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, or the table does not exist. Also when the frame is
+                computed, if transcripts were replaced or deleted meanwhile.
+            MissingExtraError: Dask is not installed.
+        """
+        return dask_frame(name, self._query.rows(name, ids), self.path)
+
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Run a DuckDB SQL query over the tables of the corpus.
 
@@ -638,6 +664,47 @@ class Corpus:
         """
         return self._exporter.export(
             target, format, tables, ids, partition_by, metadata, pii, pii_types, escape_formulas, overwrite
+        )
+
+    def publish(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        tables: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] = (),
+        metadata: Wanted = False,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Publication:
+        """Write the corpus as Delta tables, or bring published ones up to date.
+
+        Only transcripts that are new or have changed are written. All tables change at once for readers that open them
+        with `voxframe.export.open_delta`. Older publications stay readable until you vacuum the tables, or for 30 days
+        (`delta.logRetentionDuration`). The call can be interrupted and repeated. It needs no rename, so that an object
+        store such as S3 is a safe target.
+
+        Args:
+            target: Path, or a URL that deltalake supports (`s3://bucket/calls`). Each table is a folder in it.
+            tables: Names of tables. None (default): all tables made from transcripts.
+            partition_by: Columns, including metadata, with values that become folders. It cannot be changed later.
+            metadata: Metadata columns to add to every table: a name, a list of names, or True for all. New columns are
+                added to published tables, where they are null in earlier rows.
+            storage_options: Settings of the store, such as keys; see deltalake. None (default): from the environment.
+
+        Returns:
+            The number of the publication, and how many transcripts were written and removed.
+
+        Raises:
+            OptionError: An argument is invalid, or the target overlaps the directory of the corpus.
+            ExportError: The target cannot be written, or another process publishes to it at the same time. Nothing was
+                published.
+            MissingExtraError: deltalake is not installed.
+
+        Example:
+            >>> corpus.publish("s3://bucket/calls", partition_by="customer")  # doctest: +SKIP
+            >>> words = voxframe.export.open_delta("s3://bucket/calls")["words"]  # doctest: +SKIP
+        """
+        return self._publisher.publish(
+            target, tables=tables, partition_by=partition_by, metadata=metadata, storage_options=storage_options
         )
 
     def summarize(

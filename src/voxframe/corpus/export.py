@@ -55,7 +55,7 @@ class Exporter:
     ) -> ExportResult:
         """Write the transcripts to files; `Corpus.export` describes the arguments."""
         check_format(kind, partition_by, escape_formulas=escape_formulas)
-        self._check_outside(target)
+        check_outside(target, self._archive.path)
         wanted = self._archive.ids() if ids is None else identifiers(ids)
         single = FORMATS[kind] != "" and os.fspath(target).lower().endswith(FORMATS[kind].lower())
         if kind not in TABLE_FORMATS:
@@ -94,14 +94,6 @@ class Exporter:
                         writer.add(part[name])
         return finished(into.files, target, losses, omitted)
 
-    def _check_outside(self, target: str | os.PathLike[str]) -> None:
-        """Refuse a target that is, contains or is inside the corpus: overwriting it would delete paid transcripts."""
-        if is_remote(target):
-            return
-        path, here = Path(target).expanduser().resolve(), self._archive.path.resolve()
-        if path == here or path in here.parents or here in path.parents:
-            raise OptionError(f"{os.fspath(target)!r} overlaps the corpus {here}; choose a target outside it")
-
     def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
         """Return the metadata of all transcripts, and the names of the requested and partition columns.
 
@@ -130,3 +122,12 @@ class Exporter:
                     name: join(df, apart(about[0], CORPUS_TABLES[name].names), about[1]) for name, df in part.items()
                 }
             yield part if pii is None else mask(part, pii, types)
+
+
+def check_outside(target: str | os.PathLike[str], corpus: Path) -> None:
+    """Refuse a target that is, contains or is inside the corpus: overwriting it would delete paid transcripts."""
+    if is_remote(target):
+        return
+    place, here = Path(target).expanduser().resolve(), corpus.resolve()
+    if place == here or place in here.parents or here in place.parents:
+        raise OptionError(f"{os.fspath(target)!r} is where the corpus {here} is; name a place beside it")

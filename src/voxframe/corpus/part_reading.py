@@ -32,6 +32,18 @@ class Located:
     loose: dict[str, pa.Table] = field(default_factory=dict)
     bad: list[tuple[str, Exception]] = field(default_factory=list)
 
+    def rows(self, name: str) -> dict[str, int]:
+        """Return the number of rows of each transcript that has any in a table, in the order of the files."""
+        here: dict[Part, dict[int, str]] = {}
+        for transcript_id, member in self.members.items():
+            here.setdefault(member.part, {})[member.place] = transcript_id
+        found = {i: table.num_rows for i, table in self.loose.items() if table.num_rows}
+        for part, ids in here.items():
+            layout = part.files.get(name)
+            for group in layout.groups if layout else ():
+                found |= {ids[n]: rows for n, rows in zip(group.members, group.rows, strict=True) if n in ids}
+        return found
+
 
 def rows_of(parts: Parts, member: Member, name: str) -> pa.Table:
     """Return the rows of one transcript."""

@@ -155,6 +155,13 @@ class Query:
         bad = {transcript_id for transcript_id, _ in located.bad}
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
+    def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
+        """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows."""
+        wanted = self._select(name, ids)
+        located = self._archive.locate(name, wanted)
+        _report(located, len(wanted), asked=ids is not None)
+        return located.rows(name)
+
     def scan(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> ds.Dataset:
         """Return one table over many transcripts as a pyarrow dataset.
 

@@ -18,7 +18,7 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import IO, Any, Literal, TypeAlias, get_args
 
 import zstandard
 
@@ -314,17 +314,23 @@ def _note(path: Path) -> dict[str, Any] | None:
     """Return the note that `put_raw` wrote after the payload. None if the file is absent or has no note."""
     try:
         with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4))
-            (length,) = struct.unpack("<I", file.read(4))
-            file.seek(max(0, size - 12 - length))
-            magic, _, body = *struct.unpack("<II", file.read(8)), file.read(length)
-            if magic != _SKIPPABLE:
-                return None
-            note: dict[str, Any] = json.loads(body)
-            return note
-    except (FileNotFoundError, struct.error, ValueError):
+            return note_in(file)
+    except FileNotFoundError:
         return None
+
+
+def note_in(file: IO[bytes]) -> dict[str, Any] | None:
+    """Return the note in an open payload file, with the `transcript_id`. None if another program wrote the file."""
+    try:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4))
+        (length,) = struct.unpack("<I", file.read(4))
+        file.seek(max(0, size - 12 - length))
+        magic, _ = struct.unpack("<II", file.read(8))
+        note: dict[str, Any] | None = json.loads(file.read(length)) if magic == _SKIPPABLE else None
+    except (struct.error, ValueError):
+        return None
+    return note
 
 
 def sweep(folder: Path) -> None:

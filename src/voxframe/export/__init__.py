@@ -2,6 +2,7 @@
 
 from voxframe.export.annotation_tiers import eaf, textgrid
 from voxframe.export.caption_formats import srt, vtt
+from voxframe.export.delta import open_delta
 from voxframe.export.line_formats import audacity, ctm, rttm, stm
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
@@ -15,6 +16,7 @@ __all__ = [
     "ctm",
     "eaf",
     "mask",
+    "open_delta",
     "rttm",
     "srt",
     "stm",

@@ -1,0 +1,107 @@
+"""Tables of a corpus as Dask DataFrames. A partition holds whole transcripts, in the order of the stored files."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from voxframe.corpus import reading
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.query import Query
+from voxframe.corpus.speakers import CurrentNames
+from voxframe.errors import CorpusError, MissingExtraError
+from voxframe.schema import CORPUS_TABLES
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+#: Rows of a partition: about 65 MB of words, and so few transcripts that their files are looked up one by one.
+_ROWS = 500_000
+
+
+def dask_frame(name: str, rows: dict[str, int], path: Path) -> dd.DataFrame:
+    """Return one table as a Dask DataFrame; see `Corpus.to_dask`.
+
+    Args:
+        name: Name of the table.
+        rows: Number of rows of each transcript, in the order of the stored files.
+        path: Directory of the corpus.
+
+    Raises:
+        MissingExtraError: Dask is not installed.
+    """
+    try:
+        import dask
+        import dask.dataframe as dd
+    except ModuleNotFoundError:
+        raise MissingExtraError("dask", "Corpus.to_dask") from None
+    groups: list[list[str]] = [[]]
+    sizes = [0]
+    for transcript_id, count in rows.items():
+        if sizes[-1] and sizes[-1] + count > _ROWS:
+            groups.append([])
+            sizes.append(0)
+        groups[-1].append(transcript_id)
+        sizes[-1] += count
+    starts = [0, *accumulate(sizes)]
+    with dask.config.set({"dataframe.convert-string": False}):  # it would replace the dtypes of the dictionary
+        frame: dd.DataFrame = dd.from_map(
+            _partition,
+            groups,
+            sizes,
+            starts[:-1],
+            path=path,
+            name=name,
+            frame=secrets.token_hex(8),  # Dask takes equal arguments for equal results, and the corpus may have changed
+            meta=reading.to_frame(name, CORPUS_TABLES[name].empty),
+            divisions=(*starts[:-1], max(0, starts[-1] - 1)),
+            label=name,
+        )
+    return frame
+
+
+def _partition(
+    ids: Sequence[str],
+    rows: int,
+    first: int,
+    *,
+    path: Path,
+    name: str,
+    frame: str,  # noqa: ARG001  tells frames apart
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return the rows of some transcripts. This runs in a worker.
+
+    Args:
+        ids: Ids of the transcripts.
+        rows: Number of their rows.
+        first: Number of the first row in the whole table.
+        path: Directory of the corpus.
+        name: Name of the table.
+        frame: Name of the frame.
+        columns: Columns to read. None (default): all.
+
+    Raises:
+        CorpusError: The transcripts have another number of rows by now.
+    """
+    found = reading.to_frame(name, _query(path).arrow(name, ids, columns))
+    if len(found) != rows:
+        raise CorpusError(f"transcripts of {path} were replaced since Corpus.to_dask was called; call it again")
+    found.index = pd.RangeIndex(first, first + rows)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _query(path: Path) -> Query:
+    """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
+    archive = Archive(path)
+    metadata = Metadata(archive, Ledger(path / "ledger.sqlite", archive.store.submissions))
+    return Query(archive, metadata, CurrentNames(archive))

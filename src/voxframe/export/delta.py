@@ -1,0 +1,237 @@
+"""Delta tables that are published together, on a file system or in an object store such as S3.
+
+    <target>/<table>/                    one Delta table each, with its own history
+             _voxframe/publications/     a Delta table with the version of each table; its own version is the number
+                                         of the publication
+             _voxframe/sources/          a Delta table with a fingerprint of each published transcript
+
+A publication appears with one commit to `publications`, which is written last. A reader that takes the versions from
+there never sees tables of two publications, also beside a writer and after a writer was killed. What such a writer had
+committed is rolled back by the next one. Commits are made by "put if absent", which needs no rename, and each must have
+the next version number, so that of two concurrent writers one fails before it publishes anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from voxframe.errors import ExportError, MissingExtraError, OptionError
+from voxframe.export.targets import is_remote
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_PUBLICATIONS, _SOURCES = "_voxframe/publications", "_voxframe/sources"
+_SOURCE_SCHEMA = pa.schema([("transcript_id", pa.string()), ("fingerprint", pa.string())])
+_OWNER = "voxframe"  # name in the metadata of the tables
+#: Operations that keep the rows of a table. A user may run them at any time.
+_UPKEEP = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+
+
+def open_delta(
+    target: str | os.PathLike[str],
+    publication: int | None = None,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+) -> dict[str, DeltaTable]:
+    """Open the tables that `Corpus.publish` wrote, all of one publication.
+
+    Args:
+        target: Path or URL.
+        publication: Number of the publication. None (default): the latest.
+        storage_options: Settings of the store, such as keys; see deltalake. None (default): from the environment.
+
+    Returns:
+        A `deltalake.DeltaTable` by table name. Its `to_pyarrow_dataset()` can be queried with DuckDB, and its
+        `file_uris()` read with Dask; Polars has `scan_delta(table)`.
+
+    Raises:
+        ExportError: There is no such publication.
+        MissingExtraError: deltalake is not installed.
+    """
+    delta = DeltaTarget(target, storage_options)
+    with clear_delta_errors(target):
+        return {name: delta.table(name, version) for name, version in delta.versions(publication).items()}
+
+
+class DeltaTarget:
+    """A place with Delta tables that are published together.
+
+    Args:
+        target: Path or URL.
+        storage_options: Settings of the store. None: from the environment.
+
+    Attributes:
+        publication: Number of the latest publication when it was opened; None if there is none.
+    """
+
+    def __init__(self, target: str | os.PathLike[str], storage_options: Mapping[str, str] | None) -> None:
+        try:
+            import deltalake
+        except ModuleNotFoundError:
+            raise MissingExtraError("delta", "Publishing and reading Delta tables") from None
+        self._library = deltalake
+        self._url = os.fspath(target).rstrip("/") if is_remote(target) else str(Path(target).expanduser().absolute())
+        self._options = dict(storage_options or {}) or None
+        with clear_delta_errors(target):
+            self._manifest = self._find(_PUBLICATIONS)
+            self.publication = None if self._manifest is None else self._manifest.version()
+            self._published = {} if self._manifest is None else self.versions(self.publication)
+        self._current = dict(self._published)
+        self._open: dict[str, DeltaTable] = {}
+
+    def table(self, name: str, version: int | None = None) -> DeltaTable:
+        """Open one table. Version None: the latest."""
+        return self._library.DeltaTable(f"{self._url}/{name}", version=version, storage_options=self._options)
+
+    def versions(self, publication: int | None) -> dict[str, int]:
+        """Return the version of each published table.
+
+        Raises:
+            ExportError: There is no such publication.
+        """
+        if self._manifest is None or (publication is not None and not 0 <= publication <= self._manifest.version()):
+            known = "none" if self._manifest is None else f"0 to {self._manifest.version()}"
+            asked = "a publication" if publication is None else f"publication {publication}"
+            raise ExportError(f"there is no {asked} at {self._url!r}; there is {known}. Corpus.publish makes one")
+        rows = self.table(_PUBLICATIONS, publication).to_pyarrow_table().to_pylist()
+        return {row["table"]: row["version"] for row in rows if row["table"] != _SOURCES}
+
+    def sources(self) -> dict[str, str]:
+        """Return the fingerprint of each transcript of the latest publication."""
+        if self._manifest is None:
+            return {}
+        rows = self._manifest.to_pyarrow_table().to_pylist()
+        (version,) = (row["version"] for row in rows if row["table"] == _SOURCES)
+        self._current[_SOURCES] = version
+        table = self.table(_SOURCES, version).to_pyarrow_table()
+        return dict(zip(table["transcript_id"].to_pylist(), table["fingerprint"].to_pylist(), strict=True))
+
+    def is_continued_by(self, name: str, schema: pa.Schema, partition_by: Sequence[str]) -> bool:
+        """Return True if rows with this schema can be added to a published table: no column has changed its type.
+
+        Raises:
+            OptionError: The table is partitioned by other columns.
+        """
+        table = self._latest(name) if name in self._published else None
+        if table is None:
+            return False
+        here = table.metadata().partition_columns
+        if here != [column for column in partition_by if column in schema.names]:
+            raise OptionError(
+                f"{self._url}/{name} is partitioned by {here}, not by {list(partition_by)}; pass the same columns, or "
+                "choose another target"
+            )
+        types = pa.schema(table.to_pyarrow_dataset().schema)
+        return all(schema.field(field.name).type == field.type for field in types if field.name in schema.names)
+
+    def write(
+        self,
+        name: str,
+        rows: pa.RecordBatchReader,
+        *,
+        replaced: Collection[str] | None,
+        written: Collection[str],
+        partition_by: Sequence[str] = (),
+    ) -> None:
+        """Commit rows of a table, as one new version that is not published yet.
+
+        Args:
+            name: Name of the table.
+            rows: The new rows.
+            replaced: Ids of transcripts with rows to remove. None: remove all rows.
+            written: Ids of the transcripts with new rows.
+            partition_by: Columns whose values become folders.
+        """
+        table = self._latest(name)
+        columns = [column for column in partition_by if column in rows.schema.names] or None
+        once = self._library.CommitProperties(max_commit_retries=0)  # the next version, or an error
+        more: dict[str, object] = {"mode": "append", "schema_mode": "merge"}
+        if table is None or replaced is None:
+            more = {"mode": "overwrite", "schema_mode": "overwrite"}
+        elif replaced:
+            ids = ", ".join(_quoted(transcript_id) for transcript_id in sorted({*replaced, *written}))
+            more = {"mode": "overwrite", "schema_mode": "merge", "predicate": f"transcript_id IN ({ids})"}
+        self._library.write_deltalake(
+            table or f"{self._url}/{name}",
+            rows,
+            partition_by=columns,
+            name=_OWNER,
+            storage_options=self._options,
+            commit_properties=once,
+            **more,
+        )
+        self._open[name] = table or self.table(name)
+        self._current[name] = self._open[name].version()
+
+    def write_sources(self, fingerprints: Mapping[str, str], *, replaced: Collection[str] | None) -> None:
+        """Commit fingerprints of transcripts; see `write`."""
+        columns = [pa.array(list(fingerprints), pa.string()), pa.array(list(fingerprints.values()), pa.string())]
+        rows = pa.Table.from_arrays(columns, schema=_SOURCE_SCHEMA).to_reader()
+        self.write(_SOURCES, rows, replaced=replaced, written=fingerprints)
+
+    def publish(self, tables: Collection[str]) -> int:
+        """Publish the versions that were committed, all at once. Return the number of the publication."""
+        names = [*tables, _SOURCES]
+        rows = pa.table({"table": names, "version": pa.array([self._current[name] for name in names], pa.int64())})
+        self._library.write_deltalake(
+            self._manifest or f"{self._url}/{_PUBLICATIONS}",
+            rows,
+            mode="overwrite",
+            name=_OWNER,
+            storage_options=self._options,
+            commit_properties=self._library.CommitProperties(max_commit_retries=0),
+        )
+        self._manifest = self._manifest or self.table(_PUBLICATIONS)
+        self.publication = int(self._manifest.version())
+        return self.publication
+
+    def _find(self, name: str) -> DeltaTable | None:
+        if not self._library.DeltaTable.is_deltatable(f"{self._url}/{name}", storage_options=self._options):
+            return None
+        found = self.table(name)
+        if found.metadata().name != _OWNER:
+            raise ExportError(f"{self._url}/{name} is a Delta table that voxframe did not write; choose another target")
+        return found
+
+    def _latest(self, name: str) -> DeltaTable | None:
+        """Open a table to write to, after rolling back commits that were never published. None if there is none."""
+        if name not in self._open:
+            table = self._find(name)
+            if table is None:
+                return None
+            ahead = table.version() - self._current.get(name, table.version())
+            if ahead and any(entry["operation"] not in _UPKEEP for entry in table.history(ahead)):
+                once = self._library.CommitProperties(max_commit_retries=0)
+                table.restore(self._current[name], commit_properties=once)
+                table = self.table(name)
+            self._open[name] = table
+        return self._open[name]
+
+
+@contextmanager
+def clear_delta_errors(target: str | os.PathLike[str]) -> Iterator[None]:
+    """Re-raise errors of deltalake as ExportError, naming the target."""
+    from deltalake.exceptions import CommitFailedError, DeltaError
+
+    try:
+        yield
+    except CommitFailedError as e:
+        raise ExportError(
+            f"{os.fspath(target)!r} was changed by another process at the same time, and nothing was published; try "
+            "again"
+        ) from e
+    except (ExportError, MissingExtraError, OptionError):
+        raise
+    except (DeltaError, OSError) as e:
+        raise ExportError(f"cannot use the Delta tables at {os.fspath(target)!r}: {e}") from e
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

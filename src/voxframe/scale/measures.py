@@ -1,0 +1,158 @@
+"""Talk time, counts and search on Dask DataFrames of words or turns, with the results of one machine.
+
+Every partition must hold whole transcripts, as those of `Corpus.to_dask` and `read_payloads` do. Each partition is
+processed on its own; only the results are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from voxframe import analysis, frames
+from voxframe.corpus.search import counts as count_words
+from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
+from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.segment import IndexSegment, build
+from voxframe.schema import CONCORDANCE, SPEAKER_NAME, WORDS
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+_INDEXED = ["transcript_id", "word_idx", "utterance_idx", "text", "start_ms", "end_ms", "speaker", "channel"]
+#: Columns of a word that determine the name of its speaker.
+_WHO = ["transcript_id", "speaker", "channel", "utterance_idx"]
+
+
+def talk_time(spoken: dd.DataFrame) -> pd.DataFrame:
+    """Return the talk time of each speaker per transcript, like `voxframe.analysis.talk_time`.
+
+    Args:
+        spoken: Turns or words, such as `corpus.to_dask("utterances")`.
+
+    Returns:
+        The columns of `voxframe.analysis.talk_time`, sorted by transcript.
+    """
+    found = _map(spoken, analysis.talk_time, analysis.talk_time(spoken._meta))
+    return found.sort_values("transcript_id", kind="stable", ignore_index=True)
+
+
+def search(
+    words: dd.DataFrame,
+    query: str | Iterable[str],
+    *,
+    context: int = 8,
+    slop: int | None = None,
+    speaker: str | Iterable[str] | None = None,
+) -> pd.DataFrame:
+    """Find every occurrence of words or phrases, like `Corpus.search`, without a search index.
+
+    Args:
+        words: Words, such as `corpus.to_dask("words")`.
+        query: Word or phrase, or a list of them; see `Corpus.search`.
+        context: Number of words to show on each side.
+        slop: Maximum span of a match in words, in any order; see `Corpus.search`.
+        speaker: Only matches with a first word by this speaker: a label, a name, or a list of them.
+
+    Returns:
+        The table `concordance`, sorted by query, transcript and word.
+
+    Raises:
+        OptionError: An argument is invalid.
+    """
+    wanted = SearchQuery.check(query, slop)
+    speaker = speaker if speaker is None or isinstance(speaker, str) else list(speaker)
+
+    def find(part: pd.DataFrame) -> pd.DataFrame:
+        found = find_in_context(_index(part), wanted, context=context, named=_namer(part), speaker=speaker)
+        return frames.to_pandas(found, "concordance")
+
+    found = _map(_needed(words), find, frames.to_pandas(CONCORDANCE.empty, "concordance"))
+    return _ordered(found, wanted.texts, ["transcript_id", "word_idx", "last_word_idx"])
+
+
+def counts(
+    words: dd.DataFrame,
+    query: str | Iterable[str],
+    *,
+    by: str | Sequence[str] = "transcript_id",
+    slop: int | None = None,
+    speaker: str | Iterable[str] | None = None,
+    about: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Count occurrences of words or phrases, like `Corpus.counts`, without a search index.
+
+    Args:
+        words: Words, such as `corpus.to_dask("words")`. Transcripts without words are not in it, and so not counted.
+        query: Word or phrase, or a list of them; see `Corpus.search`.
+        by: Columns to group by; see `Corpus.counts`. An empty sequence returns one total.
+        slop: Maximum span of a match in words, in any order; see `Corpus.search`.
+        speaker: Count only words by this speaker: a label, a name, or a list of them.
+        about: DataFrame with `transcript_id` and columns to group by, such as `corpus.metadata.get()`.
+
+    Returns:
+        The columns of `Corpus.counts`, sorted by query and group.
+
+    Raises:
+        OptionError: An argument is invalid.
+    """
+    wanted = SearchQuery.check(query, slop)
+    groups = [by] if isinstance(by, str) else list(by)
+    speaker = speaker if speaker is None or isinstance(speaker, str) else list(speaker)
+
+    def count(part: pd.DataFrame) -> pd.DataFrame:
+        return count_words(_index(part), wanted, named=_namer(part), by=groups, speaker=speaker, about=about)
+
+    needed = _needed(words)
+    found = _map(needed, count, count(needed._meta))
+    sums = found.groupby(["term", *groups], dropna=False, observed=True, sort=True)[["occurrences", "words"]].sum()
+    sums = _ordered(sums.reset_index(), wanted.texts, [])
+    return sums.assign(per_1000=1000 * sums["occurrences"] / sums["words"].where(sums["words"] > 0))
+
+
+def _map(frame: dd.DataFrame, function: Callable[[pd.DataFrame], pd.DataFrame], meta: pd.DataFrame) -> pd.DataFrame:
+    """Return the results of a function for all partitions."""
+    mapped: Any = frame.map_partitions(function, meta=meta, enforce_metadata=False)
+    found: pd.DataFrame = mapped.compute().astype(meta.dtypes.to_dict())
+    return found
+
+
+def _needed(words: dd.DataFrame) -> dd.DataFrame:
+    return words[[name for name in [*_INDEXED, SPEAKER_NAME.name] if name in words.columns]]
+
+
+def _ordered(found: pd.DataFrame, texts: Sequence[str], by: list[str]) -> pd.DataFrame:
+    """Sort rows by the position of their query, then by other columns."""
+    place = found["term"].map({text: n for n, text in enumerate(texts)})
+    order = np.lexsort([*(found[name].to_numpy() for name in reversed(by)), place.to_numpy()])
+    return found.iloc[order].reset_index(drop=True)
+
+
+def _index(words: pd.DataFrame) -> OpenIndex:
+    """Return a search index of some transcripts, in memory."""
+    schema = pa.schema([WORDS.arrow.field(name) for name in _INDEXED])
+    words = words.sort_values(["transcript_id", "word_idx"], kind="stable")
+    table = pa.Table.from_pandas(words[_INDEXED], schema, preserve_index=False)
+    ids, starts = np.unique(words["transcript_id"].to_numpy(), return_index=True)
+    limits = zip(starts, [*starts[1:], len(words)], strict=False)
+    tables = {str(i): table.slice(start, stop - start) for i, (start, stop) in zip(ids, limits, strict=False)}
+    segment = IndexSegment(build(tables))
+    return OpenIndex((segment,), (np.arange(len(tables)),), pa.array(list(tables), pa.string()))
+
+
+def _namer(words: pd.DataFrame) -> Callable[[pa.Table], pa.Table]:
+    """Return a function that adds names of speakers to a table, as they are in a frame of words."""
+    if SPEAKER_NAME.name not in words.columns:
+        return labelled
+    known = words[[*_WHO, SPEAKER_NAME.name]].drop_duplicates(_WHO)
+
+    def named(table: pa.Table) -> pa.Table:
+        rows: Any = table.select(_WHO).to_pandas().astype(known.dtypes[_WHO].to_dict())
+        names = pa.array(rows.merge(known, how="left", on=_WHO)[SPEAKER_NAME.name], pa.string(), from_pandas=True)
+        return table.add_column(table.column_names.index("speaker") + 1, SPEAKER_NAME.name, names)
+
+    return named

@@ -1,0 +1,112 @@
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from tests.benchmarks.payloads import payload
+
+import voxframe
+from voxframe import analysis, scale
+from voxframe.errors import OptionError, PayloadError
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("small_partitions")]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A Dask cluster of two processes. It becomes the scheduler of every computation."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextlib.contextmanager
+def worker_killed(client: Any) -> Iterator[None]:
+    """Kill a worker process as soon as it has finished a task."""
+    killed = threading.Event()
+
+    def kill() -> None:
+        while not killed.wait(0.01):
+            for worker in client.run_on_scheduler(_finished):
+                os.kill(client.run(os.getpid, workers=[worker])[worker], signal.SIGKILL)
+                killed.set()
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield
+        assert killed.is_set()
+    finally:
+        killed.set()
+        thread.join()
+
+
+def _finished(dask_scheduler: Any) -> list[str]:
+    """Return the first worker that holds a result while others are computed."""
+    is_midway = any(task.state == "processing" for task in dask_scheduler.tasks.values())
+    return [address for address, worker in dask_scheduler.workers.items() if worker.has_what and is_midway][:1]
+
+
+def test_measures_equal_those_of_one_machine(corpus: voxframe.Corpus) -> None:
+    """Talk time, search and counts per partition give the results of one machine, with names of speakers."""
+    words, turns = corpus.to_dask("words"), corpus.to_dask("utterances")
+    table = analysis.talk_time(corpus.table("utterances"))
+    pd.testing.assert_frame_equal(scale.talk_time(turns), table)
+    queries = ["la*", "ba de", "nowhere"]
+    for options in ({}, {"speaker": "Ada"}, {"slop": 6}):
+        pd.testing.assert_frame_equal(scale.search(words, queries, **options), corpus.search(queries, **options))
+    about = pd.DataFrame({"transcript_id": corpus.ids(), "group": ["x", "y", "z"] * 4}).astype({"group": "str"})
+    for by in ("transcript_id", "speaker", ["speaker_name"], ["group", "speaker"], []):
+        mine, theirs = (source(queries, by=by, about=about) for source in (_counts(words), corpus.counts))
+        order = ["term", *([by] if isinstance(by, str) else by)]
+        mine, theirs = (df.sort_values(order, ignore_index=True)[list(theirs.columns)] for df in (mine, theirs))
+        pd.testing.assert_frame_equal(mine, theirs)
+    with pytest.raises(OptionError, match="by must name columns"):
+        scale.counts(words, "la*", by="nothing")
+
+
+def _counts(words: Any) -> Any:
+    return lambda *args, **options: scale.counts(words, *args, **options)
+
+
+def test_a_killed_worker_changes_no_result(corpus: voxframe.Corpus, cluster: Any, tmp_path: Path) -> None:
+    """With a worker process killed midway, search and decoding give every row once."""
+    with worker_killed(cluster):
+        found = scale.search(corpus.to_dask("words"), "la*")
+    pd.testing.assert_frame_equal(found, corpus.search("la*"))
+    with worker_killed(cluster):
+        built = scale.build_tables(str(corpus.path / "raw"), str(tmp_path / "tables")).set_index("table")
+    for name in ("words", "transcripts", "chapters"):
+        table = corpus.table(name).drop(columns="speaker_name", errors="ignore")
+        read = pd.read_parquet(tmp_path / "tables" / name)
+        key = [column for column in table.columns if column == "transcript_id" or column.endswith("_idx")]
+        read, table = (df.sort_values(key, ignore_index=True) for df in (read, table))
+        pd.testing.assert_frame_equal(read, table)
+        assert built.loc[name, "rows"] == len(table)
+    decoded = scale.read_payloads(f"{corpus.path}/raw/*/*.json.zst", "utterances")
+    assert decoded.npartitions == 6
+    assert len(decoded) == len(corpus.table("utterances"))
+
+
+def test_payloads_in_a_store_are_decoded() -> None:
+    """Payloads are read from any URL that fsspec supports; one that cannot be read is named."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    for n in range(3):
+        memory.pipe_file(f"/calls/{n}.json", payload(100, seed=n))
+    words = scale.read_payloads("memory://calls").compute(scheduler="threads")
+    expected = voxframe.load_words([payload(100, seed=n) for n in range(3)])
+    pd.testing.assert_frame_equal(words.reset_index(drop=True), expected)
+    memory.pipe_file("/calls/9.json", b"{")
+    with pytest.raises(PayloadError, match=r"calls/9\.json"):
+        scale.read_payloads("memory://calls").compute(scheduler="threads")
+    with pytest.raises(OptionError, match="leads to no payload file"):
+        scale.read_payloads("memory://nothing")

@@ -1,0 +1,230 @@
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+import voxframe
+from voxframe.errors import ExportError, OptionError
+from voxframe.export import open_delta
+
+pytestmark = pytest.mark.long
+
+#: An S3 server that kills the process named in a file at its n-th PUT, before it is carried out.
+_SERVER = """
+import os, signal, sys
+from pathlib import Path
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+
+app, order = DomainDispatcherApplication(create_backend_app), Path(sys.argv[2])
+
+def serve(environ, start):
+    if environ["REQUEST_METHOD"] == "PUT" and order.exists():
+        pid, puts = map(int, order.read_text().split())
+        order.write_text(f"{pid} {puts - 1}")
+        if not puts:
+            order.unlink()
+            os.kill(pid, signal.SIGKILL)
+            start("500 Killed", [])
+            return []
+    return app(environ, start)
+
+run_simple("127.0.0.1", int(sys.argv[1]), serve, threaded=True)
+"""
+
+#: A writer that the server kills.
+_WRITER = """
+import json, os, sys
+from pathlib import Path
+import voxframe
+path, url, options, order, puts = sys.argv[1:]
+Path(order).write_text(f"{os.getpid()} {puts}")
+voxframe.Corpus(path).publish(url, tables=["transcripts", "words"], storage_options=json.loads(options))
+Path(order).unlink()
+"""
+
+
+def _payload(name: str, text: str, words: int = 3) -> bytes:
+    said = [{"text": text, "start": n, "end": n + 1, "confidence": 0.5, "speaker": "A"} for n in range(words)]
+    return json.dumps({"id": name, "status": "completed", "text": text, "words": said}).encode()
+
+
+@pytest.fixture(scope="module")
+def order(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that tells the server whom to kill, and when."""
+    return tmp_path_factory.mktemp("server") / "order"
+
+
+@pytest.fixture(scope="module")
+def store(order: Path) -> Iterator[dict[str, str]]:
+    """Settings of an S3 server on loopback with one bucket."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-c", _SERVER, str(port), str(order)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(urllib.request.Request(f"{url}/bucket", method="PUT"))
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield {
+            "AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+        }  # fmt: skip
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _state(url: str, store: dict[str, str]) -> dict[str, str]:
+    """Return the text of each published transcript, which must be the same in both tables."""
+    tables = open_delta(url, storage_options=store)
+    texts = tables["transcripts"].to_pyarrow_table(columns=["transcript_id", "text"])
+    words = tables["words"].to_pyarrow_table(columns=["transcript_id", "text"]).to_pandas().value_counts()
+    found = dict(zip(texts["transcript_id"].to_pylist(), texts["text"].to_pylist(), strict=True))
+    assert words.to_dict() == dict.fromkeys(found.items(), 3), "the tables differ"
+    assert texts.num_rows == len(found)
+    return found
+
+
+def test_readers_never_see_a_mixture(tmp_path: Path, store: dict[str, str], order: Path) -> None:
+    """A reader sees one publication in all tables, beside writers that are killed at each of their PUTs."""
+    url, corpus = "s3://bucket/killed", voxframe.Corpus(tmp_path / "corpus")
+    for name in "abc":
+        corpus.raw.put(name, _payload(name, "0"))
+    corpus.publish(url, tables=["transcripts", "words"], storage_options=store)
+    seen: list[dict[str, str]] = []
+    stop, failed = threading.Event(), []
+
+    def read() -> None:
+        try:
+            while not stop.wait(0.1):
+                seen.append(_state(url, store))
+        except Exception as error:  # noqa: BLE001  it is raised in the test
+            failed.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    published, puts = {"a": "0", "b": "0", "c": "0"}, 0
+    try:
+        while True:
+            corpus.raw.put("b", _payload("b", str(puts + 1)))
+            changed = {**published, "b": str(puts + 1)}
+            command = [sys.executable, "-c", _WRITER, str(corpus.path), url, json.dumps(store), str(order), str(puts)]
+            code = subprocess.run(command, check=False, timeout=60).returncode
+            state = _state(url, store)
+            if code == 0:
+                assert state == changed
+                break
+            assert code == -signal.SIGKILL
+            assert state == published
+            puts += 1
+    finally:
+        stop.set()
+        reader.join()
+    if failed:
+        raise failed[0]
+    assert puts >= 8  # rows and log of two tables, of the fingerprints, and of the publication
+    assert [*dict.fromkeys(state["b"] for state in seen)] in (["0"], ["0", str(puts + 1)])
+
+
+def test_a_publication_is_incremental_and_old_ones_stay(tmp_path: Path, store: dict[str, str]) -> None:
+    """Only changed transcripts are written; a new metadata column is added; earlier publications are readable."""
+    url, corpus = "s3://bucket/calls", voxframe.Corpus(tmp_path / "corpus")
+    ids = ["a", "b", "it's"]
+    for name in ids:
+        corpus.raw.put(name, _payload(name, "old"))
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ids, "day": [1, 2, None]}))
+
+    def publish() -> tuple[int, int, int]:
+        done = corpus.publish(
+            url, tables=["transcripts", "words"], metadata=True, partition_by="speaker", storage_options=store
+        )
+        return done.number, done.written, done.removed
+
+    assert publish() == (0, 3, 0)
+    assert publish() == (0, 0, 0)
+    corpus.speakers.set("a", {"A": "Ada"})
+    corpus.raw.put("it's", _payload("it's", "new", words=2))
+    assert publish() == (1, 2, 0)
+    corpus.forget("b")
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["a"], "customer": ["Ash"]}))
+    assert publish() == (2, 1, 1)
+    first = open_delta(url, 0, storage_options=store)["words"].to_pyarrow_table()
+    assert first.num_rows == 9
+    assert "customer" not in first.column_names
+    table = open_delta(url, storage_options=store)["words"]
+    expected = corpus.table("words", metadata=True)
+    found = {
+        "deltalake": table.to_pandas(),
+        "polars": pl.scan_delta(table.table_uri, version=table.version(), storage_options=store).collect().to_pandas(),
+        "duckdb": duckdb.connect().register("words", table.to_pyarrow_dataset()).sql("from words").df(),
+        "dask": _with_dask(table, store),
+    }
+    for frame in found.values():
+        rows = frame.sort_values(["transcript_id", "word_idx"], ignore_index=True)
+        for column in ("transcript_id", "text", "start_ms", "confidence", "speaker", "speaker_name", "customer", "day"):
+            mine, theirs = (df[column].astype(object).where(df[column].notna(), None) for df in (rows, expected))
+            assert mine.to_list() == theirs.to_list()
+    assert all("speaker=A/" in uri for uri in table.file_uris())
+    with pytest.raises(OptionError, match="is partitioned by"):
+        corpus.publish(url, tables=["transcripts", "words"], metadata=True, storage_options=store)
+    with pytest.raises(ExportError, match="there is 0 to 2"):
+        open_delta(url, 3, storage_options=store)
+
+
+def _with_dask(table: object, store: dict[str, str]) -> pd.DataFrame:
+    """Read the files of a Delta table with Dask. The values of partition columns are in the names of folders."""
+    import dask.dataframe as dd
+    from pyarrow.fs import S3FileSystem
+
+    files = S3FileSystem(
+        access_key=store["AWS_ACCESS_KEY_ID"], secret_key=store["AWS_SECRET_ACCESS_KEY"], region=store["AWS_REGION"],
+        endpoint_override=store["AWS_ENDPOINT_URL"].removeprefix("http://"), scheme="http",
+    )  # fmt: skip
+    paths = [uri.removeprefix("s3://") for uri in table.file_uris()]
+    return dd.read_parquet(paths, filesystem=files, dataset={"partitioning": "hive"}).compute().reset_index(drop=True)
+
+
+def test_two_writers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
+    """Of two processes that publish to one target at the same time, one fails and publishes nothing."""
+    from voxframe.export.delta import DeltaTarget
+
+    corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
+    corpus.raw.put("a", _payload("a", "old"))
+    corpus.publish(target, tables="words")
+    late = DeltaTarget(target, None)
+    late.sources()
+    late.is_continued_by("words", open_delta(target)["words"].to_pyarrow_dataset().schema, [])
+    corpus.raw.put("b", _payload("b", "new"))
+    corpus.publish(target, tables="words")
+    rows = open_delta(target)["words"].to_pyarrow_table()
+    with pytest.raises(Exception, match="commit"):
+        late.write("words", rows.to_reader(), replaced=set(), written=["b"])
+    assert open_delta(target)["words"].to_pyarrow_table().num_rows == 6
+
+
+def test_a_foreign_delta_table_is_not_overwritten(tmp_path: Path) -> None:
+    """A target with a Delta table of another program is refused."""
+    import deltalake
+
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("a", _payload("a", "old"))
+    deltalake.write_deltalake(tmp_path / "lake" / "words", pd.DataFrame({"x": [1]}))
+    with pytest.raises(ExportError, match="voxframe did not write"):
+        corpus.publish(tmp_path / "lake", tables="words")

@@ -1,0 +1,68 @@
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.benchmarks.payloads import payload
+
+import voxframe
+from voxframe.errors import CorpusError, MissingExtraError
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("small_partitions")
+@pytest.mark.parametrize("name", ["words", "transcripts", "chapters", "sentences"])
+def test_a_dask_frame_is_the_table(corpus: voxframe.Corpus, name: str) -> None:
+    """The rows, names of speakers and dtypes are those of `Corpus.table`, also of a table without rows."""
+    frame, table = corpus.to_dask(name), corpus.table(name)
+    found = frame.compute()
+    assert found.index.equals(pd.RangeIndex(len(table)))
+    key = [column for column in table.columns if column == "transcript_id" or column.endswith("_idx")]
+    found, table = (df.sort_values(key).reset_index(drop=True) for df in (found, table))
+    pd.testing.assert_frame_equal(found, table)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("small_partitions")
+def test_divisions_are_true_and_transcripts_whole(corpus: voxframe.Corpus) -> None:
+    """Each partition has the rows that its divisions announce, and no transcript is in two partitions."""
+    frame = corpus.to_dask("words")
+    assert frame.known_divisions
+    assert frame.npartitions > 3
+    parts = [frame.partitions[n].compute() for n in range(frame.npartitions)]
+    assert [part.index[0] for part in parts] == [*frame.divisions[:-1]]
+    assert parts[-1].index[-1] == frame.divisions[-1]
+    ids = [transcript_id for part in parts for transcript_id in part["transcript_id"].unique()]
+    assert sorted(ids) == corpus.ids()
+    some = frame.loc[3000:3001][["text", "start_ms"]].compute()
+    assert some.equals(pd.concat(parts).loc[3000:3001, ["text", "start_ms"]])
+
+
+@pytest.mark.long
+def test_a_frame_of_replaced_transcripts_is_an_error(tmp_path: Path) -> None:
+    """A frame whose transcripts have other rows by now raises an error that says what to do."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("a", payload(100, seed=1))
+    frame = corpus.to_dask("words")
+    corpus.raw.put("a", payload(101, seed=1))
+    with pytest.raises(CorpusError, match=r"Corpus\.to_dask was called; call it again"):
+        frame.compute()
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "call"),
+    [
+        ("dask", "dask", lambda corpus: corpus.to_dask("words")),
+        ("dask", "dask", lambda _: voxframe.scale.read_payloads("raw")),
+        ("deltalake", "delta", lambda corpus: corpus.publish(corpus.path.parent / "published")),
+        ("deltalake", "delta", lambda _: voxframe.export.open_delta("published")),
+    ],
+)
+def test_a_missing_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, extra: str, call: Callable[[voxframe.Corpus], object]
+) -> None:
+    """Without the library, the message says which extra to install."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=rf"pip install 'voxframe\[{extra}\]'"):
+        call(voxframe.Corpus(tmp_path))
