@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voxframe import analysis, compare, errors, export, models, options, plots, scale, webhooks, widgets
+    from voxframe import analysis, compare, errors, export, importers, models, options, plots, scale, webhooks, widgets
     from voxframe._files import sample
     from voxframe.client import Client, Transcript, connect
     from voxframe.client.async_bridge import allow_nested_loops
@@ -66,6 +66,7 @@ __all__ = [
     "describe",
     "errors",
     "export",
+    "importers",
     "load_chapters",
     "load_content_safety",
     "load_content_safety_summary",

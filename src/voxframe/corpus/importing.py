@@ -20,12 +20,14 @@ from voxframe.corpus.store import UNFINISHED, View
 from voxframe.corpus.workers import Result, Task, Workers
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import Members, encode, head_of, members_of_payloads
+from voxframe.importers import SUFFIXES as IMPORTED
+from voxframe.importers import converted
 
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
-#: Name and bytes of a payload, or the reason why it cannot be read, and its fields.
-_Found: TypeAlias = "tuple[str, bytes | PayloadError, Members]"
+#: Name and bytes of a payload, or the reason why it cannot be read, its fields, and the bytes it was converted from.
+_Found: TypeAlias = "tuple[str, bytes | PayloadError, Members, bytes | None]"
 
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
@@ -34,7 +36,7 @@ MAX_BYTES = 512 * 1024 * 1024
 
 _PACKED = {".gz": "gzip", ".zst": "zstd"}
 #: Suffixes of payload files.
-SUFFIXES = tuple(f"{plain}{packed}" for plain in (".json", ".jsonl", ".ndjson") for packed in ("", *_PACKED))
+SUFFIXES = tuple(f"{plain}{packed}" for plain in (".json", ".jsonl", ".ndjson", *IMPORTED) for packed in ("", *_PACKED))
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
 
@@ -155,7 +157,7 @@ class _Adding:
             only: Names of the payloads to add. None (default): all payloads, in the first attempt.
         """
         early = set()
-        for name, payload, members in _payloads(source, number):
+        for name, payload, members, original in _payloads(source, number):
             if only is not None and name not in only:
                 continue
             tell = partial(self._tell, self._count, name)
@@ -167,6 +169,8 @@ class _Adding:
             except PayloadError as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
+            if original is not None and (self._replace or not self._has(transcript_id)):
+                self._archive.store.put_original(transcript_id, original)
             if view == "transcript" or self._has(transcript_id):
                 self._workers.do(Task(transcript_id, view, payload, self._replace), tell)
             elif only is None:
@@ -211,7 +215,7 @@ def _sources(source: object) -> list[Path | bytes]:
 def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
     """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
     if isinstance(source, bytes):
-        yield from _each(f"source {number} (counted from 0)", source)
+        yield from _each(f"source {number} (counted from 0)", source, file="")
     elif _is_zip(source.name):
         yield from _zipped(source)
     else:
@@ -219,7 +223,7 @@ def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
             with source.open("rb") as file:
                 data = contents(file, source.name)
         except (OSError, UnreadableFileError) as error:
-            yield str(source), _unreadable(error), None
+            yield str(source), _unreadable(error), None, None
         else:
             yield from _each(str(source), data)
 
@@ -236,13 +240,13 @@ def _zipped(path: Path) -> Iterator[_Found]:
                 name = f"{path}:{info.filename}"
                 if not is_payload_file(info.filename):
                     reason = "unpack it first" if _is_zip(info.filename) else "it is not a payload file, such as .json"
-                    yield name, PayloadError(reason), None
+                    yield name, PayloadError(reason), None, None
                     continue
                 try:
                     with zipped.open(info) as file:
                         data = contents(file, info.filename)
                 except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, UnreadableFileError) as error:
-                    yield name, _unreadable(error), None  # RuntimeError: it is encrypted
+                    yield name, _unreadable(error), None, None  # RuntimeError: it is encrypted
                     continue
                 yield from _each(name, data)
             if len(members) > MAX_MEMBERS:
@@ -250,22 +254,31 @@ def _zipped(path: Path) -> Iterator[_Found]:
                     str(path),
                     PayloadError(f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"),
                     None,
+                    None,
                 )
     except (OSError, zipfile.BadZipFile) as error:
-        yield str(path), _unreadable(error), None
+        yield str(path), _unreadable(error), None, None
 
 
 def _unreadable(error: Exception) -> PayloadError:
     return error if isinstance(error, PayloadError) else PayloadError(f"it cannot be read: {error}")
 
 
-def _each(name: str, data: bytes) -> Iterator[_Found]:
-    """Yield the payloads in some bytes, each with its position after the name."""
+def _each(name: str, data: bytes, file: str | None = None) -> Iterator[_Found]:
+    """Yield the payloads in some bytes, each with its position after the name.
+
+    Args:
+        name: Name for messages.
+        data: The bytes.
+        file: Name of the file; empty if there is none. None (default): `name`.
+    """
     try:
-        for place, payload, members in members_of_payloads(data):
-            yield f"{name}{place}", payload, members
+        payloads = converted(data, name if file is None else file)
+        original = None if payloads is data else data
+        for place, payload, members in members_of_payloads(payloads):
+            yield f"{name}{place}", payload, members, original
     except PayloadError as error:
-        yield name, error, None
+        yield name, error, None, None
 
 
 def _id_and_view(members: Members) -> tuple[str, View]:

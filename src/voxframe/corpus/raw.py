@@ -54,6 +54,20 @@ class Raw:
         """
         return self._archive.raw(transcript_id, view)
 
+    def original(self, transcript_id: str) -> bytes | None:
+        """Return the file in another format that a payload was converted from, byte for byte.
+
+        Args:
+            transcript_id: Id of the transcript.
+
+        Returns:
+            The content of the file; None if the payload was not converted.
+
+        Raises:
+            CorpusError: The file is damaged.
+        """
+        return self._archive.store.original(transcript_id)
+
     def put(self, transcript_id: str, raw: bytes, view: View = "transcript") -> None:
         """Store a payload and its tables, replacing older ones. The payload is written first.
 

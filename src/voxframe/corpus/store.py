@@ -122,6 +122,22 @@ class Store:
                 "has, and Corpus.add(...) takes it from a file"
             ) from None
 
+    def put_original(self, transcript_id: str, data: bytes) -> None:
+        """Store the file in another format that a payload was converted from."""
+        self.prepare()
+        path = self._original(transcript_id)
+        folder(path.parent)
+        write_atomic(path, zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(data))
+
+    def original(self, transcript_id: str) -> bytes | None:
+        """Return the file that a payload was converted from, byte for byte; None if the service sent the payload."""
+        try:
+            return decompress(self._original(transcript_id).read_bytes())
+        except FileNotFoundError:
+            return None
+        except zstandard.ZstdError as e:
+            raise DamagedFileError(f"{self._original(transcript_id)} is damaged ({e}); delete it") from None
+
     def has(self, transcript_id: str, view: View) -> bool:
         """Return True if the payload is stored, even if it is damaged."""
         return self._raw_path(transcript_id, view).exists()
@@ -202,6 +218,7 @@ class Store:
         for path in self.redacted_audio(transcript_id):
             path.unlink(missing_ok=True)
         shutil.rmtree(self.redacted_download(transcript_id), ignore_errors=True)
+        self._original(transcript_id).unlink(missing_ok=True)
         for view in reversed(get_args(View)):
             self._raw_path(transcript_id, view).unlink(missing_ok=True)
 
@@ -213,6 +230,10 @@ class Store:
     def redacted_download(self, transcript_id: str) -> Path:
         """Return the folder that holds a redacted recording while it is downloaded."""
         return self.root / "redacted" / f".{file_name(transcript_id)}"
+
+    def _original(self, transcript_id: str) -> Path:
+        stem = file_name(transcript_id)
+        return self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}" / f"{stem}.original.zst"
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
         return self._file(view, file_name(transcript_id))

@@ -12,6 +12,7 @@ from voxframe.corpus.importing import contents, is_payload_file
 from voxframe.corpus.store import View
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
+from voxframe.importers import converted
 
 
 class Fetcher(Protocol):
@@ -96,9 +97,9 @@ def resolve(source: Source, client: Fetcher | None) -> bytes | Remote:
         UnreadableFileError: It is a damaged file.
     """
     if isinstance(source, Mapping):
-        return encode(source)
+        return converted(encode(source))
     if isinstance(source, bytes | bytearray | memoryview):
-        return bytes(source)
+        return converted(bytes(source))
     if isinstance(source, os.PathLike):
         return _read(Path(source))
     if isinstance(source, str):
@@ -128,7 +129,7 @@ def _names_file(text: str) -> bool:
 def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return contents(file, str(path))
+            return converted(contents(file, str(path)), path.name)
     except OSError as e:
         what = "it is a directory; pass the files in it" if path.is_dir() else (e.strerror or str(e)).lower()
         raise PayloadError(f"cannot read the payload file {str(path)!r}: {what}") from None

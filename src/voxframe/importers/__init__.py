@@ -1,0 +1,145 @@
+"""Transcripts of other engines and annotation files become payloads of the interface.
+
+`converted` recognises a format. The loaders and `Corpus.add` call it, so files of these formats can be given wherever a
+payload file can. The payload says what the format says. Everything else is null: no time or confidence is estimated.
+The field `imported_from` names the format; it is in the column `extra` of `transcripts`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+import orjson
+
+from voxframe.errors import PayloadError
+from voxframe.importers import captions, lines, tiers
+from voxframe.importers.engines import ENGINES
+from voxframe.importers.lines import with_speakers
+
+__all__ = ["SUFFIXES", "converted", "with_speakers"]
+
+#: Suffixes of files of other formats that are read from folders and zips, besides .json. A .txt file must be named.
+SUFFIXES = (".srt", ".vtt", ".textgrid", ".eaf", ".ctm", ".stm")
+
+_SEGMENT = frozenset({"id", "seek", "start", "end", "text"})
+_PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
+_ENGINE_FIELDS = frozenset(
+    "transcription results monologues recognizedPhrases phrases response result segments".split()
+)
+
+
+def converted(data: bytes, name: str = "") -> bytes:
+    """Return the payload of a transcript in another format; bytes that are not recognised are returned unchanged.
+
+    Args:
+        data: Content of a file.
+        name: Its name; may end in .gz or .zst. Its stem and a hash of the content become the id, unless the format has
+            one. CTM, STM, Audacity labels and plain text are only recognised by their name.
+
+    Returns:
+        The payload as JSON; a JSON list of payloads if the file has several recordings.
+
+    Raises:
+        PayloadError: The format is recognised, but the content is not as it should be.
+
+    Example:
+        >>> converted(b'{"monologues": [{"speaker": 0, "elements": [{"type": "text", "value": "Hi"}]}]}')[:38]
+        b'{"id":"rev-355d2b6d","imported_from":"'
+    """
+    try:
+        format_name, read = _json_format(data) or _text_format(data, name) or ("", None)
+        if read is None:
+            return data
+        found = read()
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, SyntaxError) as error:
+        if isinstance(error, PayloadError):
+            raise
+        raise PayloadError(
+            f"{name or 'the payload'!r} looks like a transcript of {format_name}, but cannot be read "
+            f"({type(error).__name__}: {error}); check that it is complete"
+        ) from None
+    stem = PurePath(_PACKED.sub("", name)).stem or format_name
+    mark = hashlib.sha256(data).hexdigest()[:8]
+    if format_name not in _SEVERAL:
+        return _encoded(found, f"{stem}-{mark}", format_name)
+    several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in found.items()]
+    return several[0] if len(several) == 1 else b"[" + b",".join(several) + b"]"
+
+
+def _encoded(payload: dict[str, Any], given: str, format_name: str) -> bytes:
+    found = payload.pop("id", None) or given
+    return orjson.dumps({"id": found, "imported_from": format_name, **payload})
+
+
+def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
+    """Return the name and the reader of the JSON of another engine. Payloads of the interface are not parsed."""
+    start = data[:1024].lstrip()[:1]
+    if start not in (b"{", b"[") or (b'"audio_url"' in data and b'"full_transcript"' not in data):
+        return None
+    try:
+        if start == b"[":  # segments of faster-whisper
+            first = msgspec.json.decode(data, type=list[dict[str, msgspec.Raw]])[:1]
+            if not first or not first[0].keys() >= _SEGMENT:
+                return None
+            document: Mapping[str, Any] = {"segments": orjson.loads(data)}
+        elif not msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys() & _ENGINE_FIELDS:
+            return None
+        else:
+            document = orjson.loads(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, orjson.JSONDecodeError):
+        return None
+    for format_name, (recognises, read) in ENGINES.items():
+        if recognises(document):
+            return format_name, partial(read, document)
+    return None
+
+
+def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None:
+    """Return the name and the reader of a text format.
+
+    Raises:
+        PayloadError: It is not UTF-8 or UTF-16, or RTTM, which has no words.
+    """
+    suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
+    begin = data[:400]
+    utf16 = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    known = suffix in (*SUFFIXES, ".txt", ".rttm")
+    if not known and not utf16 and not any(sign in begin for sign in (b"WEBVTT", b"ooText", b"<ANNOTATION", b"-->")):
+        return None
+    try:
+        text = data.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        if not known:
+            return None
+        raise PayloadError(f"{name!r} is neither UTF-8 nor UTF-16 with a byte order mark; save it as UTF-8") from None
+    if suffix == ".rttm":
+        raise PayloadError(
+            f"{name!r} says who speaks when, but has no words; join it to a transcript with "
+            "voxframe.importers.with_speakers(payload, text)"
+        )
+    for format_name, (recognises, read) in _TEXTS.items():
+        if recognises(text, suffix):
+            return format_name, partial(read, text)
+    return None
+
+
+#: Formats that can have several recordings in one file.
+_SEVERAL = frozenset({"ctm", "stm"})
+#: Each text format by name: how to recognise it by content and suffix, and how to read it.
+_TEXTS: dict[str, tuple[Callable[[str, str], bool], Callable[[str], Any]]] = {
+    "webvtt": (lambda text, _: text.startswith("WEBVTT"), captions.webvtt),
+    "textgrid": (lambda text, _: "ooTextFile" in text[:200], tiers.textgrid),
+    "eaf": (lambda text, _: "<ANNOTATION_DOCUMENT" in text[:2000] and text.lstrip()[:1] == "<", tiers.eaf),
+    "ctm": (lambda _, suffix: suffix == ".ctm", lines.ctm),
+    "stm": (lambda _, suffix: suffix == ".stm", lines.stm),
+    "srt": (lambda text, _: captions.is_srt(text), captions.srt),
+    "audacity": (lambda text, suffix: suffix == ".txt" and captions.is_labels(text), captions.audacity),
+    "text": (lambda _, suffix: suffix == ".txt", captions.plain),
+}

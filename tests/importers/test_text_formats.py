@@ -1,0 +1,225 @@
+"""Captions, annotation files and plain text: by the formats' documentation, by other libraries, and our own export."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import praatio.textgrid
+import pytest
+import srt
+import webvtt
+from praatio.data_classes.interval_tier import IntervalTier
+from pympi import Elan
+
+import voxframe
+from voxframe.errors import PayloadError
+from voxframe.importers import with_speakers
+
+_NO_TIMES = [None, None]
+
+
+def _load(folder: Path, name: str, text: str | bytes) -> dict[str, pd.DataFrame]:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return voxframe.tables(path)
+
+
+def _rows(df: pd.DataFrame, *columns: str) -> list[list[Any]]:
+    found = df[[*(columns or ("speaker", "text", "start_ms", "end_ms"))]].astype(object)
+    return found.where(found.notna(), None).values.tolist()
+
+
+def test_srt_has_turns_and_words_without_times(tmp_path: Path) -> None:
+    """Cues are turns; their words have no times and no confidence, because SRT has none."""
+    first = "1\r\n00:00:00,500 --> 00:00:01,250\r\nAnn: <i>Hi</i>\r\nthere.\r\n\r\n"
+    text = first + "2\r\n01:00:02,000 --> 01:00:02,500\r\nBye\r\n"
+    tables = _load(tmp_path, "a.srt", b"\xef\xbb\xbf" + text.encode())
+    assert _rows(tables["utterances"]) == [["Ann", "Hi there.", 500, 1250], [None, "Bye", 3_602_000, 3_602_500]]
+    assert _rows(tables["words"]) == [
+        ["Ann", "Hi", None, None],
+        ["Ann", "there.", None, None],
+        [None, "Bye", None, None],
+    ]
+    assert tables["words"]["confidence"].isna().all()
+    assert tables["words"]["utterance_idx"].to_list() == [0, 0, 1]
+
+
+def test_srt_of_the_library_srt_is_read(tmp_path: Path) -> None:
+    """The output of the library srt is read, also gzipped and as bytes without a name."""
+    import datetime as dt
+    import gzip
+
+    cues = [
+        srt.Subtitle(1, dt.timedelta(milliseconds=500), dt.timedelta(seconds=2), "Hi\nthere."),
+        srt.Subtitle(2, dt.timedelta(seconds=3), dt.timedelta(seconds=4), "Bye."),
+    ]
+    data = srt.compose(cues).encode()
+    expected = [[None, "Hi there.", 500, 2000], [None, "Bye.", 3000, 4000]]
+    assert _rows(_load(tmp_path, "a.srt", data)["utterances"]) == expected
+    assert _rows(_load(tmp_path, "a.srt.gz", gzip.compress(data))["utterances"]) == expected
+    assert _rows(voxframe.load_utterances(data)) == expected
+
+
+def test_webvtt_has_voices(tmp_path: Path) -> None:
+    """Voice tags are speakers, entities are characters; notes, styles, settings and tags are not text."""
+    text = (
+        "WEBVTT - a title\n\nNOTE a --> b\nnothing\n\nSTYLE\n::cue { color: red }\n\nintro\n"
+        "00:00.500 --> 00:01.250 align:start position:0%\n<v.loud Ann Lee>Hi &amp; <b>hello</b></v>\n\n"
+        "01:00:02.000 --> 01:00:02.500\n<v Ann>Yes.</v> <v Bob>No <00:00:02.200>way.\n\n00:05.000 --> 00:06.000\nBye\n"
+    )
+    assert _rows(_load(tmp_path, "a.vtt", text)["utterances"]) == [
+        ["Ann Lee", "Hi & hello", 500, 1250],
+        ["Ann", "Yes.", 3_602_000, 3_602_500],
+        ["Bob", "No way.", 3_602_000, 3_602_500],
+        [None, "Bye", 5000, 6000],
+    ]
+
+
+def test_webvtt_of_the_library_webvtt_is_read(tmp_path: Path) -> None:
+    """The output of webvtt-py is read."""
+    file = webvtt.WebVTT()
+    file.captions.append(webvtt.Caption("00:00:00.500", "00:00:01.250", ["<v Ann>Hi", "there."]))
+    file.save(str(tmp_path / "a.vtt"))
+    assert _rows(voxframe.load_utterances(tmp_path / "a.vtt")) == [["Ann", "Hi there.", 500, 1250]]
+
+
+@pytest.mark.parametrize("layout", ["long_textgrid", "short_textgrid"])
+def test_textgrid_of_praatio_is_read(tmp_path: Path, layout: Any) -> None:
+    """Both text layouts are read, with quotes in labels and words of a tier named after the speaker."""
+    grid = praatio.textgrid.Textgrid()
+    grid.addTier(IntervalTier("Ann", [(0.5, 1.25, 'Hi "you".'), (2, 3, "= 5")], 0, 4))
+    grid.addTier(IntervalTier("Ann words", [(0.5, 0.75, "Hi"), (0.75, 1.25, '"you".')], 0, 4))
+    grid.addTier(IntervalTier("Bob", [(1, 2, "Yes.")], 0, 4))
+    grid.save(str(tmp_path / "a.TextGrid"), format=layout, includeBlankSpaces=True)
+    tables = voxframe.tables(tmp_path / "a.TextGrid")
+    assert _rows(tables["utterances"]) == [
+        ["Ann", 'Hi "you".', 500, 1250],
+        ["Bob", "Yes.", 1000, 2000],
+        ["Ann", "= 5", 2000, 3000],
+    ]
+    assert _rows(tables["words"])[:3] == [
+        ["Ann", "Hi", 500, 750],
+        ["Ann", '"you".', 750, 1250],
+        ["Bob", "Yes.", None, None],
+    ]
+    utf16 = (tmp_path / "a.TextGrid").read_text("utf-8").encode("utf-16")
+    assert _rows(_load(tmp_path, "b.TextGrid", utf16)["utterances"]) == _rows(tables["utterances"])
+
+
+def test_eaf_of_pympi_is_read(tmp_path: Path) -> None:
+    """The participant of a tier is the speaker; a tier below it has its words."""
+    eaf = Elan.Eaf()
+    eaf.remove_tier("default")
+    eaf.add_linguistic_type("words", constraints="Included_In")
+    eaf.add_tier("A-text", part="Ann")
+    eaf.add_annotation("A-text", 500, 1250, "Hi there.")
+    eaf.add_tier("A-words", ling="words", parent="A-text", part="Ann")
+    eaf.add_annotation("A-words", 500, 750, "Hi")
+    eaf.add_annotation("A-words", 750, 1250, "there.")
+    eaf.add_tier("Bob")
+    eaf.add_annotation("Bob", 2000, 3000, "Bye.")
+    eaf.to_file(str(tmp_path / "a.eaf"))
+    tables = voxframe.tables(tmp_path / "a.eaf")
+    assert _rows(tables["utterances"]) == [["Ann", "Hi there.", 500, 1250], ["Bob", "Bye.", 2000, 3000]]
+    assert _rows(tables["words"])[:2] == [["Ann", "Hi", 500, 750], ["Ann", "there.", 750, 1250]]
+
+
+def test_an_eaf_with_entities_is_refused(tmp_path: Path) -> None:
+    """A document type, which could define entities, is an error."""
+    with pytest.raises(PayloadError, match="no document type"):
+        _load(tmp_path, "a.eaf", '<!DOCTYPE x [<!ENTITY a "b">]><ANNOTATION_DOCUMENT/>')
+
+
+def test_ctm_has_words_by_recording(tmp_path: Path) -> None:
+    """Each recording is a transcript; comments are skipped, and a missing confidence is null."""
+    text = ";; comment\nrec1 A 0.50 0.25 Hi 0.9\nrec1 A 0.75 0.50 there. NA\nrec2 1 1.0 0.5 Bye\n"
+    words = _load(tmp_path, "a.ctm", text)["words"]
+    assert _rows(words, "text", "start_ms", "end_ms", "confidence") == [
+        ["Hi", 500, 750, 0.9],
+        ["there.", 750, 1250, None],
+        ["Bye", 1000, 1500, None],
+    ]
+    assert [name.rsplit("-", 1)[0] for name in words["transcript_id"]] == ["rec1", "rec1", "rec2"]
+
+
+def test_stm_has_turns(tmp_path: Path) -> None:
+    """Labels and segments without speech are not text."""
+    ignored = "rec 1 Bob 2.0 3.0 ignore_time_segment_in_scoring\n"
+    text = f";; comment\nrec 1 Ann 0.500 1.250 <o,f0,female> Hi there.\n{ignored}rec 1 Bob 3.0 4.0 Bye\n"
+    turns = _load(tmp_path, "a.stm", text)["utterances"]
+    assert _rows(turns) == [["Ann", "Hi there.", 500, 1250], ["Bob", "Bye", 3000, 4000]]
+
+
+def test_rttm_gives_words_their_speakers(tmp_path: Path) -> None:
+    """A word gets the speaker who overlaps it longest; RTTM alone is an error that names the function."""
+    rttm = "SPEAKER rec 1 0.0 0.6 <NA> <NA> Ann <NA> <NA>\nSPEAKER rec 1 0.6 1.0 <NA> <NA> Bob <NA> <NA>\n"
+    words = [
+        {"text": "Hi", "start": 100, "end": 400, "confidence": 0.5},
+        {"text": "well", "start": 500, "end": 800},
+        {"text": "late", "start": 5000, "end": 5100},
+        {"text": "when"},
+    ]
+    found = voxframe.tables(with_speakers({"id": "a", "words": words, "language_code": "en"}, rttm))
+    assert _rows(found["words"], "speaker", "confidence") == [["Ann", 0.5], ["Bob", None], _NO_TIMES, _NO_TIMES]
+    assert found["transcripts"]["language_code"].to_list() == ["en"]
+    with pytest.raises(PayloadError, match="no recording 'x'; it has rec"):
+        with_speakers({"words": words}, rttm, "x")
+    with pytest.raises(PayloadError, match=r"voxframe\.importers\.with_speakers"):
+        _load(tmp_path, "a.rttm", rttm)
+
+
+def test_audacity_labels_have_turns(tmp_path: Path) -> None:
+    """Labels with a name and a colon have a speaker; lines with frequencies are skipped."""
+    text = "0.500000\t1.250000\tAnn: Hi there.\n\\\t100.0\t200.0\n2.0\t2.5\tapplause\n"
+    turns = _load(tmp_path, "labels.txt", text)["utterances"]
+    assert _rows(turns) == [["Ann", "Hi there.", 500, 1250], [None, "applause", 2000, 2500]]
+
+
+def test_plain_text_has_turns_by_name(tmp_path: Path) -> None:
+    """A name and a colon begin a turn, other lines continue it; times are unknown."""
+    text = "Interview, 3 May\n\nANN: Hi there.\nHow are you?\nDr. Bob Lee:\nfine: at 10:30.\nSpeaker 2: Bye.\n"
+    turns = _load(tmp_path, "a.txt", text)["utterances"]
+    assert _rows(turns) == [
+        [None, "Interview, 3 May", None, None],
+        ["ANN", "Hi there. How are you?", None, None],
+        ["Dr. Bob Lee", "fine: at 10:30.", None, None],
+        ["Speaker 2", "Bye.", None, None],
+    ]
+
+
+@pytest.mark.parametrize("form", ["srt", "vtt", "textgrid", "eaf", "stm", "ctm", "audacity"])
+def test_our_own_export_is_read(tmp_path: Path, form: str) -> None:
+    """What `voxframe.export` writes is read with the same text, speakers and times, as far as the format has them."""
+    words = voxframe.load_words(Path(__file__).parents[2] / "data/payloads/interview.json")
+    text = getattr(voxframe.export, form)(words)
+    suffix = {"textgrid": "TextGrid", "audacity": "txt"}.get(form, form)
+    tables = _load(tmp_path, f"a.{suffix}", text)
+    assert tables["words"]["text"].to_list() == words["text"].to_list()
+    if form != "ctm":
+        assert tables["words"]["speaker"].dropna().to_list() != []
+        assert set(tables["words"]["speaker"].dropna()) == set(words["speaker"])
+    if form in ("textgrid", "eaf", "ctm"):
+        assert _rows(tables["words"], "start_ms", "end_ms") == _rows(words, "start_ms", "end_ms")
+    if form == "ctm":
+        assert tables["words"]["confidence"].to_list() == words["confidence"].to_list()
+
+
+def test_a_folder_of_files_is_added(tmp_path: Path) -> None:
+    """`Corpus.add` takes a folder of such files, keeps the originals, and leaves unnamed .txt files alone."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.srt").write_text("1\n00:00:00,500 --> 00:00:01,250\nHi\n")
+    (folder / "b.ctm").write_text("x 1 0.0 0.5 one\ny 1 0.0 0.5 two\n")
+    (folder / "notes.txt").write_text("ANN: no\n")
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    assert corpus.add(folder).added == 3
+    assert sorted(corpus.words()["text"]) == ["Hi", "one", "two"]
+    originals = {corpus.raw.original(transcript_id) for transcript_id in corpus}
+    assert originals == {(folder / name).read_bytes() for name in ("a.srt", "b.ctm")}
+    assert corpus.add(folder / "notes.txt").added == 1
+
+
+def test_other_encodings_are_named(tmp_path: Path) -> None:
+    """A file that is neither UTF-8 nor UTF-16 is an error that says what to do."""
+    with pytest.raises(PayloadError, match="save it as UTF-8"):
+        _load(tmp_path, "a.srt", "1\n00:00:00,500 --> 00:00:01,250\nZoë\n".encode("latin-1"))
