@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from tests.compare.test_alignment import noisy
 
-from voxframe.compare import cpwer, diarization_error_rate, normalized
+from voxframe.compare import cpwer, diarization_error_rate
 from voxframe.compare.speakers import _assignment
 from voxframe.errors import OptionError
 
@@ -100,22 +100,20 @@ def test_the_assignment_is_the_cheapest(seed: int) -> None:
     assert sum(cost[row, column] for row, column in enumerate(_assignment(cost))) == best
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("seed", "speakers", "found"), [(0, 1, 1), (1, 3, 2), (2, 2, 4), (3, 5, 5)])
-def test_cpwer_equals_that_of_meeteval(seed: int, speakers: int, found: int) -> None:
-    """Words, edits and cpWER equal meeteval's, also if the numbers of speakers differ."""
-    import meeteval
+@pytest.mark.parametrize(
+    ("seed", "speakers", "found", "errors", "words"),
+    [(0, 1, 1, 0, 60), (1, 3, 2, 158, 180), (2, 2, 4, 302, 140), (3, 5, 5, 50, 300)],
+)
+def test_cpwer_equals_that_of_meeteval(seed: int, speakers: int, found: int, errors: int, words: int) -> None:
+    """Words, edits and cpWER are those of meeteval, also if the numbers of speakers differ.
 
+    meeteval is built from source, which takes minutes; its results (version 0.4.3, `wer.cp_word_error_rate`) are here.
+    """
     reference, hypothesis = _spoken(seed, speakers), _spoken(seed, found)
     hypothesis["text"] = [" ".join(noisy(text.split(), seed)) for text in hypothesis["text"]]
-    texts = [
-        side.groupby("speaker")["text"].agg(" ".join).map(normalized).to_list() for side in (reference, hypothesis)
-    ]
-    expected = meeteval.wer.cp_word_error_rate(*texts)
     rates = cpwer(reference, hypothesis).iloc[0]
-    assert rates["cpwer"] == expected.error_rate
-    assert rates["words"] == expected.length
-    assert sum(rates[["substitutions", "deletions", "insertions"]]) == expected.errors
+    assert (rates["words"], sum(rates[["substitutions", "deletions", "insertions"]])) == (words, errors)
+    assert rates["cpwer"] == errors / words
 
 
 @pytest.mark.long

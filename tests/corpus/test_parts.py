@@ -13,7 +13,7 @@ from tests.corpus.conftest import raw_file, table_files
 
 import voxframe
 from voxframe.corpus.part_files import OpenTable, TableFile
-from voxframe.corpus.workers import Task, Workers
+from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import TABLES
 
@@ -214,7 +214,7 @@ def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -
     assert older.raw.stale() == names
 
     def interrupted() -> None:
-        with Workers(older._archive) as workers:
+        with StoringProcesses(older._archive) as workers:
             for name in names[:10]:
                 workers.do(Task(name, "transcript"), lambda result: None)
             raise KeyboardInterrupt

@@ -10,7 +10,7 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
-from voxframe.corpus.workers import Task, Workers
+from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError
 
 _COUNT = 80  # more than are added without other processes
@@ -73,7 +73,7 @@ def test_a_process_that_dies_ends_the_call(tmp_path: Path) -> None:
     corpus.raw.put("t", raw_payload("t"))
 
     def add() -> None:
-        with Workers(corpus._archive, expected=_COUNT) as workers:
+        with StoringProcesses(corpus._archive, expected=_COUNT) as workers:
             for name in "abb":
                 workers.do(Task(name, "transcript", raw_payload(name)), lambda result: None)
                 workers._children[0].kill()

@@ -17,7 +17,7 @@ import pyarrow as pa
 from voxframe.client.progress import Progress
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.store import UNFINISHED, View
-from voxframe.corpus.workers import Result, Task, Workers
+from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import Members, encode, head_of, members_of_payloads
 from voxframe.importers import SUFFIXES as IMPORTED
@@ -115,7 +115,7 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     if isinstance(several, Sequence):  # else it may be an iterator over more than fits into memory
         read = list(read)
     known = len(read) if isinstance(read, list) else 0
-    with Progress("adding", jobs=known, show=progress) as bar, Workers(archive, expected=known) as workers:
+    with Progress("adding", jobs=known, show=progress) as bar, StoringProcesses(archive, expected=known) as workers:
         adding = _Adding(archive, workers, replace=replace)
         early: dict[int, tuple[Path | bytes, Collection[str]]] = {}
         for n, source in enumerate(read):
@@ -136,7 +136,7 @@ class _Adding:
         replace: Replace a different payload with the same id.
     """
 
-    def __init__(self, archive: Archive, workers: Workers, *, replace: bool) -> None:
+    def __init__(self, archive: Archive, workers: StoringProcesses, *, replace: bool) -> None:
         self._archive, self._workers, self._replace = archive, workers, replace
         self._results: list[tuple[int, str, Result]] = []
         self._count = 0

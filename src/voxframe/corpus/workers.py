@@ -57,7 +57,7 @@ class Result(NamedTuple):
     error: str | None = None
 
 
-#: Called in the thread of `Workers.do` with the result of a task.
+#: Called in the thread of `StoringProcesses.do` with the result of a task.
 Tell = Callable[[Result], None]
 
 
@@ -99,7 +99,7 @@ def _store(archive: Archive, batch: TableBatch, task: Task, payload: bytes) -> R
     return Result(done=True)
 
 
-class Workers:
+class StoringProcesses:
     """Performs tasks in this process and, if there are many, in others. A context manager.
 
     At its end, or after Ctrl-C, the tables of all stored payloads are written and the other processes have ended.
@@ -299,7 +299,7 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
                 if result.error:
                     wrong.append(result.error)
 
-            with clear_errors(archive.path), Workers(archive, workers, expected=len(ids)) as pool:
+            with clear_errors(archive.path), StoringProcesses(archive, workers, expected=len(ids)) as pool:
                 for transcript_id in ids:
                     pool.do(Task(transcript_id, view), tell)
         count += len(ids)
