@@ -76,6 +76,7 @@ def run(corpus: voxframe.Corpus, limit: int | str, base_url: str, statement: str
     return done.stdout.strip()
 
 
+@pytest.mark.long
 def test_a_directory_that_cannot_be_written(peer, kept) -> None:
     """Reading works; writing is an error that sends no request and leaves no file."""
     before, asked, jobs = contents(kept), len(peer.asked), kept.jobs()
@@ -98,7 +99,7 @@ def test_a_directory_that_cannot_be_written(peer, kept) -> None:
     assert kept.jobs().equals(jobs)
 
 
-@pytest.mark.parametrize("limit", [0, 300, 3_000, 40_000])
+@pytest.mark.parametrize("limit", [300, *(pytest.param(n, marks=pytest.mark.long) for n in (0, 3_000, 40_000))])
 def test_a_full_disk(peer, kept, limit: int) -> None:
     """Wherever the disk becomes full, stored data is intact and nothing is submitted that is not recorded."""
     before, sent = contents(kept), peer.count("POST /v2/transcript")

@@ -19,7 +19,7 @@ _NAMESPACES = {
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(
-        "get put captions word_search redacted_audio responses note_response stale rebuild_tables "
+        "get put original captions word_search redacted_audio responses note_response stale rebuild_tables "
         "rebuild_ledger".split()
     ),
 }

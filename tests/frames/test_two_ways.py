@@ -101,7 +101,7 @@ LISTS = {
 }
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(document(SHAPE) | document(LISTS) | turns())
 @example('{"words":[{"start":42.5}]}')
 @example('{"words":[{"start":9007199254740993}]}')

@@ -130,4 +130,7 @@ def check_outside(target: str | os.PathLike[str], corpus: Path) -> None:
         return
     place, here = Path(target).expanduser().resolve(), corpus.resolve()
     if place == here or place in here.parents or here in place.parents:
-        raise OptionError(f"{os.fspath(target)!r} is where the corpus {here} is; name a place beside it")
+        raise OptionError(
+            f"{os.fspath(target)!r} is, contains or is inside the directory of the corpus, {str(here)!r}; "
+            "choose a target outside it"
+        )
