@@ -185,7 +185,7 @@ def test_wrong_key_is_told_and_the_right_one_can_be_given(page, service):
     expect(page.get_by_role("alert")).to_have_text("This is not the API key of this server.")
     page.get_by_label("API key of this server").fill("schlüssel ✓")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("No answer")
+    expect(page.get_by_role("alert")).to_contain_text("No response")
     page.get_by_label("API key of this server").fill(KEY)
     page.keyboard.press("Enter")
     expect(page.locator("#count")).to_be_visible()

@@ -111,7 +111,7 @@ def test_a_saved_notebook_shows_static_html_without_a_kernel(in_lab, page, serve
     picture = page.locator("img[alt^='Who speaks when: Ada, B; 0:00 to 2:04']")
     expect(picture.first).to_be_visible()
     assert picture.first.evaluate("image => image.complete && image.naturalWidth > 0")
-    expect(page.get_by_text("Good morning, and welcome").first).to_be_visible()
+    expect(page.get_by_text("Good morning and welcome").first).to_be_visible()
     expect(page.get_by_text(HOSTILE[6]).first).to_be_visible()
     page.wait_for_timeout(200)
     assert page.evaluate("window.hurt === undefined")
@@ -159,7 +159,7 @@ def test_a_notebook_saved_with_the_state_of_its_widgets_shows_them_and_holds_no_
     again = in_lab.context.new_page()
     again.goto(f"{lab.base}/lab/tree/widgets/again.ipynb?token={lab.token}&reset")
     player = again.locator(".vf-player[aria-label='Interview']").first
-    expect(player.locator(".vf-row").first).to_contain_text("Good morning, and welcome", timeout=WAIT_MS)
+    expect(player.locator(".vf-row").first).to_contain_text("Good morning and welcome", timeout=WAIT_MS)
     expect(player.locator(".vf-name").first).to_have_text("Ada")
     again.close()
 
