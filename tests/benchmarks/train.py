@@ -13,6 +13,7 @@ import numpy as np
 from tests.benchmarks import labelled
 from voxframe import encoder
 from voxframe.server.analyses.lexicon_scoring import BIAS
+from voxframe.server.analyses.sentence_sentiment import features
 
 WEIGHTS = Path(str(files("voxframe.server.analyses"))) / "weights.npz"
 _STEP, _MOMENTUM = 8.0, 0.9
@@ -21,14 +22,14 @@ _SENSITIVE = {"NewsAndPolitics", "MedicalHealth", "HealthyLiving", "BusinessAndF
 
 
 def fit(
-    texts: Sequence[str], names: Sequence[str], *, decay: float, rounds: int, balance: float
+    vectors: np.ndarray, names: Sequence[str], *, decay: float, rounds: int, balance: float
 ) -> dict[str, np.ndarray]:
     """Multinomial logistic regression by gradient descent. With `balance` 1, all labels have the same weight."""
     labels = sorted(set(names))
     gold = np.eye(len(labels))[[labels.index(name) for name in names]]
     share = (gold @ (1 / gold.sum(axis=0))) ** balance
     share /= share.sum()
-    rows = np.c_[encoder.load().encode(texts), np.full(len(texts), BIAS)].astype(np.float64)
+    rows = np.c_[vectors, np.full(len(vectors), BIAS)].astype(np.float64)
     weights = np.zeros((rows.shape[1], len(labels)))
     speed = np.zeros_like(weights)
     for _ in range(rounds):
@@ -55,7 +56,7 @@ def taxonomy() -> dict[str, str]:
 def examples(name: str) -> Iterator[tuple[str, str]]:
     """Labels and sentences of a training set."""
     for line in labelled.lines(f"{name}_training.txt"):
-        if name == "sentiment":
+        if name.startswith("sentiment"):
             yield line[0], line[2:]
         else:
             label, texts = line.split(" | ")
@@ -73,11 +74,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     safety = [*examples("safety"), *(("none", text) for text in ordinary)]
     safety += [(labels.split(",")[0], text) for labels, text in labelled.halved("safety_meaning.txt", "tune")]
     signs = {"+": "POSITIVE", "-": "NEGATIVE", "0": "NEUTRAL"}
-    sentiment = [(signs[sign], text) for sign, text in examples("sentiment")]
+    sentiment = [(signs[sign], text) for name in ("sentiment", "sentiment_spoken") for sign, text in examples(name)]
+    felt = features([text for _, text in sentiment], encoder.load())
     sets = {
-        "topics": fit(*_columns(topics), decay=1e-4, rounds=400, balance=1),
-        "sentiment": fit(*_columns(sentiment), decay=3e-3, rounds=400, balance=1),
-        "safety": fit(*_columns(safety), decay=5e-5, rounds=600, balance=0.3),
+        "topics": fit(*_encoded(topics), decay=1e-4, rounds=400, balance=1),
+        "sentiment": fit(felt, [label for label, _ in sentiment], decay=1e-3, rounds=400, balance=1),
+        "safety": fit(*_encoded(safety), decay=5e-5, rounds=600, balance=0.3),
     }
     stored = {name: made["weights"] for name, made in sets.items()}
     stored |= {f"{name}_labels": made["labels"] for name, made in sets.items()}
@@ -86,5 +88,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     np.savez_compressed(parser.parse_args(arguments).to, **stored)
 
 
-def _columns(rows: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    return [text for _, text in rows], [label for label, _ in rows]
+def _encoded(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, list[str]]:
+    return encoder.load().encode([text for _, text in rows]), [label for label, _ in rows]

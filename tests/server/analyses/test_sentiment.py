@@ -1,5 +1,7 @@
 """Sentiment of sentences."""
 
+import re
+
 import pytest
 from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
@@ -51,3 +53,14 @@ def test_stronger_words_give_more_confidence():
     """Praise of three kinds is surer than "good"."""
     (_, more), (_, less) = judge(["It was wonderful, perfect and beautiful!", "It was good."])
     assert more > less
+
+
+def test_no_sentence_is_scored_that_the_classifier_was_trained_with():
+    """A training sentence shares less than 60 % of its words with any sentence that is only scored."""
+
+    def words(row):
+        return set(re.findall(r"[a-z']+", row[2:].lower()))
+
+    scored = [words(row) for name in ("sentiment_meaning", "sentiment_fresh") for row in labelled.lines(f"{name}.txt")]
+    trained = [words(row) for name in ("", "_spoken") for row in labelled.lines(f"sentiment{name}_training.txt")]
+    assert max(len(a & b) / len(a | b) for a in trained for b in scored) < 0.6
