@@ -145,7 +145,7 @@ def test_every_value_of_the_embedded_service(tmp_path: Path, which: str) -> None
     """Each leaf of the transcript with all options on, and of all that is made from it, is in a table."""
     recording = Path(__file__).parents[2] / "data" / "call.flac"
     with embedded(tmp_path) as client:
-        transcript = client.transcribe(recording, audio_end_at=30_000, **OPTIONS[which])
+        transcript = client.transcribe(recording, audio_end_at=15_000, **OPTIONS[which])
         passages = {key: client.fetch(transcript.id, key) for key in PASSAGES}
         matches = client.word_search(transcript.id, ["the", "and"])
         answers = [client.summarize([transcript.id]), client.ask([{"question": "Who calls?"}], [transcript.id])]
