@@ -35,7 +35,7 @@ secret are echoed.
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
 | speaker_labels, speakers_expected | diarization; confusion 0.00 on synthetic voices | speech.diarization |
 | content_safety, content_safety_confidence | labels 1 % of ordinary, 98 % of unsafe texts | analyses.content_safety |
-| iab_categories | 160 labels; the first level is right for 94 % | analyses.topics |
+| iab_categories | 160 labels; the first level is right for 97 % | analyses.topics |
 | custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |
 | custom_spelling | words and phrases, in any case | text.word_options |
 | sentiment_analysis | classifier for each sentence; 85 % right | analyses.sentence_sentiment |
