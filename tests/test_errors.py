@@ -92,3 +92,12 @@ def test_which_other_errors_are_transient():
 def test_a_request_timeout_may_have_been_acted_on():
     """After 408 the service may have acted on the request; after 425 and 429 it has not."""
     assert [api_error(status).possibly_delivered for status in (408, 425, 429)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "name", ["Signature", "sig", "auth_key", "rlkey", "hmac", "jwt", "pass", "sas", "hdnts", "access_token"]
+)  # fmt: skip
+def test_secrets_in_urls_are_masked(name):
+    """No message shows the value of a query parameter by which storage services and CDNs sign a URL."""
+    message = str(errors.VoxframeError(f"no audio at https://b.example/a.mp3?v=1&{name}=hidden&keyword=shown"))
+    assert message == f"no audio at https://b.example/a.mp3?v=1&{name}=***&keyword=shown"

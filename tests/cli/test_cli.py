@@ -273,6 +273,17 @@ def test_characters_outside_the_encoding_are_replaced(tmp_path: Path) -> None:
     assert "??é" in done.stdout
 
 
+@pytest.mark.parametrize(("form", "export_form"), [("json", "jsonl"), ("csv", "csv")])
+def test_data_in_a_pipe_is_utf8(tmp_path: Path, form: str, export_form: str) -> None:
+    """CSV and JSON lines keep every character, although the encoding of the terminal lacks some."""
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps({"id": "t", "words": [{"text": "日本é\r"}]}))
+    command = [sys.executable, "-m", "voxframe", "tables", str(path), "--table", "words", "--format", form]
+    done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    voxframe.export.write(voxframe.load_words(path), tmp_path / f"w.{export_form}", export_form)
+    assert done.stdout == (tmp_path / f"w.{export_form}").read_bytes()
+
+
 def test_doctor_prints_problems_and_next_steps(tmp_path: Path) -> None:
     """`doctor` prints one line per check, and the next step for an invalid setting, but no key."""
     done = _voxframe(

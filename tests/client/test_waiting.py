@@ -107,6 +107,14 @@ def test_every_transient_status_is_tolerated(client, peer, reply, how):
     assert len(peer.requests) == 4
 
 
+@pytest.mark.parametrize("status", [408, 425, 503])
+def test_the_first_request_is_tolerated_as_later_ones_are(client, peer, reply, status):
+    """A wait for an id survives an outage that is longer than the retries of one request."""
+    peer.on("GET", PATH, *[reply(b"", status)] * 6, DONE)
+    assert client.wait(ID).text == "Hi."
+    assert len(peer.requests) == 7
+
+
 @pytest.mark.parametrize("asked", ["0", "-5", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"])
 def test_retry_after_cannot_speed_up_polling(client, peer, reply, asked):
     """With any Retry-After, a job is polled at most once per second."""

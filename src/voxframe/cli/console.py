@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 import unicodedata
@@ -206,7 +207,7 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
 
     Args:
         df: The table.
-        form: "text", "csv" or "json" (one object per line).
+        form: "text", "csv" or "json" (one object per line). Files and pipes get the last two in UTF-8.
         rows: Maximum number of rows. None: all, or 20 as text. Text ends with the number of further rows.
     """
     if form == "text" and df.empty:
@@ -226,7 +227,12 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
     from voxframe.export.table_writer import arrow, text_of
 
     losses: Counter[str] = Counter()
-    sys.stdout.write(text_of(arrow(whole, losses), "csv" if form == "csv" else "jsonl", losses).decode())
+    data = text_of(arrow(whole, losses), "csv" if form == "csv" else "jsonl", losses)
+    if sys.stdout.isatty() or not isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.write(data.decode())
+    else:  # as bytes: other encodings lack characters, and Windows changes line ends inside texts
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
     for reason, count in losses.items():
         sys.stderr.write(f"voxframe: {count} {reason}\n")
 

@@ -191,8 +191,13 @@ def steps_for_one(http: Transport, transcript: Transcript, timeout: float | None
     first = transcript._has_state
     queue = _QueuePosition(http, transcript, poll)
     with Progress(f"transcribing {transcript.label or transcript.id[:8]}", show=progress) as bar:
-        if not first:
-            yield transcript.refresh
+        while not transcript._has_state:
+            yield poll.tolerate(transcript._poll)
+            if poll.away:
+                bar.say("no response from the service")
+                yield poll.pause(
+                    interval(poll.waited_s, local=local), f"transcript {transcript.id} has no known status"
+                )
         while not transcript.done:
             if bar.shown and queue.due:
                 yield poll.tolerate(queue.update)
