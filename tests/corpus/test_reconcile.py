@@ -202,7 +202,9 @@ def test_contradicting_options(options: dict, echoed: dict, is_other: bool) -> N
 _LARGE = {"id": "t2", "status": "completed", "text": "a" * 20_000}
 
 
-@pytest.mark.parametrize("answer", [(200, b'{"id": no}'), (200, _LARGE), (500, {"error": "broken"})])
+@pytest.mark.parametrize(
+    "answer", [(200, b'{"id": no}'), (200, _LARGE), *((status, {"error": "broken"}) for status in (408, 425, 429, 500))]
+)
 def test_a_listed_job_that_cannot_be_read_does_not_stop_the_others(
     peer, client, corpus, calls, monkeypatch, answer
 ) -> None:

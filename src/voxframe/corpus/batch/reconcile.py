@@ -14,7 +14,7 @@ from voxframe.corpus.batch.worker_pool import UNUSABLE, is_of_one_job
 from voxframe.corpus.job import LOST, Job, now
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.services import service_name
-from voxframe.errors import NotFoundError, ServerError, ServiceError
+from voxframe.errors import APIError, NotFoundError, ServiceError
 from voxframe.options import DEFAULTS, FIELDS, LIST_LIMIT, normalise
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ def _claim(ledger: Ledger, client: Client, key: str, listed: dict[str, Transcrip
         try:
             return claim_listed_job(ledger, client, job, listed.values()) is not None
         except ServiceError as error:
-            if is_of_one_job(error) or isinstance(error, ServerError):
-                return False
+            if is_of_one_job(error) or (isinstance(error, APIError) and error.transient):
+                return False  # the job stays undecided
             raise
 
 
