@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import subprocess
@@ -37,11 +38,17 @@ def _rows(name: str, count: int) -> pa.Table:
 
 
 def _globbed(path: Path) -> list[str]:
-    """Return the ids of the transcripts in the files of words, once per file, as other programs see them."""
-    seen = []
-    for file in path.glob("tables/words/*.parquet"):
-        seen += dict.fromkeys(pq.ParquetFile(file).read(["transcript_id"])["transcript_id"].to_pylist())
-    return seen
+    """Return the ids of the transcripts in the files of words, once per file, as other programs see them.
+
+    A program that lists the files just before small ones are merged does not find one of them, and has to start again.
+    """
+    for _ in range(50):
+        seen = []
+        with contextlib.suppress(FileNotFoundError):
+            for file in path.glob("tables/words/*.parquet"):
+                seen += dict.fromkeys(pq.ParquetFile(file).read(["transcript_id"])["transcript_id"].to_pylist())
+            return seen
+    raise AssertionError("files of words disappeared in each of 50 reads")
 
 
 @pytest.fixture

