@@ -101,7 +101,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.Signals) -> None:
-    """After Ctrl-C no process is left and tables are there for all but the payload under way; all tables can be read."""
+    """After Ctrl-C no process is left and only the payload under way has no tables; all tables can be read."""
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path / "corpus")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout.readline() == "at work\n"
