@@ -75,6 +75,7 @@ def test_extra_body_is_sent_unchecked():
         ({"new": float("nan")}, "extra_body must be a dict that can be written as JSON: "),
         ({"new": {1, 2}}, "extra_body must be a dict that can be written as JSON: "),
         ({1: 2}, "extra_body must be a dict with names of fields as keys, not {1: 2}"),
+        ([], "extra_body must be a dict with names of fields as keys, not []"),
         (["new"], "extra_body must be a dict with names of fields as keys, not ['new']"),
     ],
 )

@@ -341,7 +341,8 @@ def check(**options: Unpack[TranscriptOptions]) -> dict[str, Any]:
         >>> check(speaker_labels=True, speakers_expected=2)
         {'speaker_labels': True, 'speakers_expected': 2}
     """
-    extra_body = options.pop("extra_body", None) or {}
+    extra_body = options.pop("extra_body", None)
+    extra_body = {} if extra_body is None else extra_body
     given = cast("Mapping[str, object]", options)
     body, errors = _convert(given)
     errors = _unknown(given) + errors + _extra_problems(extra_body)

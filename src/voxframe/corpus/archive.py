@@ -420,9 +420,9 @@ class Archive:
         return damaged
 
     def _discard(self, damage: PartDamagedError) -> None:
-        """Report a damaged part and stop using it, so that its tables are made again."""
+        """Report a damaged part and stop using it, so that its tables are rebuilt."""
         if damage.path.exists():
-            warnings.warn(f"{damage} and is made again from the raw payload", CorpusWarning, stacklevel=2)
+            warnings.warn(f"{damage}; its tables are rebuilt from the raw payloads", CorpusWarning, stacklevel=2)
         self.parts.forget(damage.part)
 
     def _steady(self, read: Callable[[], T]) -> T:

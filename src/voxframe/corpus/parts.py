@@ -19,7 +19,7 @@ did not hold the transcript then. A file that was removed in between is an error
 
 A change is committed when `<part>.next` is written; all its files exist under hidden names by then. Whoever holds the
 lock next completes it. A file is read only if the checksum of its footer is that of the manifest, so that a transcript
-changes in all tables at once. Everything here can be deleted: it is made again from the raw payloads.
+changes in all tables at once. Everything here can be deleted: it is rebuilt from the raw payloads.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def identifiers(ids: Ids) -> list[str]:
     """
     if isinstance(ids, pd.DataFrame):
         if "transcript_id" not in ids.columns:
-            raise CorpusError("a table of transcripts has a column transcript_id; this one has not")
+            raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")
         ids = ids["transcript_id"]
     several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
     wanted: list[Any] = list(dict.fromkeys(getattr(one, "id", one) for one in several))

@@ -59,8 +59,9 @@ def form_field(name: str) -> FormField:
         kind = "choices" if field.choices else "list"
     else:
         kind = "secret" if field.secret else _KINDS.get(type(field.type), "text")
-    lines = {"custom_spelling": " One per line: Decarlo = dicarlo, di carlo"}.get(name, " One per line.")
-    return FormField(name, field.help + lines * (kind == "list"), kind, field.default, field.choices)
+    example = ": Decarlo = dicarlo, di carlo" if name == "custom_spelling" else "."
+    text = f"{field.help} One per line{example}" if kind == "list" else field.help
+    return FormField(name, text, kind, field.default, field.choices)
 
 
 def parse_input(name: str, value: Any) -> Any:

@@ -122,7 +122,7 @@ class ChatModel:
             for chunk in answer.iter_content(1 << 16):
                 content += chunk
                 if len(content) > _LARGEST:
-                    raise ModelFailed(500, "the configured language model answered with more than any answer holds")
+                    raise ModelFailed(500, "the response of the configured language model is too large")
             return answer.status_code, answer.headers, content
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -154,10 +154,11 @@ def _failed(status: int, content: bytes, retry_after: str | None) -> ModelFailed
     """Map an error of the model to an error for the client of this server, whose key and URL are not at fault."""
     said = _said(content)
     if status == 429:
-        seconds = int(retry_after) if retry_after and retry_after.isdecimal() else 30
-        return ModelFailed(429, f"the configured language model has had too many requests{said}", seconds)
+        given = retry_after or ""
+        seconds = int(given) if given.isdecimal() and len(given) < 6 else 30  # digits without end are no wait
+        return ModelFailed(429, f"the configured language model received too many requests{said}", seconds)
     if status in (401, 403):
-        return ModelFailed(500, "the configured language model refuses its key; set VOXFRAME_LLM_KEY to one it takes")
+        return ModelFailed(500, "the configured language model rejects the key; set VOXFRAME_LLM_KEY to a valid one")
     if status == 404:
         return ModelFailed(500, f"there is no such language model at the configured address{said}")
     if status in (502, 503):

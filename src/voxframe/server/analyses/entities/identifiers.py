@@ -1,4 +1,4 @@
-"""What identifies a person or their property: contacts, and numbers of phones, cards, accounts and documents.
+"""Identifiers of people and their property: contacts, and numbers of phones, cards, accounts and documents.
 
 Contacts are email, web and IP addresses, file names, user names and passwords, spoken and written. Numbers are detected
 by the cue words before them and by their format. phonenumbers decides what can be a phone number; python-stdnum checks
