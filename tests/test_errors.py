@@ -95,7 +95,7 @@ def test_a_request_timeout_may_have_been_acted_on():
 
 
 @pytest.mark.parametrize(
-    "name", ["Signature", "sig", "auth_key", "rlkey", "hmac", "jwt", "pass", "sas", "hdnts", "access_token"]
+    "name", ["Signature", "sig", "auth_key", "rlkey", "hmac", "jwt", "pass", "hdnts", "access_token", "session_id"]
 )  # fmt: skip
 def test_secrets_in_urls_are_masked(name):
     """No message shows the value of a query parameter by which storage services and CDNs sign a URL."""

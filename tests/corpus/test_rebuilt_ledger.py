@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import sqlite3
+import threading
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -262,3 +264,21 @@ def test_the_ledger_is_private(peer, client, corpus, folder: Path) -> None:
     with corpus._ledger.opened():
         modes = {path.name: path.stat().st_mode & 0o777 for path in corpus.path.glob("ledger.sqlite*")}
     assert set(modes.values()) == {0o600}, modes
+
+
+def test_only_one_of_two_processes_rebuilds_a_missing_ledger(peer, client, corpus, folder: Path) -> None:
+    """A process that waited while another one made the ledger gives no warning about it."""
+    submit(corpus, client, folder)
+    ledger = corpus._ledger
+    lose(ledger.path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with ledger.lock("ledger"):
+            waiting = threading.Thread(target=ledger.restore)
+            waiting.start()
+            waiting.join(0.2)
+            assert waiting.is_alive()
+            assert ledger._make() == 6  # as the other process does
+        waiting.join()
+    assert not caught
+    assert len(corpus.jobs()) == 6

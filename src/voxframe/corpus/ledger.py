@@ -287,8 +287,11 @@ class Ledger:
         folder = self.path.parent
         if not folder.is_dir() or not os.access(folder, os.W_OK) or ledger_file.is_sound(self.path):
             return
-        was_there = self.path.exists()
-        count = self.rebuild()
+        with self.lock("ledger"):
+            if ledger_file.is_sound(self.path):  # another process has made it in the meantime
+                return
+            was_there = self.path.exists()
+            count = self._make()
         if count or was_there:
             found = f"damaged; it is kept as {ledger_file.damaged_path(self.path)}" if was_there else "missing"
             warnings.warn(
@@ -314,12 +317,20 @@ class Ledger:
                     with self.writing() as db:
                         db.executemany(_UPSERT, _rows(better))
                 return len(better)
-            found = ledger_file.salvage(self.path, JOB_COLUMNS)
-            rows = (dict(zip(JOB_COLUMNS, row, strict=True)) for row in found["jobs"])
-            known = {job.key: job for row in rows if (job := job_of(row)) is not None}
-            known |= {job.key: job for job in self._better(known)}
-            ledger_file.make(self.path, JOB_COLUMNS, {**found, "jobs": _rows(known.values())})
-            return len(known)
+            return self._make()
+
+    def _make(self) -> int:
+        """Make the ledger from the recorded jobs and the readable rows of a damaged ledger. The caller holds the lock.
+
+        Returns:
+            Number of jobs.
+        """
+        found = ledger_file.salvage(self.path, JOB_COLUMNS)
+        rows = (dict(zip(JOB_COLUMNS, row, strict=True)) for row in found["jobs"])
+        known = {job.key: job for row in rows if (job := job_of(row)) is not None}
+        known |= {job.key: job for job in self._better(known)}
+        ledger_file.make(self.path, JOB_COLUMNS, {**found, "jobs": _rows(known.values())})
+        return len(known)
 
     def recorded(self) -> list[Job]:
         """Return the jobs that are recorded outside the ledger, each in its most advanced state."""
