@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from voxframe.server.text import Word
-from voxframe.server.text.formatting import add_capitals
+from voxframe.server.text.formatting import add_capitals, join_punctuation, split_punctuation
 from voxframe.server.text.word_options import respell
 
 
@@ -21,6 +21,14 @@ def test_a_word_is_replaced_in_any_case():
     assert (
         written(respell(said("peter DiCarlo said"), [{"from": ["dicarlo"], "to": "Decarlo"}])) == "peter Decarlo said"
     )
+
+
+def test_the_point_of_an_abbreviation_is_replaced_with_it():
+    """A phrase is found with and without its point; other punctuation after it stays."""
+    rules = [{"from": ["dr."], "to": "Doctor"}, {"from": ["e.g. trees"], "to": "trees"}]
+    words = split_punctuation(said("Dr. Baker asked the dr, e.g. trees."))
+    join_punctuation(new := respell(words, rules), punctuate=True, format_text=True)
+    assert written(new) == "Doctor Baker asked the Doctor, trees."
 
 
 def test_several_words_become_one_that_spans_their_time():

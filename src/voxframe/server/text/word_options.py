@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from voxframe.server.text import Word, merged
+from voxframe.server.text.formatting import split_punctuation
 
 
 def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[Word]:
@@ -16,7 +17,8 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
     Args:
         words: The words, in order.
         rules: Entries of the request: `{"from": ["dee carlo", "dicarlo"], "to": "Decarlo"}`. A phrase matches in any
-            case within one speaker and channel. If several match at one position, the longest is used.
+            case within one speaker and channel. If several match at one position, the longest is used. A point at its
+            end is replaced with it: "dr." is written "Doctor", not "Doctor.".
 
     Returns:
         New words. A word that replaces several has their time span and mean confidence. Its spelling is final: no
@@ -28,21 +30,22 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
         >>> respelled.text, respelled.start, respelled.end, respelled.confidence
         ('Decarlo', 0, 600, 0.5)
     """
-    spellings = {
-        tuple(phrase.lower().split()): rule["to"].split()
-        for rule in rules
-        for phrase in rule["from"]
-        if phrase.split() and rule["to"].split()
-    }
+    spellings: dict[tuple[str, ...], tuple[list[str], str]] = {}
+    for rule in rules:
+        for phrase in rule["from"]:
+            words_of_it = split_punctuation([Word(text, 0, 0, 0.0) for text in phrase.lower().split()])
+            if words_of_it and rule["to"].split():
+                spellings[tuple(word.text for word in words_of_it)] = rule["to"].split(), words_of_it[-1].mark
     longest = max(map(len, spellings), default=0)
     respelled: list[Word] = []
     at = 0
     while at < len(words):
         for length in range(min(longest, len(words) - at), 0, -1):
             span = words[at : at + length]
-            texts = spellings.get(tuple(word.text.lower() for word in span))
+            texts, mark = spellings.get(tuple(word.text.lower() for word in span), ((), ""))
             if texts and len({(word.speaker, word.channel) for word in span}) == 1:
                 respelled += [replace(word, spelling_fixed=True) for word in merged(span, texts)]
+                respelled[-1].mark = respelled[-1].mark.removeprefix(mark)
                 at += length
                 break
         else:
