@@ -9,11 +9,13 @@ from types import MappingProxyType
 import numpy as np
 import orjson
 import pandas as pd
+import pyarrow as pa
 import pytest
 import zstandard
 
 import voxframe
-from voxframe.errors import PayloadError, PayloadWarning
+import voxframe.frames
+from voxframe.errors import OptionError, PayloadError, PayloadWarning
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
 _NAMES = [n for n in (*TRANSCRIPT_TABLES, "sentences", "paragraphs") if n != "utterance_words"]
@@ -154,14 +156,105 @@ def test_an_empty_text_is_no_id(empty: str) -> None:
 
 
 def test_a_directory_and_a_broken_file_are_named(tmp_path: Path) -> None:
-    """A directory, and a compressed file that is not, are errors with the path."""
-    with pytest.raises(PayloadError, match="is a directory"):
+    """A folder without payloads, and a compressed file that is not, are errors with the path."""
+    with pytest.raises(PayloadError, match="has no payload files; they end in"):
         voxframe.load_words(tmp_path)
     broken = tmp_path / "x.json.zst"
     for data in (b"not zstd", zstandard.compress(b"{}" * 99)[:-3]):
         broken.write_bytes(data)
         with pytest.raises(PayloadError, match=r"x\.json\.zst' is not a complete zstd file"):
             voxframe.load_words(broken)
+
+
+def test_folders_patterns_corpora_and_frames_are_sources(tmp_path: Path) -> None:
+    """A folder, a pattern, a corpus and a DataFrame of ids load the transcripts that they name, each once."""
+    for name in ("b", "a", "sub/c"):
+        path = tmp_path / f"calls/{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**_PAYLOAD, "id": Path(name).name}))
+    (tmp_path / "calls/notes.md").write_text("no payload")
+
+    def ids(source: object, **options: object) -> list[str]:
+        return voxframe.load_words(source, **options)["transcript_id"].drop_duplicates().to_list()
+
+    assert ids(tmp_path / "calls") == ids(str(tmp_path / "calls")) == ["a", "b", "c"]
+    assert ids(str(tmp_path / "calls/*.json")) == ["a", "b"]
+    assert ids(str(tmp_path / "calls/**/*.json")) == ["a", "b", "c"]
+    assert ids([str(tmp_path / "calls/[b-z].json"), _PAYLOAD]) == ["b", "mine"]
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add(tmp_path / "calls")
+    words = corpus.table("words")
+    pd.testing.assert_frame_equal(voxframe.load_words(corpus), words)
+    pd.testing.assert_frame_equal(voxframe.tables(corpus)["words"], words)
+    assert len(words) == 6
+    assert ids(words[words["transcript_id"] != "b"], corpus=corpus) == ["a", "c"]
+    with pytest.raises(PayloadError, match="a DataFrame must have a column transcript_id"):
+        ids(words[["text"]], corpus=corpus)
+    with pytest.raises(OptionError, match="the source is already a corpus"):
+        ids(corpus, corpus=voxframe.Corpus(tmp_path / "other"))
+    corpus.add({"id": "bad", "status": "error", "error": "no audio"})
+    with pytest.warns(PayloadWarning, match=r"no words in .* not completed: 'bad' \(error\)"):
+        assert ids(corpus) == ["a", "b", "c"]
+
+
+def test_categories_and_timedeltas_on_request() -> None:
+    """Ids, speakers and labels become categories in order; start and end are timedeltas beside the milliseconds."""
+    words = [{"text": t, "start": s, "end": 900, "speaker": v} for t, s, v in (("a", 10, "B"), ("b", None, "A"))]
+    payload = {"id": "x", "words": [*words, {"text": "c"}]}
+    plain = voxframe.load_words(payload)
+    frame = voxframe.load_words(payload, category=True, timedeltas=True)
+    assert frame["speaker"].cat.categories.to_list() == ["A", "B"]
+    assert [name for name in frame if frame[name].dtype == "category"] == [
+        "transcript_id",
+        "speaker",
+        "channel",
+        "extra",
+    ]
+    pd.testing.assert_frame_equal(frame.astype(plain.dtypes)[[*plain]], plain)
+    assert frame.columns.to_list()[6:8] == ["start", "end"]
+    assert str(frame["start"].dtype) == "timedelta64[ms]"
+    assert frame["start"].to_list() == [pd.Timedelta("10ms"), pd.NaT, pd.NaT]
+    assert voxframe.tables(payload, category=True)["words"]["speaker"].dtype == "category"
+    with pytest.raises(TypeError, match="categories"):
+        voxframe.load_words(payload, categories=True)
+
+
+def test_categories_change_no_result() -> None:
+    """Measures, comparisons and exports of a table with categories equal those of the plain table."""
+    words = [{"text": f"w{n}.", "start": 100 * n, "end": 100 * n + 80, "speaker": v} for n, v in enumerate("BBAAB", 1)]
+    payloads = [{"id": name, "status": "completed", "words": words} for name in ("y", "x")]
+    plain, frame = (voxframe.load_words(payloads, category=category) for category in (False, True))
+    some = (plain["transcript_id"] != "x") | (plain["speaker"] != "A")  # a part, so that some categories have no rows
+    plain, frame = plain[some], frame[some]
+    for measure in (
+        voxframe.analysis.talk_time,
+        voxframe.analysis.turns,
+        lambda df: voxframe.analysis.find_words(df, ["w1 w2", "w5"]),
+        lambda df: voxframe.compare.error_rates(voxframe.compare.align(plain, df, on="transcript_id"), by="speaker"),
+    ):
+        expected, found = measure(plain), measure(frame)
+        pd.testing.assert_frame_equal(found.astype(expected.dtypes), expected)
+    for form in (voxframe.export.rttm, voxframe.export.ctm, voxframe.export.stm):
+        assert form(frame) == form(plain)
+    one = [rows[rows["transcript_id"] == "x"] for rows in (plain, frame)]
+    for form in (voxframe.export.srt, voxframe.export.textgrid, voxframe.export.eaf):
+        assert form(one[1]) == form(one[0])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_frame_has_two_kinds_of_null(name: str) -> None:
+    """A null is NaN in text and floats, and NA in integers and flags, which have no NaN; NaT only in times."""
+    table = TABLES[name]
+    blank = {"str": "", "int64": 0, "float64": 0.0}
+    row = {c.name: None if c.nullable else blank[c.dtype] for c in table.columns}
+    frame = voxframe.frames.to_pandas(pa.Table.from_pylist([row], table.arrow), name)
+    nulls = frame.iloc[0].dropna().index.symmetric_difference(frame.columns)
+    assert set(nulls) == {c.name for c in table.columns if c.nullable}
+    for column in table.columns:
+        value = frame[column.name].iloc[0]
+        if column.nullable:
+            kind = {"Int64": pd.NA, "boolean": pd.NA}.get(column.dtype, pd.NaT if "datetime" in column.dtype else None)
+            assert value is kind if kind is not None else isinstance(value, float), column.name
 
 
 def test_numbers_past_64_bits_lose_nothing_else() -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.corpus.conftest import export, payload, raw_file, table_files
 
 import voxframe
-from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
+from voxframe.errors import CorpusError, CorpusWarning, OptionError, PayloadError, PayloadWarning
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
 
@@ -49,13 +49,90 @@ def test_columns_and_rows_are_selected(filled: voxframe.Corpus) -> None:
         ({"where": [("nonsense", "==", 1)]}, "has no column 'nonsense'"),
         ({"where": [("speaker", "~", "A")]}, "an operator is one of =="),
         ({"where": [("start_ms", "==", "soon")]}, r"voxframe.describe\('words'\) says"),
-        ({"where": "speaker"}, "takes .column, operator, value. triples"),
+        ({"where": ["speaker"]}, "takes .column, operator, value. triples"),
+        ({"where": "nonsense > 1"}, "has no column 'nonsense'"),
+        ({"where": "speaker"}, "cannot be answered"),
+        ({"where": "start_ms > 'soon'"}, r"voxframe.describe\('words'\) says"),
     ],
 )
 def test_unknown_columns_and_conditions_are_named(filled: voxframe.Corpus, asked: dict, said: str) -> None:
     """An unknown column and an invalid condition are errors that name them."""
     with pytest.raises(CorpusError, match=said):
         filled.table("words", **asked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "speaker == 'A'",
+        'speaker == "A" and start_ms > 200',
+        "'A' != speaker",
+        "200 < start_ms <= 400 or text == 'Good'",
+        "not (speaker == 'A' and (start_ms > 200 or text in ['Good']))",
+        "(speaker == 'A') & ~(text == 'Good') | (start_ms >= 500)",
+        "text not in ('Good', 'x') and confidence > -1.5",
+        "text != 'a `quoted` = \"text\"'",
+        "not not word_idx == 1",
+    ],
+)
+def test_conditions_written_as_text(filled: voxframe.Corpus, text: str) -> None:
+    """Text selects the rows that `DataFrame.query` of pandas selects with it."""
+    whole = filled.table("words")
+    expected = whole.query(text).reset_index(drop=True)
+    pd.testing.assert_frame_equal(filled.table("words", where=text), expected)
+    assert 0 < len(expected) <= len(whole)
+
+
+def test_text_conditions_reach_nulls_flags_metadata_search_and_snapshots(filled: voxframe.Corpus) -> None:
+    """`is None`, flags, metadata with blanks in their names, search and snapshots take text as well."""
+    assert len(filled.table("words", where="channel is None and speaker is not None")) == 9
+    assert filled.table("transcripts", where="dual_channel").empty
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["a", "b"], "call type": ["new", "old"], "n": [1, 2]}))
+    assert set(filled.table("words", where="`call type` == 'old' or n < 2")["transcript_id"]) == {"a", "b"}
+    assert filled.table("words", where="transcript_id in ['c'] and text == 'Good'")["transcript_id"].to_list() == ["c"]
+    assert filled.search("hello", where="n == 2 and start_ms > 0")["transcript_id"].to_list() == ["b"]
+    assert len(filled.snapshots.create().table("words", where="text == 'Good'")) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("speaker = 'A'", "= must be =="),
+        ("speaker == A", "compares the columns speaker and A"),
+        ("__import__('os').getcwd() == 'x'", "is neither a column nor a value"),
+        ("start_ms > 60 * 1000", "60 . 1000 is neither"),
+        ("text.str.len() > 3", "is neither"),
+        ("speaker in 'AB'", "must be a list"),
+        ("speaker == ['A']", "must be a list"),
+        ("'A' in speaker", "is neither a column"),
+        ("", "cannot be read"),
+        ("speaker == 'A", "cannot be read"),
+        ("1 < 2", "1 is neither a column"),
+        ("text == b'x'", "is neither"),
+        ("(" * 5000 + "speaker == 'A'" + ")" * 4000, "cannot be read"),
+        ("text == 'x' or " * 2000 + "text == 'y'", "at most 10000 are allowed"),
+        (" and ".join(["(text == 'x' or text == 'y')"] * 30), "more than 100 combinations"),
+        ("start_ms < 99999999999999999999999", "too large"),
+        ("not " * 2000 + "dual_channel", "cannot be read"),
+    ],
+)
+def test_other_text_is_refused_and_never_run(filled: voxframe.Corpus, text: str, said: str) -> None:
+    """Anything but comparisons of columns with values is an error that shows the form."""
+    with pytest.raises(CorpusError, match=said):
+        filled.table("words", where=text)
+
+
+def test_limit_returns_the_first_rows(filled: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`limit` returns the first rows of the same read without it, also with conditions and over several batches."""
+    monkeypatch.setattr("voxframe.corpus.query._AT_A_TIME", 1)
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["c"], "n": [1]}))
+    for limit in (0, 1, 4, 9, 20):
+        for asked in ({}, {"where": "speaker == 'A'"}, {"metadata": "n"}, {"where": "n == 1"}, {"ids": ["b", "a"]}):
+            expected = filled.table("words", **asked).head(limit)
+            pd.testing.assert_frame_equal(filled.table("words", **asked, limit=limit), expected)
+    assert filled.words(limit=2, category=True, timedeltas=True)["speaker"].dtype == "category"
+    with pytest.raises(OptionError, match="limit must be an integer of at least 0"):
+        filled.table("words", limit=-1)
 
 
 def test_scan_reads_nothing(filled: voxframe.Corpus) -> None:

@@ -41,6 +41,7 @@ from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
 from voxframe.errors import CorpusError
 from voxframe.export.result import ExportResult
+from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
 
 if TYPE_CHECKING:
@@ -390,6 +391,9 @@ class Corpus:
         columns: Sequence[str] | None = None,
         where: Where | None = None,
         metadata: Wanted = False,
+        limit: int | None = None,
+        category: bool = False,
+        timedeltas: bool = False,
     ) -> pd.DataFrame:
         """Return one table over many transcripts. Only the requested columns and rows are read into memory.
 
@@ -399,10 +403,14 @@ class Corpus:
                 sentences, call `voxframe.load_sentences(corpus.ids(), client=client, corpus=corpus)`; for paragraphs,
                 `voxframe.load_paragraphs`.
             columns: Columns to read, in this order; may include metadata. None (default): all columns of the table.
-            where: Rows to read, as for `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples
-                that must all hold, or a list of such lists, one of which must hold. Also a pyarrow expression, which
-                cannot use metadata. Times are in milliseconds. `("speaker", "==", None)` selects nulls.
+            where: Rows to read: text such as `"confidence < 0.5 and speaker == 'A'"`. Also conditions as for
+                `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples that must all hold, or a
+                list of such lists, one of which must hold. Also a pyarrow expression, which cannot use metadata. Times
+                are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls.
             metadata: Metadata columns to add: a name, a list of names, or True for all.
+            limit: Maximum number of rows; the first ones are returned.
+            category: Return ids, speakers and labels as `category`, which takes half of the memory of a table of words.
+            timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
 
         Returns:
             A DataFrame with the dtypes of the data dictionary, even if it has no rows. After `speaker` comes
@@ -418,10 +426,11 @@ class Corpus:
             >>> import voxframe
             >>> corpus = voxframe.Corpus()
             >>> first_minute = corpus.table(
-            ...     "words", columns=["text", "start_ms"], where=[("speaker", "==", "A"), ("start_ms", "<", 60_000)]
+            ...     "words", columns=["text", "start_ms"], where="speaker == 'A' and start_ms < 60_000"
             ... )
         """
-        return self._query.table(name, ids, columns, where, metadata)
+        frame = self._query.table(name, ids, columns, where, metadata, limit)
+        return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(
         self,
@@ -430,9 +439,21 @@ class Corpus:
         columns: Sequence[str] | None = None,
         where: Where | None = None,
         metadata: Wanted = False,
+        limit: int | None = None,
+        category: bool = False,
+        timedeltas: bool = False,
     ) -> pd.DataFrame:
         """Return the words of many transcripts, like `table("words", ...)`."""
-        return self._query.table("words", ids, columns, where, metadata)
+        return self.table(
+            "words",
+            ids,
+            columns=columns,
+            where=where,
+            metadata=metadata,
+            limit=limit,
+            category=category,
+            timedeltas=timedeltas,
+        )
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts as a pyarrow dataset, without reading it.

@@ -188,6 +188,16 @@ class _Adding:
         self._results.append((number, name, result))
 
 
+def files_at(text: str) -> list[Path]:
+    """Return the file with this path, or the payload files and zips in this folder, or the files of this pattern."""
+    path = Path(text).expanduser()
+    if path.is_dir():
+        return sorted(p for p in path.rglob("*") if (is_payload_file(p.name) or _is_zip(p.name)) and p.is_file())
+    if path.exists():
+        return [path]
+    return sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())  # noqa: PTH207
+
+
 def _sources(source: object) -> list[Path | bytes]:
     """Return the files that a path or pattern matches, or the given payload itself."""
     if isinstance(source, Mapping):
@@ -197,19 +207,12 @@ def _sources(source: object) -> list[Path | bytes]:
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise PayloadError(f"payloads must be files, folders, patterns, zips, dicts or JSON bytes, got {source!r:.100}")
-    path = Path(text).expanduser()
-    found: list[Path | bytes] = []
-    if path.is_dir():
-        found += sorted(p for p in path.rglob("*") if (is_payload_file(p.name) or _is_zip(p.name)) and p.is_file())
-    elif path.exists():
-        found.append(path)
-    else:
-        found += sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())  # noqa: PTH207
+    found = files_at(text)
     if not found:
         raise PayloadError(
             f"{text!r} matches no payload file; check the path. Payload files end in {', '.join(SUFFIXES)} or .zip"
         )
-    return found
+    return [*found]
 
 
 def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:

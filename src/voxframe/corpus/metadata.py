@@ -19,6 +19,7 @@ from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.reading import DTYPES, Where, all_of, identifiers
+from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS
 
@@ -273,7 +274,7 @@ def _clauses(where: Where | None) -> list[Sequence[Any]]:
     """Return conditions as a list of clauses, one of which must hold. A pyarrow expression has none."""
     if where is None or isinstance(where, pc.Expression):
         return []
-    given: list[Any] = list(where)
+    given: list[Any] = parse(where) if isinstance(where, str) else list(where)
     if given and isinstance(given[0], str):
         return [[tuple(given)]]
     if given and all(isinstance(one, tuple) for one in given):

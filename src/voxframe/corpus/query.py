@@ -23,7 +23,7 @@ from voxframe.corpus.part_reading import Located
 from voxframe.corpus.reading import Where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TRANSCRIPT_TABLES
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
-_AT_A_TIME = 64  # transcripts in memory if rows are chosen by the names of speakers
+_AT_A_TIME = 64  # transcripts in memory if rows are chosen by the names of speakers, or the first rows are read
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
 
@@ -73,13 +73,16 @@ class Query:
         columns: Sequence[str] | None = None,
         where: Where | None = None,
         metadata: Wanted = False,
+        limit: int | None = None,
     ) -> pd.DataFrame:
         """Return one table over many transcripts."""
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
         if not is_named(name, columns, where, metadata):
-            return self._frame(name, self._select(name, ids), columns, where, asked=ids is not None)
+            return self._frame(name, self._select(name, ids), columns, where, limit, asked=ids is not None)
         wanted = self._select(name, ids)
         return with_metadata(
-            lambda some, columns, where: self._frame(name, some, columns, where, asked=ids is not None),
+            lambda some, columns, where: self._frame(name, some, columns, where, limit, asked=ids is not None),
             name,
             self._metadata.to_arrow(wanted),
             columns=columns,
@@ -88,9 +91,24 @@ class Query:
         )
 
     def _frame(
-        self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: Where | None, *, asked: bool
+        self,
+        name: str,
+        ids: Sequence[str],
+        columns: Sequence[str] | None,
+        where: Where | None,
+        limit: int | None,
+        *,
+        asked: bool,
     ) -> pd.DataFrame:
-        return reading.to_frame(name, self.arrow(name, ids, columns, where, asked=asked))
+        if limit is None or len(ids) <= _AT_A_TIME:
+            table = self.arrow(name, ids, columns, where, asked=asked)
+        else:  # the first rows are often in the first transcripts
+            table = self.arrow(name, ids[:0], columns, where)
+            for at in range(0, len(ids), _AT_A_TIME):
+                table = pa.concat_tables([table, self.arrow(name, ids[at : at + _AT_A_TIME], columns, where)])
+                if table.num_rows >= limit:
+                    break
+        return reading.to_frame(name, table.slice(0, limit))
 
     def arrow(
         self,

@@ -17,15 +17,17 @@ import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe.corpus.part_files import FORMAT
+from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError
 from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: Rows to read: a pyarrow expression, or conditions as for `pandas.read_parquet(filters=...)`:
-#: (column, operator, value) triples that must all hold, or a list of such lists, one of which must hold.
-Where: TypeAlias = "pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]"
+#: Rows to read: text such as "confidence < 0.5 and speaker == 'A'", a pyarrow expression, or conditions as for
+#: `pandas.read_parquet(filters=...)`: (column, operator, value) triples that must all hold, or a list of such lists,
+#: one of which must hold.
+Where: TypeAlias = "str | pc.Expression | Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]"
 
 #: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
@@ -122,7 +124,7 @@ def ids_of(where: Where | None) -> set[str] | None:
     """Return the ids of the transcripts that conditions allow; None if they allow any."""
     if where is None or isinstance(where, pc.Expression):
         return None
-    given: list[Any] = list(where)
+    given: list[Any] = parse(where) if isinstance(where, str) else list(where)
     clauses = [[tuple(given)]] if given and isinstance(given[0], str) else given
     clauses = [clauses] if clauses and isinstance(clauses[0], tuple) else clauses
     allowed = set[str]()
@@ -180,7 +182,7 @@ def expression(name: str, where: Where | None) -> pc.Expression | None:
     """
     if where is None or isinstance(where, pc.Expression):
         return where
-    conditions = list(where)
+    conditions: list[Any] = parse(where) if isinstance(where, str) else list(where)
     if conditions and isinstance(conditions[0], str):
         conditions = [tuple(conditions)]  # one condition, not in a list
     for condition in conditions:
@@ -196,7 +198,7 @@ def expression(name: str, where: Where | None) -> pc.Expression | None:
     clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]
     try:
         return reduce(or_, (all_of(clause) for clause in clauses))
-    except (ValueError, TypeError) as e:
+    except (ValueError, TypeError, OverflowError) as e:
         raise CorpusError(f"where={where!r}: {e}; an operator is one of ==, !=, <, >, <=, >=, in, not in") from None
 
 

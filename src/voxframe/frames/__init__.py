@@ -1,11 +1,20 @@
 """Convert payloads of the service to the Arrow tables and DataFrames of the data dictionary."""
 
 from voxframe.frames.columns import Arrays, as_table, from_table, no_rows
-from voxframe.frames.dataframes import TEXT_DTYPE, all_to_pandas, concat_tables, empty_table, to_pandas
+from voxframe.frames.dataframes import (
+    CATEGORIES,
+    TEXT_DTYPE,
+    all_to_pandas,
+    concat_tables,
+    empty_table,
+    suited,
+    to_pandas,
+)
 from voxframe.frames.passages import paragraph_table, sentence_table, word_match_table
 from voxframe.frames.tables import transcript_arrays, transcript_tables
 
 __all__ = [
+    "CATEGORIES",
     "TEXT_DTYPE",
     "Arrays",
     "all_to_pandas",
@@ -16,6 +25,7 @@ __all__ = [
     "no_rows",
     "paragraph_table",
     "sentence_table",
+    "suited",
     "to_pandas",
     "transcript_arrays",
     "transcript_tables",

@@ -27,6 +27,12 @@ TEXT_DTYPE: Any = _STR if pd.Series([""]).dtype == _STR else np.dtype(object)
 _UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 _LARGE = pc.CastOptions.safe(TEXT)
 
+#: Text columns with few different values, which take less memory as `category`.
+CATEGORIES = frozenset(
+    "transcript_id speaker speaker_name channel label level_1 level_2 level_3 level_4 sentiment status entity_type "
+    "extra".split()
+)
+
 
 def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     """Return a DataFrame with exactly the dtypes of the data dictionary.
@@ -70,6 +76,29 @@ def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
         name: _frame(name, filled[name], len(columns[0])) if name in filled else _empty_frame(name).copy()
         for name, columns in tables.items()
     }
+
+
+def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = False) -> pd.DataFrame:
+    """Return a table with other dtypes on request.
+
+    Args:
+        frame: A table, with all or some of its columns.
+        category: Return the columns of `CATEGORIES` as `category`, with the values in order.
+        timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`, NaT for null.
+
+    Example:
+        >>> frame = suited(pd.DataFrame({"speaker": ["A"], "start_ms": [1500], "end_ms": [1800]}), timedeltas=True)
+        >>> frame["start"].dt.total_seconds().to_list(), suited(frame, category=True)["speaker"].dtype.name
+        ([1.5], 'category')
+    """
+    if category:
+        frame = frame.astype({name: "category" for name in frame.columns if name in CATEGORIES})
+    if timedeltas and {"start_ms", "end_ms"} <= set(frame.columns):
+        frame = frame.copy(deep=False)
+        place = list(frame.columns).index("end_ms") + 1
+        for name in ("end", "start"):
+            frame.insert(place, name, pd.to_timedelta(frame[f"{name}_ms"], unit="ms").astype("timedelta64[ms]"))
+    return frame
 
 
 def empty_table(name: str) -> pa.Table:

@@ -7,13 +7,17 @@ Every loader takes the same `source`:
 - A payload as a dict or as JSON bytes, or the path of a .json, .jsonl or .ndjson file, also with .gz or .zst. Bytes and
   files may hold several payloads, as a list or as JSON lines. Each may be in an envelope such as `{"data": {...}}`.
   Payloads are not stored in a corpus.
-- An iterable of any of these: one DataFrame for all of them, in their order.
+- A folder or a pattern such as `"calls/*.json"`: all payload files in it, sorted by path.
+- A `Corpus`: all its transcripts. A DataFrame with a column `transcript_id`: the transcripts it names, once each.
+- An iterable of any of these but a corpus or a DataFrame: one DataFrame for all of them, in their order.
 
 Every DataFrame has all columns of its table and their dtypes, even without rows: `str` for text, `int64` for ordinals,
 `Int64` for other integers (times are ms from the start of the media), `float64` for confidences, `boolean` for flags.
 Fields that the data dictionary does not define are in `extra`, as JSON text. `voxframe.describe("words")` shows the
 columns of a table with their units. A table from a corpus also has `speaker_name` after `speaker`: the name set in the
 corpus for the speaker, or else the label.
+
+A null is NaN in text and floats, NA in integers and flags, and NaT in times; `isna()` finds each.
 
 All loaders raise `PayloadError` if a source is none of these or has no readable payload, and `ServiceError` if the
 service does not return a transcript. If only some of several payloads cannot be read, the others are loaded and a
@@ -23,31 +27,38 @@ rest of the transcript is loaded.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from textwrap import fill
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 import pandas as pd
 
-from voxframe.corpus import Corpus
-from voxframe.loaders.reading import load, load_all, load_export
-from voxframe.loaders.sources import Fetcher, Sources
+from voxframe.loaders.reading import LoadOptions, load, load_all, load_export
+from voxframe.loaders.sources import Sources
 from voxframe.schema import TABLES, Table
 
 _Loader = TypeVar("_Loader", bound=Callable[..., object])
 
 _ARGUMENTS = """    Args:
-        source: Transcript handle, id, payload, path, or an iterable of these; see `voxframe.loaders`.
+        source: Transcript handle, id, payload, path, folder, pattern, corpus, DataFrame with ids, or an iterable; see
+            `voxframe.loaders`.
         client: Client that fetches ids, from `voxframe.connect()`. None (default): read ids from the corpus only.
         corpus: Corpus to read from and to store fetched transcripts in. None (default): the default corpus.
         refresh: Fetch the transcript even if the corpus has it.
+        category: Return ids, speakers and labels (`voxframe.frames.CATEGORIES`) as `category`, which takes half of the
+            memory of a table of words.
+        timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
 
     Returns:
 """
 
 
 def _documented(loader: _Loader) -> _Loader:
-    """Add the arguments, which all loaders of transcripts share, and the columns of the table to a docstring."""
+    """Add the arguments, which all loaders of transcripts share, to signature and docstring, and there the columns."""
+    source = inspect.signature(loader).parameters["source"]
+    shared = [p for p in inspect.signature(load).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    vars(loader)["__signature__"] = inspect.signature(loader).replace(parameters=[source, *shared])
     if loader.__doc__:  # None with python -OO
         table = TABLES.get(loader.__name__.removeprefix("load_"))
         start = "    Returns:\n" if table is None else "    Example:\n"
@@ -66,9 +77,7 @@ def _columns(table: Table) -> str:
 
 
 @_documented
-def tables(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> dict[str, pd.DataFrame]:
+def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.DataFrame]:
     """Return all tables of transcripts.
 
     Returns:
@@ -79,13 +88,11 @@ def tables(
         >>> tables({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480}]})["words"]["text"].to_list()
         ['Hello']
     """
-    return load_all(source, client, corpus, refresh)
+    return load_all(source, **options)
 
 
 @_documented
-def load_transcripts(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_transcripts(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per transcript: status, error, text, duration, and every setting the service echoed.
 
     Lists are JSON text, which `json.loads` reads.
@@ -95,13 +102,11 @@ def load_transcripts(
         >>> df[["transcript_id", "status", "text"]].to_dict("records")
         [{'transcript_id': 'a', 'status': 'completed', 'text': 'Hello there.'}]
     """
-    return load("transcripts", source, client, corpus, refresh)
+    return load("transcripts", source, **options)
 
 
 @_documented
-def load_words(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_words(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per word, in time order.
 
     Example:
@@ -109,13 +114,11 @@ def load_words(
         >>> df[["text", "start_ms", "end_ms"]].to_dict("records")
         [{'text': 'Hello', 'start_ms': 120, 'end_ms': 480}]
     """
-    return load("words", source, client, corpus, refresh)
+    return load("words", source, **options)
 
 
 @_documented
-def load_utterances(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_utterances(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per utterance, in time order; no rows unless speakers or channels were requested.
 
     The utterance has `word_count` words of `load_words`, starting at `first_word_idx`.
@@ -127,13 +130,11 @@ def load_utterances(
         >>> df[["speaker", "text", "start_ms"]].to_dict("records")
         [{'speaker': 'A', 'text': 'Hello.', 'start_ms': 120}]
     """
-    return load("utterances", source, client, corpus, refresh)
+    return load("utterances", source, **options)
 
 
 @_documented
-def load_sentences(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per sentence, in time order.
 
     Sentences are a separate response of the service, fetched once for a handle or an id. A payload must be that
@@ -144,13 +145,11 @@ def load_sentences(
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return load_export("sentences", source, client, corpus, refresh)
+    return load_export("sentences", source, **options)
 
 
 @_documented
-def load_paragraphs(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_paragraphs(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per paragraph, in time order.
 
     Paragraphs are a separate response of the service, fetched once for a handle or an id. A payload must be that
@@ -161,13 +160,11 @@ def load_paragraphs(
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return load_export("paragraphs", source, client, corpus, refresh)
+    return load_export("paragraphs", source, **options)
 
 
 @_documented
-def load_entities(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_entities(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per entity: a person, place, date or other name.
 
     Example:
@@ -177,13 +174,11 @@ def load_entities(
         >>> df[["entity_type", "text"]].to_dict("records")
         [{'entity_type': 'location', 'text': 'Canada'}]
     """
-    return load("entities", source, client, corpus, refresh)
+    return load("entities", source, **options)
 
 
 @_documented
-def load_chapters(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_chapters(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per chapter, in time order.
 
     Example:
@@ -193,13 +188,11 @@ def load_chapters(
         >>> df["headline"].to_list()
         ['Smoke moves south']
     """
-    return load("chapters", source, client, corpus, refresh)
+    return load("chapters", source, **options)
 
 
 @_documented
-def load_highlights(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_highlights(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per key phrase.
 
     A higher `relevance` is more relevant.
@@ -211,13 +204,11 @@ def load_highlights(
         >>> df[["text", "occurrences"]].to_dict("records")
         [{'text': 'air quality', 'occurrences': 2}]
     """
-    return load("highlights", source, client, corpus, refresh)
+    return load("highlights", source, **options)
 
 
 @_documented
-def load_highlight_times(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_highlight_times(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per occurrence of a key phrase; `highlight_idx` is the phrase's row in `load_highlights`.
 
     Example:
@@ -227,13 +218,11 @@ def load_highlight_times(
         >>> df[["highlight_idx", "start_ms"]].to_dict("records")
         [{'highlight_idx': 0, 'start_ms': 10}]
     """
-    return load("highlight_times", source, client, corpus, refresh)
+    return load("highlight_times", source, **options)
 
 
 @_documented
-def load_content_safety(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_content_safety(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per content label on a segment.
 
     Example:
@@ -243,13 +232,11 @@ def load_content_safety(
         >>> df[["label", "confidence"]].to_dict("records")
         [{'label': 'disasters', 'confidence': 0.9}]
     """
-    return load("content_safety", source, client, corpus, refresh)
+    return load("content_safety", source, **options)
 
 
 @_documented
-def load_content_safety_summary(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_content_safety_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per content label over the whole transcript.
 
     Example:
@@ -257,13 +244,11 @@ def load_content_safety_summary(
         >>> df[["label", "confidence"]].to_dict("records")
         [{'label': 'disasters', 'confidence': 0.9}]
     """
-    return load("content_safety_summary", source, client, corpus, refresh)
+    return load("content_safety_summary", source, **options)
 
 
 @_documented
-def load_topics(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_topics(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per topic on a segment.
 
     `level_1` to `level_4` are the parts of `label`.
@@ -275,13 +260,11 @@ def load_topics(
         >>> df[["level_1", "level_2"]].to_dict("records")
         [{'level_1': 'Science', 'level_2': 'Weather'}]
     """
-    return load("topics", source, client, corpus, refresh)
+    return load("topics", source, **options)
 
 
 @_documented
-def load_topics_summary(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_topics_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per topic over the whole transcript.
 
     Example:
@@ -289,13 +272,11 @@ def load_topics_summary(
         >>> df[["label", "relevance"]].to_dict("records")
         [{'label': 'Science>Weather', 'relevance': 0.7}]
     """
-    return load("topics_summary", source, client, corpus, refresh)
+    return load("topics_summary", source, **options)
 
 
 @_documented
-def load_custom_topics(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_custom_topics(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per custom topic on a segment.
 
     Example:
@@ -305,13 +286,11 @@ def load_custom_topics(
         >>> df[["label", "relevance"]].to_dict("records")
         [{'label': 'weather', 'relevance': 0.7}]
     """
-    return load("custom_topics", source, client, corpus, refresh)
+    return load("custom_topics", source, **options)
 
 
 @_documented
-def load_custom_topics_summary(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_custom_topics_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per custom topic over the whole transcript.
 
     Example:
@@ -319,13 +298,11 @@ def load_custom_topics_summary(
         >>> df[["label", "relevance"]].to_dict("records")
         [{'label': 'weather', 'relevance': 0.7}]
     """
-    return load("custom_topics_summary", source, client, corpus, refresh)
+    return load("custom_topics_summary", source, **options)
 
 
 @_documented
-def load_sentiments(
-    source: Sources, *, client: Fetcher | None = None, corpus: Corpus | None = None, refresh: bool = False
-) -> pd.DataFrame:
+def load_sentiments(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per sentence with its sentiment.
 
     `sentiment` is POSITIVE, NEUTRAL, NEGATIVE or another label.
@@ -337,4 +314,4 @@ def load_sentiments(
         >>> df["sentiment"].to_list()
         ['POSITIVE']
     """
-    return load("sentiments", source, client, corpus, refresh)
+    return load("sentiments", source, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 import pandas as pd
 import pyarrow as pa
@@ -37,15 +37,42 @@ Unreadable: TypeAlias = PayloadError | DamagedFileError
 Made: TypeAlias = Mapping[str, "frames.Arrays | pa.Table"]
 
 
-def load(name: str, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> pd.DataFrame:
+class LoadOptions(TypedDict, total=False):
+    """The arguments that all loaders share; their docstrings describe them."""
+
+    client: Fetcher | None
+    corpus: Corpus | None
+    refresh: bool
+    category: bool
+    timedeltas: bool
+
+
+def load(
+    name: str,
+    source: Sources,
+    *,
+    client: Fetcher | None = None,
+    corpus: Corpus | None = None,
+    refresh: bool = False,
+    category: bool = False,
+    timedeltas: bool = False,
+) -> pd.DataFrame:
     """Return one table of transcripts."""
-    return load_some((name,), source, client, corpus, refresh)[name]
+    frame = load_some((name,), source, client, corpus, refresh)[name]
+    return frames.suited(frame, category=category, timedeltas=timedeltas)
 
 
 def load_some(
     names: Collection[str], source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool = False
 ) -> dict[str, pd.DataFrame]:
     """Return some tables of transcripts, by name; exports cannot be among them and are not fetched."""
+    if isinstance(source, Corpus):
+        corpus = _only(source, corpus)
+        if not refresh:
+            failed = corpus.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
+            _warn_unfinished(names, [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()])
+            return {name: corpus.table(name) for name in names}
+        source = corpus.ids()
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
         arrays = frames.transcript_arrays(raw, only=names)
@@ -67,6 +94,12 @@ def load_some(
 
     without: list[str] = []
     tables = _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
+    _warn_unfinished(names, without)
+    return tables
+
+
+def _warn_unfinished(names: Collection[str], without: Sequence[str]) -> None:
+    """Warn of transcripts without rows because they are not completed; a table of transcripts shows them."""
     if without and "transcripts" not in names:
         shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
         warnings.warn(
@@ -75,13 +108,27 @@ def load_some(
             PayloadWarning,
             stacklevel=caller(),
         )
-    return tables
+
+
+def _only(source: Corpus, corpus: Corpus | None) -> Corpus:
+    if corpus is not None and corpus.path != source.path:
+        raise OptionError(f"the source is already a corpus, {source!r}; leave out corpus={corpus!r}")
+    return source
 
 
 def load_export(
-    view: View, source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool
+    view: View,
+    source: Sources,
+    *,
+    client: Fetcher | None = None,
+    corpus: Corpus | None = None,
+    refresh: bool = False,
+    category: bool = False,
+    timedeltas: bool = False,
 ) -> pd.DataFrame:
     """Return the table of an export."""
+    if isinstance(source, Corpus):
+        corpus, source = _only(source, corpus), source.ids()
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
         return {view: _export(raw, view)}
@@ -89,11 +136,22 @@ def load_export(
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
         return {view: cached_export(corpus, found, view, refresh=refresh)}
 
-    return _one_each(_made(source, client, corpus, of_bytes, of_remote), (view,))[view]
+    frame = _one_each(_made(source, client, corpus, of_bytes, of_remote), (view,))[view]
+    return frames.suited(frame, category=category, timedeltas=timedeltas)
 
 
-def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool) -> dict[str, pd.DataFrame]:
+def load_all(
+    source: Sources,
+    *,
+    client: Fetcher | None = None,
+    corpus: Corpus | None = None,
+    refresh: bool = False,
+    category: bool = False,
+    timedeltas: bool = False,
+) -> dict[str, pd.DataFrame]:
     """Return all tables of transcripts, including their exports if these are stored or can be fetched."""
+    if isinstance(source, Corpus):
+        corpus, source = _only(source, corpus), source.ids()
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
         nothing = {name: frames.no_rows(name) for name in _ALL}
@@ -110,7 +168,8 @@ def load_all(source: Sources, client: Fetcher | None, corpus: Corpus | None, ref
                 tables[view] = cached_export(corpus, found, view, refresh=refresh)
         return tables
 
-    return _one_each(_made(source, client, corpus, of_bytes, of_remote), _ALL)
+    made = _one_each(_made(source, client, corpus, of_bytes, of_remote), _ALL)
+    return {name: frames.suited(frame, category=category, timedeltas=timedeltas) for name, frame in made.items()}
 
 
 def _made(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
-from voxframe.corpus.importing import contents, is_payload_file
+import pandas as pd
+
+from voxframe.corpus import Corpus
+from voxframe.corpus.importing import SUFFIXES, contents, files_at, is_payload_file
 from voxframe.corpus.store import View
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
@@ -42,11 +46,14 @@ class Handle(Protocol):
         """Fetch a response of the service about the job."""
 
 
+#: A pattern of paths, and no JSON text.
+_PATTERN = re.compile(r"^(?!\s*[\[{\ufeff]).*[*?\[]", re.DOTALL)
+
 #: One transcript: a handle, an id, a payload (dict or JSON bytes), or the path of a payload file.
 Source: TypeAlias = "Handle | str | os.PathLike[str] | bytes | bytearray | memoryview | Mapping[str, Any]"
 
 #: One transcript or several.
-Sources: TypeAlias = "Source | Iterable[Source]"
+Sources: TypeAlias = "Source | pd.DataFrame | Corpus | Iterable[Source]"
 
 
 @dataclass(frozen=True)
@@ -70,19 +77,39 @@ def is_one(source: Sources) -> TypeGuard[Source]:
 
 
 def each(source: Sources) -> Iterator[Source]:
-    """Yield the sources in `source`: itself if it is a single source, otherwise its items.
+    """Yield the sources in `source`: itself if it is a single source, otherwise its items. Folders become their files.
 
     Raises:
-        PayloadError: It is neither.
+        PayloadError: It is neither, a DataFrame has no ids, or a folder has no payload files.
     """
     if is_one(source):
-        yield source
-    elif hasattr(source, "columns"):
-        raise PayloadError("a DataFrame is not a source; pass one of its columns, such as df['transcript_id']")
+        yield from _files(source)
+    elif isinstance(source, pd.DataFrame):
+        if "transcript_id" not in source:
+            raise PayloadError("a DataFrame must have a column transcript_id; otherwise pass a column of ids or paths")
+        yield from cast("Iterable[Source]", source["transcript_id"].dropna().unique())
     elif isinstance(source, Iterable):
-        yield from cast("Iterable[Source]", source)
+        for one in cast("Iterable[Source]", source):
+            yield from _files(one)
     else:
         raise _not_a_source(source)
+
+
+def _files(source: Source) -> Iterable[Source]:
+    """Return the payload files of a folder or a pattern, otherwise the source."""
+    if not isinstance(source, str | os.PathLike):
+        return [source]
+    text = os.fspath(source)
+    try:
+        is_folder = bool(text.strip()) and Path(text).expanduser().is_dir()
+    except (OSError, ValueError):  # too long for a file name, or has a null character
+        return [source]
+    if not is_folder and not _PATTERN.search(text):
+        return [source]
+    found = [path for path in files_at(text) if not is_folder or is_payload_file(path.name)]
+    if is_folder and not found:
+        raise PayloadError(f"the folder {text!r} has no payload files; they end in {', '.join(SUFFIXES)}")
+    return found or [source]
 
 
 def resolve(source: Source, client: Fetcher | None) -> bytes | Remote:
