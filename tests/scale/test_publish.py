@@ -228,3 +228,14 @@ def test_a_foreign_delta_table_is_not_overwritten(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path / "lake" / "words", pd.DataFrame({"x": [1]}))
     with pytest.raises(ExportError, match="voxframe did not write"):
         corpus.publish(tmp_path / "lake", tables="words")
+
+
+def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:
+    """A target with transcripts of another corpus is refused and stays as it is."""
+    for number, name in enumerate(["a", "b"]):
+        voxframe.Corpus(tmp_path / name).raw.put(f"t{number}", _payload(f"t{number}", "old"))
+    target = tmp_path / "published"
+    voxframe.Corpus(tmp_path / "a").publish(target, tables="words")
+    with pytest.raises(ExportError, match="1 transcripts of another corpus"):
+        voxframe.Corpus(tmp_path / "b").publish(target, tables="words")
+    assert set(open_delta(target)["words"].to_pandas()["transcript_id"]) == {"t0"}

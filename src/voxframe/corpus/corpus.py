@@ -717,8 +717,8 @@ class Corpus:
 
         Raises:
             OptionError: An argument is invalid, or the target overlaps the directory of the corpus.
-            ExportError: The target cannot be written, or another process publishes to it at the same time. Nothing was
-                published.
+            ExportError: The target cannot be written or has another corpus, or another process publishes to it at the
+                same time. Nothing was published.
             MissingExtraError: deltalake is not installed.
 
         Example:

@@ -15,7 +15,7 @@ from voxframe.corpus.export import check_outside
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen
 from voxframe.corpus.query import Query
 from voxframe.corpus.store import View
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import CorpusError, ExportError, OptionError
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.writers import names
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES
@@ -77,6 +77,11 @@ class Publisher:
                     if not any(column in schema.names for schema in schemas.values()):
                         raise OptionError(f"no table has the column {column!r}; partition_by names columns of tables")
                 now = self._fingerprints(wanted, about)
+                if before and not before.keys() & now.keys():
+                    raise ExportError(
+                        f"{os.fspath(target)} has {len(before)} transcripts of another corpus and none of "
+                        f"{self._archive.path}; publish to another target, or delete this one first"
+                    )
                 if attempt and now == known:
                     break
                 if not attempt and not all(delta.is_continued_by(n, s, columns) for n, s in schemas.items()):
