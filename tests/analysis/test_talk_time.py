@@ -1,9 +1,11 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from voxframe.analysis import talk_time
+from voxframe.analysis import balance, speech_activity, talk_time
+from voxframe.errors import OptionError
 
 _UTTERANCES = pd.DataFrame(
     {
@@ -90,3 +92,132 @@ def test_a_dict_is_refused_with_the_next_step() -> None:
     """The error for a payload names the loader to use."""
     with pytest.raises(TypeError, match="load_words"):
         talk_time({"words": []})  # type: ignore[arg-type]
+
+
+def test_the_denominator_of_a_share_is_the_named_one() -> None:
+    """Shares are of all talk, of the time in which anybody speaks, or of the recording, as worked by hand."""
+    rows = pd.DataFrame(
+        {
+            "transcript_id": ["t", "t"],
+            "speaker": ["A", "B"],
+            "text": "x",
+            "start_ms": [0, 3_000],
+            "end_ms": [4_000, 5_000],
+        }
+    )
+    recordings = pd.DataFrame({"transcript_id": ["t"], "audio_duration_s": [10.0]})
+    assert talk_time(rows)["share"].to_list() == pytest.approx([4 / 6, 2 / 6])
+    assert talk_time(rows, of="speech")["share"].to_list() == pytest.approx([4 / 5, 2 / 5])
+    assert talk_time(rows, of="recording")["share"].to_list() == pytest.approx([4 / 5, 2 / 5])
+    assert talk_time(rows, of="recording", transcripts=recordings)["share"].to_list() == pytest.approx([0.4, 0.2])
+    with pytest.raises(OptionError, match="'talk', 'speech' or 'recording'"):
+        talk_time(rows, of="all")  # type: ignore[arg-type]
+
+
+def test_turns_are_cut_at_minutes_and_grouped_by_metadata() -> None:
+    """Talk time of a turn over two minutes counts in both, its words once; speakers of two recordings stay apart."""
+    rows = pd.DataFrame(
+        {
+            "transcript_id": ["t", "u", "u"],
+            "speaker": ["A", "A", "B"],
+            "text": ["one two", "three", "four"],
+            "start_ms": [50_000, 0, 1_000],
+            "end_ms": [70_000, 1_000, 4_000],
+            "team": ["x", "x", "y"],
+        }
+    )
+    table = talk_time(rows, by=["minute", "speaker"])
+    assert table[["transcript_id", "minute", "speaker", "turns", "words", "talk_s", "share"]].values.tolist() == [
+        ["t", 0, "A", 1, 2, 10.0, 1.0],
+        ["t", 1, "A", 0, 0, 10.0, 1.0],
+        ["u", 0, "A", 1, 1, 1.0, 0.25],
+        ["u", 0, "B", 1, 1, 3.0, 0.75],
+    ]
+    assert talk_time(rows, by="team")[["team", "talk_s", "share"]].values.tolist() == [
+        ["x", 21.0, 0.875],
+        ["y", 3.0, 0.125],
+    ]
+    words = rows.assign(word_idx=0)
+    assert talk_time(words, by=words["team"])["talk_s"].to_list() == [21.0, 3.0]
+    with pytest.raises(OptionError, match="cannot group by 'customer'"):
+        talk_time(rows, by="customer")
+
+
+SPEECH = pd.DataFrame(
+    {
+        "transcript_id": ["t", "t", "t", "u", "u"],
+        "speaker": ["A", "B", "A", "A", "B"],
+        "start_ms": [0, 3_000, 61_000, 0, 2_000],
+        "end_ms": [4_000, 5_000, 62_000, 1_900, 3_000],
+        "customer": ["x", "x", "x", "y", "y"],
+    }
+)
+
+
+def test_speech_silence_and_overlap_add_up() -> None:
+    """Seconds with nobody, anybody and several speakers equal those worked by hand; unknown overlap is null."""
+    table = speech_activity(SPEECH).set_index("transcript_id")
+    numbers = ["duration_s", "speech_s", "silence_s", "overlap_s", "overlap_share"]
+    assert table.loc["t", numbers].to_list() == pytest.approx([62, 6, 56, 1, 1 / 6])
+    assert table.loc["u", numbers[:3]].to_list() == pytest.approx([3, 2.9, 0.1])
+    assert table.loc["u", numbers[3:]].isna().all()
+    assert table["shows_overlap"].to_list() == [True, False]
+    assert speech_activity(SPEECH.assign(channel=SPEECH["speaker"]))["overlap_s"].to_list() == [1, 0]
+    minutes = speech_activity(SPEECH, by=["customer", "minute"])
+    assert minutes[["customer", "minute", "duration_s", "speech_s", "recordings"]].values.tolist() == [
+        ["x", 0, 60.0, 5.0, 1],
+        ["x", 1, 2.0, 1.0, 1],
+        ["y", 0, 3.0, pytest.approx(2.9), 1],
+    ]
+    total = speech_activity(SPEECH, by=None)
+    assert total[["recordings", "duration_s", "overlap_s", "overlap_base_s"]].values.tolist() == [[2, 65.0, 1.0, 6.0]]
+    with pytest.raises(OptionError, match="differs within a recording"):
+        speech_activity(SPEECH, by="speaker")
+
+
+def test_short_pauses_of_a_speaker_belong_to_their_speech() -> None:
+    """Silence up to the given length joins the words of one speaker, not those of two."""
+    words = pd.DataFrame(
+        {"transcript_id": "t", "speaker": list("AAB"), "start_ms": [0, 1_200, 2_100], "end_ms": [1_000, 2_000, 3_000]}
+    )
+    assert speech_activity(words)["silence_s"].to_list() == pytest.approx([0.1])
+    assert speech_activity(words, max_pause_ms=0)["silence_s"].to_list() == pytest.approx([0.3])
+
+
+@pytest.mark.long
+def test_speech_and_overlap_equal_those_of_pyannote() -> None:
+    """Speech and overlap of random speakers equal those of pyannote.core."""
+    core = pytest.importorskip("pyannote.core")
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(
+        {"transcript_id": "t", "speaker": rng.choice(list("ABC"), 80), "start_ms": rng.integers(0, 90_000, 80)}
+    )
+    rows["end_ms"] = rows["start_ms"] + rng.integers(1, 4_000, 80)
+    annotation = core.Annotation()
+    for n, row in enumerate(rows.itertuples()):
+        annotation[core.Segment(row.start_ms / 1000, row.end_ms / 1000), n] = row.speaker
+    table = speech_activity(rows, max_pause_ms=0)
+    assert table["speech_s"].to_list() == pytest.approx([annotation.get_timeline().support().duration()])
+    merged = annotation.support()
+    assert table["overlap_s"].to_list() == pytest.approx([merged.get_overlap().duration()])
+
+
+def test_balance_of_shares_worked_by_hand() -> None:
+    """Gini, entropy and evenness of one, two and four speakers equal those worked by hand."""
+    rows = pd.DataFrame(
+        {
+            "transcript_id": ["a"] * 4 + ["b", "b", "c"],
+            "speaker": list("ABCDABA"),
+            "text": "x",
+            "start_ms": 0,
+            "end_ms": [1_000, 2_000, 3_000, 4_000, 5_000, 5_000, 7],
+        }
+    )
+    table = balance(rows)
+    assert table["speakers"].to_list() == [4, 2, 1]
+    assert table["gini"].to_list() == pytest.approx([0.25, 0, 0])  # (1*-3 + 2*-1 + 3*1 + 4*3) / (4 * 10)
+    assert table["entropy_bits"].to_list() == pytest.approx([1.846439, 1, 0])
+    assert table["evenness"].to_list() == pytest.approx([1.846439 / 2, 1, math.nan], nan_ok=True)
+    assert table["effective_speakers"].to_list() == pytest.approx([2**1.846439, 2, 1])
+    assert balance(rows, of="words")["gini"].to_list() == [0, 0, 0]
+    assert balance(rows.iloc[:0]).columns.to_list() == table.columns.to_list()

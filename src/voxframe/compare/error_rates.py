@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
@@ -11,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.grouping import By, group_columns, ratio
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
 from voxframe.errors import OptionError
-
-#: Columns to group by: names, or a Series with a value for each row.
-By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
 
 _BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _COUNTS = ("words", "matches", "substitutions", "deletions", "insertions", "characters", "char_edits")
@@ -79,12 +76,12 @@ def error_rates(
     table = _with_rates(_summed(counts, keys))
     if resample is None:
         return table
-    (unit,) = _columns(alignment, resample)
+    (unit,) = group_columns(alignment, resample, _COMPUTED)
     drawn = _Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
     table["units"] = drawn.units
     for rate, (edits, of) in _RATES.items():
         table[f"{rate}_low"], table[f"{rate}_high"] = drawn.interval(
-            lambda sums, e=edits, o=of: _ratio(sums[e], sums[o])
+            lambda sums, e=edits, o=of: ratio(sums[e], sums[o])
         )
     return table
 
@@ -144,14 +141,14 @@ def compare_engines(
     sides = []
     for engine, alignment in (("a", alignment_a), ("b", alignment_b)):
         counts, keys = _counts(alignment, by, "compare_engines")
-        unit = _columns(alignment, resample)[0]
+        unit = group_columns(alignment, resample, _COMPUTED)[0]
         sides.append((counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True), keys, unit))
     counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0.0)
     keys = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][1], sides[1][1], strict=True)]
     unit = pd.concat([side[2] for side in sides], ignore_index=True)
 
     def difference(sums: _Sums) -> npt.NDArray[np.float64]:
-        return _ratio(sums[f"{edits}_b"], sums[f"{of}_b"]) - _ratio(sums[f"{edits}_a"], sums[f"{of}_a"])
+        return ratio(sums[f"{edits}_b"], sums[f"{of}_b"]) - ratio(sums[f"{edits}_a"], sums[f"{of}_a"])
 
     found = _summed(counts, keys)
     drawn = _Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
@@ -159,7 +156,7 @@ def compare_engines(
     table["units"] = drawn.units
     table[of] = found[f"{of}_a"]
     for engine in ("a", "b"):
-        table[f"{rate}_{engine}"] = _ratio(found[f"{edits}_{engine}"], found[f"{of}_{engine}"])
+        table[f"{rate}_{engine}"] = ratio(found[f"{edits}_{engine}"], found[f"{of}_{engine}"])
     table["difference"] = table[f"{rate}_b"] - table[f"{rate}_a"]
     table["low"], table["high"] = drawn.interval(difference)
     table["b_better"] = drawn.share(lambda sums: difference(sums) < 0)
@@ -194,7 +191,7 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
         [['start', 60.0, 0.5], ['end', 0.0, 1.0]]
     """
     require(alignment, (*_NEEDED, "ref_start_ms", "ref_end_ms", "hyp_start_ms", "hyp_end_ms"), "time_differences")
-    keys = _columns(alignment, by)
+    keys = group_columns(alignment, by, _COMPUTED)
     single = (alignment["edit"] == MATCH).to_numpy(bool, copy=True)
     for side in ("ref", "hyp"):
         single &= ~alignment.duplicated(["recording", f"{side}_idx"], keep=False).to_numpy(bool)
@@ -288,7 +285,8 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     counts["words"] = (alignment["edit"] != INSERTION).to_numpy(bool)
     counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
-    return pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64"), _columns(alignment, by)
+    table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64")
+    return table, group_columns(alignment, by, _COMPUTED)
 
 
 def _group(keys: list[pd.Series[Any]], index: pd.Index[Any]) -> pd.Series[Any]:
@@ -306,14 +304,9 @@ def _summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
 
 def _with_rates(sums: pd.DataFrame) -> pd.DataFrame:
     for rate, (edits, of) in _RATES.items():
-        sums[rate] = _ratio(sums[edits], sums[of])
+        sums[rate] = ratio(sums[edits], sums[of])
     keys = [name for name in sums.columns if name not in {*_COUNTS, "edits", *_RATES}]
     return sums[[*keys, *_COUNTS[:5], "wer", *_COUNTS[5:], "cer"]]
-
-
-def _ratio(edits: npt.ArrayLike, of: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    edits, of = np.asarray(edits, np.float64), np.asarray(of, np.float64)
-    return edits / np.where(of > 0, of, np.nan)
 
 
 def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -325,23 +318,6 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
     if others := len(names[0] ^ names[1]):
         warnings.warn(f"{others} recordings are in one of the alignments only and are left out", stacklevel=3)
     return tuple(alignment[alignment["recording"].isin(names[0] & names[1])] for alignment in (a, b))  # type: ignore[return-value]
-
-
-def _columns(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:
-    """Return the groups of an alignment as columns."""
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
-    found = []
-    for key in given:
-        if isinstance(key, pd.Series):
-            found.append(key.reindex(alignment.index).rename(str(key.name or "group")))
-        elif key in alignment.columns:
-            found.append(alignment[key])
-        elif key in _COMPUTED:
-            found.append(_COMPUTED[key](alignment).rename(key))
-        else:
-            known = ", ".join([*_COMPUTED, *alignment.columns])
-            raise OptionError(f"cannot group by {key!r}; choose from {known}, or merge it into the alignment")
-    return found
 
 
 def _speaker(alignment: pd.DataFrame) -> pd.Series[Any]:

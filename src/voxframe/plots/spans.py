@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.spans import pack
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 
 Floats = npt.NDArray[np.float64]
@@ -170,31 +170,6 @@ def joined(start: Floats, end: Floats, resolution: float) -> tuple[Floats, Float
     first = np.flatnonzero(np.r_[True, start[1:] - reach[:-1] > resolution])
     left = start[first]
     return left, np.maximum(reach[np.r_[first[1:], len(start)] - 1], left + resolution)
-
-
-def pack(start: Floats, end: Floats) -> Ints:
-    """Return a lane for each span, with as few lanes as possible and without overlap within a lane.
-
-    Each span takes the first free lane (interval partitioning: Kleinberg and Tardos, Algorithm Design, 4.1).
-
-    Args:
-        start: Starts in seconds, ascending.
-        end: Ends in seconds.
-
-    Example:
-        >>> pack(np.array([0.0, 1.0, 2.0, 3.0]), np.array([2.0, 4.0, 3.0, 5.0])).tolist()
-        [0, 1, 0, 0]
-    """
-    lanes = np.zeros(len(start), np.intp)
-    free: list[int] = []
-    busy: list[tuple[float, int]] = []
-    for n, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        while busy and busy[0][0] <= begin:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        lane = heapq.heappop(free) if free else len(busy)
-        lanes[n] = lane
-        heapq.heappush(busy, (finish, lane))
-    return lanes
 
 
 def packed(found: Spans, resolution: float) -> tuple[Spans, Ints]:

@@ -1,0 +1,159 @@
+"""Groups of rows: columns, speakers and time bins that measures accept as `by=`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from voxframe.analysis.speaker_turns import TEXT, require, speaker_codes
+from voxframe.errors import OptionError
+
+#: Columns to group by: names, or a Series with a value for each row.
+By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
+#: Keys that are computed from the times of a row, and how `split_spans` cuts spans for them.
+TIME_BINS: dict[str, dict[str, int]] = {"minute": {"window_s": 60}, "tenth": {"parts": 10}}
+
+
+def group_columns(
+    df: pd.DataFrame, by: By, computed: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]]
+) -> list[pd.Series[Any]]:
+    """Return the groups of the rows of a DataFrame as columns.
+
+    Args:
+        df: The rows.
+        by: Column, Series with a value for each row, or a list of these. None: no groups.
+        computed: Functions of further keys by name.
+
+    Raises:
+        OptionError: There is no such column.
+    """
+    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    found = []
+    for key in given:
+        if isinstance(key, pd.Series):
+            found.append(key.reindex(df.index).rename(str(key.name or "group")))
+        elif key in df.columns and not (key == "speaker" and key in computed):
+            found.append(df[key])
+        elif key in computed:
+            found.append(computed[key](df).rename(key))
+        else:
+            known = ", ".join(dict.fromkeys([*computed, *df.columns]))
+            raise OptionError(f"cannot group by {key!r}; choose from {known}, or merge it into the DataFrame")
+    return found
+
+
+def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.DataFrame, list[str]]:
+    """Return a DataFrame with its groups as columns, and their names.
+
+    A key is a column, such as metadata that was merged into the DataFrame, a Series, or one of these:
+
+    - "speaker": name, else label, else channel of the speaker within a transcript. Labels of different transcripts are
+      different speakers, so `transcript_id` is added to the keys. For people over transcripts, use "speaker_name".
+    - "minute": minute of the recording in which a row starts, from 0.
+    - "tenth": tenth of the recording in which a row starts, 0 to 9. A recording ends with the last row.
+
+    Args:
+        df: The rows.
+        by: The keys.
+        split: Leave out "minute" and "tenth", which the caller computes after it has cut spans at their limits.
+
+    Raises:
+        OptionError: There is no such column.
+    """
+    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    names = [key for key in given if isinstance(key, str)]
+    if "speaker" in names and "transcript_id" in df.columns and "transcript_id" not in names:
+        given = ["transcript_id", *given]
+    timed = [key for key in given if isinstance(key, str) and key in TIME_BINS and key not in df.columns]
+    found = group_columns(df, [key for key in given if not split or not _among(key, timed)], _COMPUTED)
+    columns = {str(key.name): key for key in found}
+    names = [key if isinstance(key, str) else str(key.name or "group") for key in given]
+    return df.assign(**columns), names
+
+
+def _among(key: object, names: list[str]) -> bool:
+    return isinstance(key, str) and key in names
+
+
+def durations_ms(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:
+    """Return the length of each recording in ms, by `transcript_id`: its audio, else the end of its last row.
+
+    Args:
+        df: Rows with `transcript_id` and `end_ms`.
+        transcripts: The table `transcripts` with `audio_duration_s`. Recordings whose rows end later last until then.
+    """
+    last = df.groupby("transcript_id", sort=False, dropna=False)["end_ms"].max().astype("float64").fillna(0.0)
+    if transcripts is None:
+        return last
+    require(transcripts, ("transcript_id", "audio_duration_s"), "the table transcripts")
+    known = transcripts.groupby("transcript_id")["audio_duration_s"].max().astype("float64") * 1000
+    return last.combine(known.reindex(last.index), np.fmax)
+
+
+def speakers_of(df: pd.DataFrame) -> pd.Series[str]:
+    """Return the speaker of each row, like `row_speakers`, in the dtype of text columns."""
+    code, names = speaker_codes(df)
+    values = pd.array([*names], dtype=TEXT) if names else pd.array([], dtype=TEXT)
+    return pd.Series(values.take(code) if len(df) else values[:0], index=df.index, name="speaker")
+
+
+def _minute(df: pd.DataFrame) -> pd.Series[Any]:
+    require(df, ("start_ms",), 'by="minute"')
+    return df["start_ms"].astype("Int64") // 60_000
+
+
+def _tenth(df: pd.DataFrame) -> pd.Series[Any]:
+    require(df, ("transcript_id", "start_ms", "end_ms"), 'by="tenth"')
+    start = times(df["start_ms"]) / durations_ms(df).reindex(df["transcript_id"]).to_numpy(np.float64)
+    return pd.Series(np.minimum(np.floor(10 * start), 9), index=df.index).astype("Int64")
+
+
+def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:
+    """Return the middle of each row as a fraction of its recording, so that many recordings can share an axis.
+
+    Unit: none, 0 (beginning) to 1 (end). Denominator: length of the recording.
+
+    Args:
+        df: Rows with `transcript_id`, `start_ms` and `end_ms`.
+        transcripts: The table `transcripts`, whose `audio_duration_s` is the length of a recording. None (default): a
+            recording ends with its last row.
+
+    Returns:
+        A float64 Series named `relative_time` with the index of `df`; NaN for rows without times.
+
+    Raises:
+        ValueError: A column is missing.
+
+    Example:
+        >>> times = {"start_ms": [0, 6000, 0], "end_ms": [4000, 8000, 10]}
+        >>> rows = pd.DataFrame({"transcript_id": ["a", "a", "b"], **times})
+        >>> relative_time(rows).tolist()
+        [0.25, 0.875, 0.5]
+    """
+    require(df, ("transcript_id", "start_ms", "end_ms"), "relative_time")
+    lengths = durations_ms(df, transcripts)
+    whole = lengths.reindex(df["transcript_id"]).to_numpy(np.float64)
+    middle = (times(df["start_ms"]) + times(df["end_ms"])) / 2
+    return pd.Series(middle / np.where(whole > 0, whole, np.nan), index=df.index, name="relative_time")
+
+
+def times(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
+    """Return times as float64, NaN if unknown."""
+    return column.to_numpy(np.float64, na_value=np.nan)
+
+
+def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Divide, with NaN if the denominator is 0."""
+    part, whole = np.asarray(part, np.float64), np.asarray(whole, np.float64)
+    return part / np.where(whole > 0, whole, np.nan)
+
+
+_COMPUTED: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
+    "speaker": speakers_of,
+    "minute": _minute,
+    "tenth": _tenth,
+}
