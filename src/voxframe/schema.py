@@ -349,6 +349,30 @@ CONCORDANCE = Table(
     ),
 )
 
+SENTENCE_MATCHES = Table(
+    "sentence_matches",
+    "sentence of a corpus that is close to a query in meaning, with the words around it",
+    ("term", "transcript_id", "sentence_idx"),
+    "the sentence vectors of a corpus",
+    (
+        Column("transcript_id", STRING, "Id of the transcript."),
+        Column("term", STRING, "The query, as given."),
+        Column("left", STRING, "Words before the sentence, of the same channel."),
+        Column("match", STRING, "The sentence."),
+        Column("right", STRING, "Words after the sentence, of the same channel."),
+        Column("speaker", STRING, "Speaker label of the sentence."),
+        SPEAKER_NAME,
+        Column("channel", STRING, "Audio channel."),
+        Column("start_ms", INT, "Start of the sentence.", "ms"),
+        Column("end_ms", INT, "End of the sentence.", "ms"),
+        Column("word_idx", INT, "First word of the sentence in `words`; null if unknown."),
+        Column("last_word_idx", INT, "Last word of the sentence in `words`; null if unknown."),
+        Column("utterance_idx", INT, "Turn of the first word; null if no turn has it."),
+        Column("sentence_idx", INT, "Position of the sentence in the transcript.", nullable=False),
+        Column("score", FLOAT, "Cosine of the vectors of query and sentence; 1 means the same meaning.", "-1-1"),
+    ),
+)
+
 RESPONSES = _table(
     "responses",
     "language-model answer",
@@ -543,6 +567,7 @@ TABLES: dict[str, Table] = {
             key=("transcript_id", "term", "match_idx"),
         ),
         CONCORDANCE,
+        SENTENCE_MATCHES,
         RESPONSES,
         STREAM,
         STREAM_WORDS,

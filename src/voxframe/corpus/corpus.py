@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pandas as pd
 import pyarrow.dataset as ds
@@ -36,10 +36,11 @@ from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
 from voxframe.corpus.search import Search
 from voxframe.corpus.search.concordance import SearchQuery
+from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, OptionError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
@@ -536,6 +537,7 @@ class Corpus:
         self,
         query: str | Iterable[str],
         *,
+        mode: Literal["words", "meaning"] = "words",
         context: int = 8,
         slop: int | None = None,
         speaker: str | Iterable[str] | None = None,
@@ -543,8 +545,9 @@ class Corpus:
         where: Where | None = None,
         limit: int | None = None,
         metadata: Wanted = False,
+        progress: bool | None = None,
     ) -> pd.DataFrame:
-        """Find every occurrence of words or phrases, with the words around it (keyword in context).
+        """Find every occurrence of words or phrases, or the sentences closest in meaning, with the words around it.
 
         Case, accents and punctuation are ignored. An apostrophe is punctuation: `dont` and `don't` find the same
         matches, as do `bostons` and `boston's`, but `boston` finds neither. Within a word, `*` matches any letters
@@ -554,8 +557,15 @@ class Corpus:
 
         The search index, stored in `search/` in the corpus, is updated first.
 
+        With `mode="meaning"`, the query is a sentence or a few words in your own words, and the best sentences are
+        returned. Closeness is the cosine of sentence vectors (all-MiniLM-L6-v2, made for English; extra `local`). It is
+        computed with every sentence. Sentences of new transcripts are encoded first, which takes 2 to 4 ms each and is
+        stored in `meaning/` in the corpus. You can interrupt and repeat the call. The vectors stay in memory, 1.5 kB
+        per sentence.
+
         Args:
             query: Word or phrase of any length, or a list of them.
+            mode: "words" or "meaning".
             context: Number of words to show on each side.
             slop: Match the words of a query in any order within this many words; a match contains no shorter match.
                 None (default): the words in order, next to each other.
@@ -563,15 +573,21 @@ class Corpus:
             ids: Only these transcripts.
             where: Only matching rows, filtered by metadata or by any column except `left`, `match` and `right`; as for
                 `table`.
-            limit: Maximum number of rows.
+            limit: Maximum number of rows; with "meaning" per query, and 20 by default.
             metadata: Metadata columns to add: a name, a list of names, or True for all.
+            progress: Show a progress bar while sentences are encoded. None (default): only in an interactive session,
+                after one second.
 
         Returns:
-            A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word.
+            A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word. With
+            "meaning", those of `sentence_matches`, which adds `sentence_idx` and `score` (cosine, 1 is the same
+            meaning), sorted by query and score.
 
         Raises:
             OptionError: An argument is invalid, such as a query without words.
             CorpusError: A transcript is not in the corpus, or `where` is invalid.
+            MissingExtraError: "meaning" needs the extra `local`.
+            ModelError: "meaning" needs a model that is not on this machine; the message says how to get it.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -581,7 +597,104 @@ class Corpus:
             >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
             [['the', 'Climate, change', 'it']]
         """
+        if mode == "meaning":
+            if slop is not None:
+                raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
+            return self._search.by_meaning(query, context, speaker, ids, where, limit, metadata, progress=progress)
+        if mode != "words":
+            raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
         return self._search.search(SearchQuery.check(query, slop), context, speaker, ids, where, limit, metadata)
+
+    def similar(
+        self,
+        sentence: str | pd.Series[Any],
+        *,
+        context: int = 8,
+        speaker: str | Iterable[str] | None = None,
+        ids: str | Iterable[str] | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        metadata: Wanted = False,
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Find the sentences that say about the same as another sentence.
+
+        Args:
+            sentence: The text of a sentence, or a row of `search(mode="meaning")` or of the table `sentences`, which is
+                then left out of the result.
+            context: As for `search`.
+            speaker: As for `search`.
+            ids: As for `search`.
+            where: As for `search`.
+            limit: Maximum number of rows. None (default): 20.
+            metadata: As for `search`.
+            progress: As for `search`.
+
+        Returns:
+            A DataFrame with the columns of the table `sentence_matches`, the closest sentence first.
+
+        Raises:
+            VoxframeError: As for `search` with `mode="meaning"`.
+
+        Example:
+            >>> found = corpus.search("people complain about the price", mode="meaning")  # doctest: +SKIP
+            >>> more = corpus.similar(found.iloc[0])  # doctest: +SKIP
+        """
+        text, without = sentence, None
+        if isinstance(sentence, pd.Series):
+            if missing := {"transcript_id", "sentence_idx"} - {*sentence.index}:
+                raise OptionError(
+                    f"the row has no {min(missing)}; pass a row of search(mode='meaning') or of the table "
+                    "sentences, or the text of a sentence"
+                )
+            text = sentence["match"] if "match" in sentence.index else sentence["text"]
+            without = (str(sentence["transcript_id"]), int(sentence["sentence_idx"]))
+        return self._search.by_meaning(
+            text, context, speaker, ids, where, limit, metadata, without=without, progress=progress
+        )
+
+    def discover_topics(
+        self,
+        topics: int | None = None,
+        *,
+        ids: str | Iterable[str] | None = None,
+        speaker: str | Iterable[str] | None = None,
+        where: Where | None = None,
+        words: int = 10,
+        seed: int = 0,
+        metadata: Wanted = False,
+        progress: bool | None = None,
+    ) -> DiscoveredTopics:
+        """Group the sentences of the corpus by meaning, and name each group by its typical words.
+
+        Sentences of at least four words are grouped by spherical k-means over their vectors; see
+        `search(mode="meaning")` for how they are made. Typical words have the highest class-based TF-IDF; English
+        function words are left out. Sources: I. Dhillon and D. Modha, 2001; M. Grootendorst, "BERTopic", 2022. The same
+        sentences and seed give the same topics.
+
+        Args:
+            topics: Number of topics. None (default): the square root of half the number of sentences, at most 30.
+            ids: Only sentences of these transcripts.
+            speaker: Only sentences by this speaker: a label, a name, or a list of them.
+            where: Only matching sentences, as for `search`.
+            words: Number of typical words per topic.
+            seed: Seed of the random numbers.
+            metadata: Metadata columns to add to the sentences.
+            progress: As for `search`.
+
+        Returns:
+            Two DataFrames: `topics` with `topic_idx`, `words`, `sentences`, `share` and the most central sentence; and
+            `sentences` with the `topic_idx` of each sentence and its `score`, the cosine with the centre of the topic.
+
+        Raises:
+            OptionError: An argument is invalid, or there are fewer sentences than topics.
+            VoxframeError: As for `search` with `mode="meaning"`.
+
+        Example:
+            >>> found = corpus.discover_topics(12, metadata="customer")  # doctest: +SKIP
+            >>> pd.crosstab(found.sentences["customer"], found.sentences["topic_idx"])  # doctest: +SKIP
+        """
+        return self._search.topics(topics, ids, speaker, where, metadata, words, seed, progress)
 
     def counts(
         self,

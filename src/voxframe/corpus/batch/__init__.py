@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Unpack, get_args
 
 import pandas as pd
 
-from voxframe._files import file_name
 from voxframe.client.progress import Progress
 from voxframe.client.waiting import interval
 from voxframe.corpus.archive import Archive
@@ -196,7 +195,7 @@ class Batch:
             if remote:
                 self._forget_remote(transcript_id, {job.service for job in jobs}, self._default_client.use(client))
             self._archive.remove(transcript_id)
-            self._search.index.purge(file_name(transcript_id))
+            self._search.purge(transcript_id)
             self._ledger.remove(transcript_id)
             if left := snapshots_with(self._snapshots, transcript_id):
                 warnings.warn(

@@ -12,17 +12,19 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe._files import file_name
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve
 from voxframe.corpus.reading import Where, identifiers
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, find_in_context, labelled, wanted_ranks
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
-from voxframe.schema import CONCORDANCE
+from voxframe.schema import CONCORDANCE, SENTENCE_MATCHES, Table
 
 _OF_WORDS = ("speaker", "speaker_name", "channel")
 #: Columns to group by that need no metadata.
@@ -53,8 +55,19 @@ class Search:
         """The search index; loaded when it is first used."""
         return SearchIndex(self._archive.store, lambda transcript_id: self._archive.table("words", transcript_id))
 
+    @cached_property
+    def meaning(self) -> MeaningSearch:
+        """Search by meaning; loaded when it is first used."""
+        return MeaningSearch(self._archive, self._named)
+
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "index"}  # a copy opens its own
+        own = self.__dict__.items()
+        return {name: value for name, value in own if name not in ("index", "meaning")}  # a copy opens its own
+
+    def purge(self, transcript_id: str) -> None:
+        """Remove a deleted transcript from all indexes."""
+        self.index.purge(file_name(transcript_id))
+        self.meaning.purge(transcript_id)
 
     def search(
         self,
@@ -67,17 +80,60 @@ class Search:
         metadata: Wanted,
     ) -> pd.DataFrame:
         """Return the occurrences of a query as the table `concordance`, with metadata."""
-        ids = self._known(ids)
-        about = None
-        if is_named("concordance", None, where, metadata):
-            about = apart(self._metadata.to_arrow(ids), CONCORDANCE.names)
-            where, possible = resolve("concordance", where, about)
-            ids = ids if possible is None else possible
+        ids, where, about = self._resolved(CONCORDANCE, ids, where, metadata)
         found = find_in_context(
             self.index.view(), query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
         )
         frame = frames.to_pandas(found, "concordance")
         return frame if about is None else join(frame, about, metadata)
+
+    def by_meaning(
+        self,
+        queries: str | Iterable[str],
+        context: int,
+        speaker: str | Iterable[str] | None,
+        ids: str | Iterable[str] | None,
+        where: Where | None,
+        limit: int | None,
+        metadata: Wanted,
+        *,
+        without: tuple[str, int] | None = None,
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Return the sentences closest to queries as the table `sentence_matches`, with metadata."""
+        ids, where, about = self._resolved(SENTENCE_MATCHES, ids, where, metadata)
+        found = self.meaning.find(
+            queries, context, speaker=speaker, ids=ids, where=where, limit=limit, without=without, progress=progress
+        )
+        frame = frames.to_pandas(found, SENTENCE_MATCHES.name)
+        return frame if about is None else join(frame, about, metadata)
+
+    def topics(
+        self,
+        topics: int | None,
+        ids: str | Iterable[str] | None,
+        speaker: str | Iterable[str] | None,
+        where: Where | None,
+        metadata: Wanted,
+        words: int,
+        seed: int,
+        progress: bool | None,
+    ) -> DiscoveredTopics:
+        """Return clusters of sentences, with metadata."""
+        ids, where, about = self._resolved(SENTENCE_MATCHES, ids, where, metadata)
+        found = self.meaning.topics(topics, ids, speaker, where, words, seed, progress)
+        return found if about is None else found._replace(sentences=join(found.sentences, about, metadata))
+
+    def _resolved(
+        self, table: Table, ids: str | Iterable[str] | None, where: Where | None, metadata: Wanted
+    ) -> tuple[Sequence[str] | None, Where | None, pa.Table | None]:
+        """Return the ids and conditions of a search without metadata, and the metadata if they are used."""
+        wanted = self._known(ids)
+        if not is_named(table.name, None, where, metadata):
+            return wanted, where, None
+        about = apart(self._metadata.to_arrow(wanted), table.names)
+        where, possible = resolve(table.name, where, about)
+        return wanted if possible is None else sorted(possible), where, about
 
     def counts(
         self,
@@ -100,9 +156,8 @@ class Search:
         if ids is None:
             return None
         wanted = identifiers(ids)
-        known = self.index.view().known
         for transcript_id in wanted:
-            if transcript_id not in known and not self._archive.has(transcript_id):
+            if not self._archive.has(transcript_id):
                 raise self._archive.missing(transcript_id)
         return wanted
 

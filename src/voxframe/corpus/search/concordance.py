@@ -101,7 +101,7 @@ def find_in_context(
         enough = None if limit is None or where is not None or speaker is not None else max(0, limit - rows)
         keys = _keys(view, ranks, terms, query.slop, enough)
         keys = keys.append_column("term", pa.array([query.texts[n]]).take(pa.array(np.zeros(len(keys), int))))
-        found.append(_filter(named(keys), speaker, rows_wanted).slice(0, enough))
+        found.append(select_rows(named(keys), speaker, rows_wanted).slice(0, enough))
         rows += len(found[-1])
     return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
 
@@ -168,7 +168,12 @@ _STORED = [name for name in _KEYS if name not in ("term", SPEAKER_NAME.name)]
 _EMPTY = pa.schema([*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).type) for name in _STORED)]).empty_table()
 
 
-def _filter(keys: pa.Table, speaker: str | Iterable[str] | None, where: pc.Expression | None) -> pa.Table:
+def select_rows(keys: pa.Table, speaker: str | Iterable[str] | None, where: pc.Expression | None) -> pa.Table:
+    """Return the rows of matches by a speaker that meet a condition.
+
+    Raises:
+        OptionError: The condition does not fit the columns.
+    """
     if speaker is not None:
         wanted = pa.array([speaker] if isinstance(speaker, str) else list(speaker), pa.string())
         keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], wanted), pc.is_in(keys["speaker_name"], wanted)))

@@ -1,0 +1,307 @@
+"""Search by meaning: the sentences of a corpus that are closest to a text, and clusters of sentences.
+
+Closeness is the cosine of the vectors of `voxframe.encoder`, computed with every sentence, so that no match is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe import encoder, frames
+from voxframe._text import join_words
+from voxframe.analysis.sentence_clusters import kmeans, typical_words
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.reading import TEXT, Where, expression
+from voxframe.corpus.search.concordance import Namer, check_count, select_rows
+from voxframe.corpus.search.segment import Ints
+from voxframe.corpus.search.sentence_index import COLUMNS, SentenceIndex, SentenceView
+from voxframe.encoder import Vectors
+from voxframe.errors import OptionError
+from voxframe.schema import SENTENCE_MATCHES
+
+#: Number of sentences that a search by meaning returns unless `limit` is given.
+LIMIT = 20
+#: Bound on the difference between a float32 dot product of two unit vectors and the exact one: n * u, with n = 384
+#: terms and unit roundoff u = 2**-24 (N. Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1).
+_ROUNDING = encoder.SIZE * 2.0**-24
+_MOST_TOPICS = 30
+_FEWEST_WORDS = 4
+_ENDS = tuple(".?!\u2026\u3002\uff1f\uff01\u061f\u06d4\u0964\u0965\u1362\u1367\u104b\u17d4")
+_ABBREVIATIONS = frozenset({"Mr.", "Mrs.", "Ms.", "Dr.", "St.", "Prof.", "Jr.", "vs.", "e.g.", "i.e."})
+_PAUSE_MS = 500
+
+
+class DiscoveredTopics(NamedTuple):
+    """Topics found in the sentences of a corpus.
+
+    Attributes:
+        topics: One row per topic, the largest first: `topic_idx` int64, `words` str (typical words, separated by
+            commas), `sentences` int64 (their number), `share` float64 (of all sentences, 0-1), and the most central
+            sentence: `text` str, `transcript_id` str, `start_ms` Int64, `end_ms` Int64.
+        sentences: One row per sentence, with the columns of `sentence_matches` from `transcript_id` on, and
+            `topic_idx` int64; `score` is the cosine with the centre of the topic.
+    """
+
+    topics: pd.DataFrame
+    sentences: pd.DataFrame
+
+
+class MeaningSearch:
+    """Search by meaning. `Corpus` describes the methods.
+
+    Args:
+        archive: The transcripts.
+        named: Adds the names of speakers to a table.
+    """
+
+    def __init__(self, archive: Archive, named: Namer) -> None:
+        self._archive, self._named = archive, named
+        self._index = SentenceIndex(archive.path / "meaning", self._states, self._sentences)
+
+    def _states(self) -> dict[str, str]:
+        """Return a text for each transcript that changes with its sentences."""
+        store = self._archive.store
+        exports = store.listing("sentences")
+        return {store.id_of(stem): f"{at} {exports.get(stem, '')}" for stem, at in store.listing().items()}
+
+    def _sentences(self, transcript_id: str) -> pa.Table:
+        """Return the sentences of the service, else those that the punctuation of the words gives."""
+        words = self._archive.table("words", transcript_id)
+        if not self._archive.has(transcript_id, "sentences"):
+            return sentences_of(words)
+        table = self._archive.table("sentences", transcript_id)
+        first, count = table["first_word_idx"], table["word_count"]
+        place = pc.index_in(first, words["word_idx"].combine_chunks())
+        columns = {name: table[name] for name in ("transcript_id", "text", "speaker", "channel")}
+        columns |= {name: table[name] for name in ("sentence_idx", "start_ms", "end_ms")}
+        columns |= {"word_idx": first, "last_word_idx": pc.subtract(pc.add(first, count), 1)}
+        return pa.table({**columns, "utterance_idx": words["utterance_idx"].take(place)})
+
+    def purge(self, transcript_id: str) -> None:
+        """Remove the sentences of a deleted transcript."""
+        self._index.purge(transcript_id)
+
+    def find(
+        self,
+        queries: str | Iterable[str],
+        context: int,
+        *,
+        speaker: str | Iterable[str] | None = None,
+        ids: Sequence[str] | None = None,
+        where: Where | None = None,
+        limit: int | None = None,
+        without: tuple[str, int] | None = None,
+        progress: bool | None = None,
+    ) -> pa.Table:
+        """Return the sentences closest to each query as the table `sentence_matches`, the closest first.
+
+        Args:
+            queries: Texts.
+            context: Number of words to show on each side.
+            speaker: Only sentences by these speakers, as labels or names.
+            ids: Only these transcripts.
+            where: Only matching rows.
+            limit: Maximum number of rows per query. None (default): `LIMIT`.
+            without: Id and position (`sentence_idx`) of a sentence to leave out.
+            progress: Show a progress bar.
+        """
+        texts = [queries] if isinstance(queries, str) else [*queries]
+        if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
+            raise OptionError(f"pass a sentence or a few words to search for, or a list of them, got {queries!r}")
+        check_count("context", context)
+        count = LIMIT if limit is None else limit
+        check_count("limit", count)
+        condition = expression(SENTENCE_MATCHES.name, where)
+        coder = encoder.load()
+        view = self._index.view(progress)
+        found = []
+        for text, wanted in zip(dict.fromkeys(texts), coder.encode([*dict.fromkeys(texts)]), strict=True):
+            scores = view.scores(wanted)
+            rows = self._wanted(view, text, scores, speaker, ids, condition)
+            if without is not None:
+                rows = rows[~_is_sentence(view.table, rows, without)]
+            best, exact = top(view, wanted, scores, rows, count)
+            found.append(self._matches(view, text, best, exact, context))
+        return pa.concat_tables([SENTENCE_MATCHES.empty, *found]).combine_chunks()
+
+    def topics(
+        self,
+        topics: int | None,
+        ids: Sequence[str] | None,
+        speaker: str | Iterable[str] | None,
+        where: Where | None,
+        words: int,
+        seed: int,
+        progress: bool | None,
+    ) -> DiscoveredTopics:
+        """Cluster the sentences of at least four words."""
+        condition = expression(SENTENCE_MATCHES.name, where)
+        view = self._index.view(progress)
+        rows = self._wanted(view, None, np.zeros(len(view.table), np.float32), speaker, ids, condition)
+        long = pc.greater_equal(pc.list_value_length(pc.utf8_split_whitespace(view.table["text"])), _FEWEST_WORDS)
+        rows = rows[long.to_numpy(zero_copy_only=False)[rows]]
+        rows = rows[_in_order(view.table, rows)]
+        number = min(_MOST_TOPICS, round((len(rows) / 2) ** 0.5)) if topics is None else topics
+        check_count("topics", number, least=1 if topics is not None or len(rows) else 0)
+        if number > len(rows):
+            raise OptionError(
+                f"topics={number}, but only {len(rows)} of the selected sentences have {_FEWEST_WORDS} words or more; "
+                "select more transcripts, or fewer topics"
+            )
+        vectors = view.vectors(rows)
+        labels, centres = kmeans(vectors, number, seed) if number else (np.zeros(0, np.int64), vectors)
+        scores = np.einsum("ij,ij->i", vectors, centres[labels], dtype=np.float64)
+        table = self._matches(view, "", rows, scores, context=0)
+        sentences = frames.to_pandas(table, SENTENCE_MATCHES.name).drop(columns=["term", "left", "right"])
+        sentences = sentences.assign(topic_idx=labels)
+        return DiscoveredTopics(_summary(sentences, number, words), sentences)
+
+    def _wanted(
+        self,
+        view: SentenceView,
+        text: str | None,
+        scores: Vectors,
+        speaker: str | Iterable[str] | None,
+        ids: Sequence[str] | None,
+        condition: pc.Expression | None,
+    ) -> Ints:
+        """Return the rows of the sentences that pass the filters."""
+        table = view.table
+        rows = np.arange(len(table))
+        if ids is not None:
+            rows = np.flatnonzero(pc.is_in(table["transcript_id"], pa.array(ids, pa.string())))
+        if speaker is None and condition is None:
+            return rows
+        keys = table.take(pa.array(rows)).append_column("row", pa.array(rows))
+        keys = keys.append_column("score", pa.array(scores[rows].astype(np.float64)))
+        keys = keys.append_column("term", pa.array([text], pa.string()).take(pa.array(np.zeros(len(rows), int))))
+        chosen: Ints = select_rows(self._named(keys), speaker, condition)["row"].to_numpy()
+        return chosen
+
+    def _matches(self, view: SentenceView, text: str, rows: Ints, scores: Ints, context: int) -> pa.Table:
+        found = view.table.take(pa.array(rows))
+        sides = {
+            side: pa.array(_beside(view.table, rows, context, step)) for side, step in (("left", -1), ("right", 1))
+        }
+        columns = {
+            **{name: found[name] for name in COLUMNS.names},
+            "term": pa.array([text] * len(rows), pa.string()),
+            "match": found["text"],
+            "score": pa.array(np.clip(scores, -1.0, 1.0)),
+            **{side: pa.array(values, pa.string()) for side, values in sides.items()},
+        }
+        named = self._named(pa.table(columns))
+        return pa.table([named[name] for name in SENTENCE_MATCHES.names], schema=SENTENCE_MATCHES.arrow)
+
+
+def top(view: SentenceView, wanted: Vectors, scores: Vectors, rows: Ints, count: int) -> tuple[Ints, Ints]:
+    """Return the `count` rows with the greatest cosine, greatest first, and their exact cosines.
+
+    The scores of float32 only select: each row that can be among the best in spite of rounding is scored again in
+    float64. Equal scores are in the order of transcripts and sentences.
+
+    Args:
+        view: The sentences.
+        wanted: Vector of the query.
+        scores: Cosine of each sentence of the view, float32.
+        rows: Rows that may be returned.
+        count: Number of rows to return.
+    """
+    if not count:
+        return rows[:0], np.zeros(0)
+    some = scores[rows]
+    if len(rows) > count:
+        least = np.partition(some, len(some) - count)[len(some) - count]
+        rows = rows[some >= least - 2 * _ROUNDING]
+    # Not a matrix product: its sums, unlike these, depend on the other rows, and equal vectors must score the same.
+    exact = (view.vectors(rows) * wanted.astype(np.float64)).sum(axis=1)
+    rank = np.empty(len(rows), np.int64)
+    rank[_in_order(view.table, rows)] = np.arange(len(rows))
+    best = np.lexsort([rank, -exact])[:count]
+    return rows[best], exact[best]
+
+
+def sentences_of(words: pa.Table) -> pa.Table:
+    """Return the sentences of a transcript with the columns `COLUMNS`, ordered by start.
+
+    A sentence ends at ".", "?", "!" or their like in other scripts, at a change of speaker or channel, and at a pause
+    of half a second if no word has such a mark. These are the sentences of the embedded server.
+
+    Args:
+        words: Table `words` of the transcript.
+    """
+    columns = ("text", "speaker", "channel", "start_ms", "end_ms", "word_idx", "utterance_idx")
+    rows = [row for row in words.select(columns).to_pylist() if row["text"]]
+    marked = any(map(_closes, (row["text"] for row in rows)))
+    groups: dict[Any, list[list[dict[str, Any]]]] = {}
+    for row in rows:
+        channel = groups.setdefault(row["channel"], [])
+        last = channel[-1][-1] if channel else None
+        if (
+            last is None
+            or last["speaker"] != row["speaker"]
+            or (_closes(last["text"]) if marked else (row["start_ms"] or 0) - (last["end_ms"] or 0) >= _PAUSE_MS)
+        ):
+            channel.append([])
+        channel[-1].append(row)
+    found = sorted((group for of_channel in groups.values() for group in of_channel), key=lambda g: g[0]["word_idx"])
+    ends = [[row["end_ms"] for row in group if row["end_ms"] is not None] for group in found]
+    values = {name: [group[0][name] for group in found] for name in columns if name not in ("text", "end_ms")}
+    values |= {"text": [join_words(row["text"] for row in group) for group in found]}
+    values |= {"end_ms": [max(of_group, default=None) for of_group in ends], "sentence_idx": [*range(len(found))]}
+    values |= {"last_word_idx": [group[-1]["word_idx"] for group in found]}
+    values |= {"transcript_id": words["transcript_id"].to_pylist()[:1] * len(found)}
+    return pa.table({name: values[name] for name in COLUMNS.names}, schema=COLUMNS)
+
+
+def _closes(text: str) -> bool:
+    bare = text.rstrip("\"')]")
+    return bare.endswith(_ENDS) and bare not in _ABBREVIATIONS
+
+
+def _in_order(table: pa.Table, rows: Ints) -> Ints:
+    """Return the positions of rows, ordered by transcript and sentence."""
+    keys = table.select(["transcript_id", "sentence_idx"]).take(pa.array(rows))
+    order: Ints = pc.sort_indices(keys, [("transcript_id", "ascending"), ("sentence_idx", "ascending")]).to_numpy()
+    return order
+
+
+def _is_sentence(table: pa.Table, rows: Ints, one: tuple[str, int]) -> npt.NDArray[np.bool_]:
+    keys = table.select(["transcript_id", "sentence_idx"]).take(pa.array(rows))
+    same = pc.and_(pc.equal(keys["transcript_id"], one[0]), pc.equal(keys["sentence_idx"], one[1]))
+    mask: npt.NDArray[np.bool_] = same.to_numpy()
+    return mask
+
+
+def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
+    """Return the words before (step -1) or after (step 1) sentences, from the same transcript and channel."""
+    ids, channels, texts = table["transcript_id"], table["channel"], table["text"]
+    found = []
+    for row in rows.tolist():
+        words: list[str] = []
+        at = row + step
+        while 0 <= at < len(table) and len(words) < context and ids[at] == ids[row]:
+            if channels[at].as_py() == channels[row].as_py():
+                more = texts[at].as_py().split()
+                words = [*more, *words] if step < 0 else [*words, *more]
+            at += step
+        found.append(" ".join(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
+    return found
+
+
+def _summary(sentences: pd.DataFrame, number: int, words: int) -> pd.DataFrame:
+    """Return one row per topic; `sentences` are those of `DiscoveredTopics`."""
+    typical = typical_words(sentences["match"].tolist(), sentences["topic_idx"], clusters=number, words=words)
+    central = sentences.sort_values("score", ascending=False, kind="stable").drop_duplicates("topic_idx")
+    sizes = sentences["topic_idx"].value_counts().reindex(range(number), fill_value=0)
+    table = pd.DataFrame({"topic_idx": np.arange(number), "words": [", ".join(of_topic) for of_topic in typical]})
+    table = table.astype({"words": TEXT}).assign(sentences=sizes.to_numpy(), share=sizes.to_numpy() / len(sentences))
+    shown = central.rename(columns={"match": "text"})[["topic_idx", "text", "transcript_id", "start_ms", "end_ms"]]
+    return table.merge(shown, how="left", on="topic_idx")
