@@ -63,7 +63,8 @@ def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """`export` writes datasets, captions and single files, and prints a summary as text or JSON."""
     assert main(["export", str(tmp_path / "set"), "--corpus", corpus, "--table", "words", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    expected = {"target": str(tmp_path / "set"), "format": "parquet", "files": ["words/part-0.parquet"]}
+    files = ["README.md", "SHA256SUMS", "words/part-0.parquet"]
+    expected = {"target": str(tmp_path / "set"), "format": "parquet", "files": files}
     assert said == expected | {"losses": {}, "omitted": {}}
     assert len(pl.read_parquet(tmp_path / "set/words/*.parquet")) == len(voxframe.Corpus(corpus).table("words"))
     assert main(["export", str(tmp_path / "vtt"), "--corpus", corpus, "--format", "vtt", "--id", "panel"]) == 0
@@ -81,7 +82,7 @@ def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         ("search", "the", "--corpus", str(tmp_path)): (1, "there is no corpus at"),
         ("search", "?", "--corpus", corpus): (2, "no word to search for"),
         ("search", "a b", "--slop", "1", "--corpus", corpus): (2, "slop must be a whole number of at least 2"),
-        ("export", target, "--corpus", corpus, "--format", "docx"): (2, "no format 'docx'"),
+        ("export", target, "--corpus", corpus, "--format", "odt"): (2, "no format 'odt'"),
         ("export", target, "--corpus", corpus, "--pii", "mask"): (2, "without entity_detection"),
         ("export", target, "--corpus", corpus, "--pii-type", "date"): (2, "--pii mask or --pii drop"),
         ("export", target, "--corpus", corpus, "--table", "nope"): (1, "nope"),

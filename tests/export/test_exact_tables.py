@@ -68,7 +68,8 @@ def read_back(folder: Path, form: str) -> list[list[str | None]]:
     if form == "huggingface":
         import datasets
 
-        return [datasets.load_from_disk(str(folder))["text"][:]]
+        loaded = datasets.load_dataset(str(folder), split="train", cache_dir=str(folder.parent / "cache"))
+        return [loaded["text"][:]]
     if form == "jsonl":
         path = folder / "data.jsonl"
         return [

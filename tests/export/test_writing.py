@@ -1,6 +1,7 @@
 """Targets of exports, and tables read back by other tools."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -8,10 +9,12 @@ import fsspec
 import pandas as pd
 import polars as pl
 import pytest
+import yaml
 
 import voxframe
 from voxframe import export
 from voxframe.errors import ExportError, OptionError
+from voxframe.schema import SCHEMA_VERSION
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
 
@@ -30,7 +33,7 @@ def files(folder: Path) -> list[str]:
 def test_parquet_as_duckdb_and_polars_read_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """A folder a table, with the types of the data dictionary and rows as they were; empty tables too."""
     written = export.write(tables, tmp_path / "set", "parquet")
-    assert written.files == [f"{name}/part-0.parquet" for name in tables]
+    assert written.files == [*(f"{name}/part-0.parquet" for name in tables), "SHA256SUMS", "README.md"]
     words = pl.read_parquet(tmp_path / "set/words/*.parquet")
     assert words["text"].to_list() == tables["words"]["text"].to_list()
     assert words.schema["start_ms"] == pl.Int64
@@ -75,19 +78,51 @@ def test_csv_and_json_lines(tables: dict[str, pd.DataFrame], tmp_path: Path) -> 
 
 @pytest.mark.long
 def test_hugging_face_datasets(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    """`datasets.load_from_disk` reads a table with its columns and types, lists and nulls among them."""
+    """`datasets.load_dataset` loads each table that has rows by its name, with its columns and types."""
     import datasets
 
-    export.write(
-        {"utterances": tables["utterances"], "transcripts": tables["transcripts"]}, tmp_path / "hf", "huggingface"
-    )
-    turns = datasets.load_from_disk(str(tmp_path / "hf/utterances"))
-    assert turns["text"][:] == tables["utterances"]["text"].to_list()
-    assert turns.features["start_ms"].dtype == "int64"
-    transcripts = datasets.load_from_disk(str(tmp_path / "hf/transcripts"))
-    assert transcripts.column_names == tables["transcripts"].columns.to_list()
+    export.write(tables, tmp_path / "hf", "huggingface", license="cc-by-4.0")
+    cache = str(tmp_path / "cache")
+    with_rows = [name for name, df in tables.items() if len(df)]
+    assert sorted(datasets.get_dataset_config_names(str(tmp_path / "hf"))) == sorted(with_rows)
+    for name in with_rows:
+        loaded = datasets.load_dataset(str(tmp_path / "hf"), name, split="train", cache_dir=cache)
+        assert loaded.column_names == tables[name].columns.to_list()
+        assert loaded["transcript_id"][:] == tables[name]["transcript_id"].to_list()
+    words = datasets.load_dataset(str(tmp_path / "hf"), "words", split="train", cache_dir=cache)
+    assert words["text"][:] == tables["words"]["text"].to_list()
+    assert (words.features["start_ms"].dtype, words.features["confidence"].dtype) == ("int64", "float64")
     export.write(tables["words"], tmp_path / "one", "huggingface")
-    assert len(datasets.load_from_disk(str(tmp_path / "one"))) == len(tables["words"])
+    assert len(datasets.load_dataset(str(tmp_path / "one"), split="train", cache_dir=cache)) == len(tables["words"])
+    export.write({"words": tables["words"]}, tmp_path / "lines", "jsonl")
+    lines = datasets.load_dataset(str(tmp_path / "lines"), "words", split="train", cache_dir=cache)
+    assert lines["text"][:] == words["text"][:]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "huggingface"])
+def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
+    """The card states licence, counts, models, options and redaction, and `sha256sum -c` accepts every other file."""
+    odd = tables["transcripts"].assign(
+        speech_model=["a|b <i>", "x"], redact_pii=[True, False], audio_duration_s=1800.0, punctuate=[True, True]
+    )
+    written = export.write({**tables, "transcripts": odd}, tmp_path / "my set", form, license="CC-BY: 4.0")
+    folder = tmp_path / "my set"
+    assert set(files(folder)) == set(written)
+    listed = {line.split("  ", 1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert listed == set(written) - {"README.md", "SHA256SUMS"}
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
+    card = (folder / "README.md").read_text("utf-8")
+    about = yaml.safe_load(card.split("---")[1])
+    assert (about["pretty_name"], about["license"]) == ("my set", "CC-BY: 4.0")
+    assert {one["config_name"] for one in about["configs"]} == {name for name, df in {**tables}.items() if len(df)}
+    for one in about["configs"]:
+        assert list(folder.glob(one["data_files"][0]["path"]))
+    assert f"| Contents | 2 transcripts, 1.00 hours of audio, {len(tables['words'])} words |" in card
+    assert "speech_model (a\\|b \\<i\\>: 1, x: 1)" in card
+    assert "punctuate (2)" in card
+    assert "1 of 2 transcripts were redacted by the service" in card
+    assert f"| words | word | {len(tables['words']):,} |" in card
+    assert f"| Schema version | {SCHEMA_VERSION} |" in card
 
 
 def test_a_file_a_transcript(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
@@ -151,8 +186,8 @@ def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Pat
 
 def test_formats_that_are_none(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """The message lists what there is."""
-    with pytest.raises(OptionError, match="no format 'docx'; available: parquet, csv"):
-        export.write(tables["words"], tmp_path / "x", "docx")
+    with pytest.raises(OptionError, match="no format 'odt'; available: parquet, csv"):
+        export.write(tables["words"], tmp_path / "x", "odt")
     with pytest.raises(OptionError, match="srt needs one DataFrame"):
         export.write(tables, tmp_path / "x", "srt")
     with pytest.raises(OptionError, match="one file holds one table"):

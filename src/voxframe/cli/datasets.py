@@ -17,9 +17,10 @@ from voxframe.export.writers import SPEECH_FORMATS
 
 _EXPORT_EPILOG = f"""\
 formats:
-  {" ".join(TABLE_FORMATS):<51}  a dataset: one file or folder per table
-  {" ".join(SPEECH_FORMATS):<51}  one file per transcript; a target such as calls.rttm:
-                                                       one file for all
+  {" ".join(TABLE_FORMATS)}
+      a dataset: one file or folder per table, a data card and checksums
+  {" ".join(SPEECH_FORMATS)}
+      one file per transcript; a target such as calls.rttm: one file for all
 In CSV an empty field is a null and "" is an empty text. Values that the format cannot represent are counted.
 
 examples:
@@ -72,6 +73,7 @@ def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         action="store_true",
         help="put an apostrophe before texts that a spreadsheet would run as a formula; CSV only",
     )
+    parser.add_argument("--license", metavar="NAME", help="licence of the data, for the data card of a dataset")
     parser.add_argument("--overwrite", action="store_true", help="replace an existing target")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object with the files and the values not represented"
@@ -101,6 +103,7 @@ def export(given: argparse.Namespace) -> int:
             pii=given.pii,
             pii_types=given.pii_type,
             escape_formulas=given.escape_formulas,
+            license=given.license,
             overwrite=given.overwrite,
         )
     if given.json:

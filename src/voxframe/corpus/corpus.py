@@ -99,7 +99,7 @@ class Corpus:
         self._query = Query(self._archive, self.metadata, self._names)
         self._search = Search(self._archive, self._names, self.metadata)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
-        self._exporter = Exporter(self._archive, self._query, self.metadata)
+        self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger)
         self._publisher = Publisher(self._archive, self._query, self.metadata)
         self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
         texts = LlmTexts(self._archive, self._query, self.speakers, self.corrections)
@@ -748,14 +748,18 @@ class Corpus:
         pii: Literal["mask", "drop"] | None = None,
         pii_types: Collection[str] | None = None,
         escape_formulas: bool = False,
+        license: str | None = None,  # noqa: A002  the key of dataset cards
+        audio: bool | Mapping[str, str | os.PathLike[str]] = False,
         overwrite: bool = False,
     ) -> ExportResult:
         """Write the corpus, or a part of it, to files that other tools read.
 
-        A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table. Captions and
-        annotations (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity) are a directory with one file per transcript;
-        transcripts without words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one
-        file. The target appears only after everything is written.
+        A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table, a data card
+        (README.md) and the hashes of all files (SHA256SUMS). The card states source, dates, options, models, redaction,
+        licence and counts. `datasets.load_dataset(target, "words")` loads the table `words`. Captions, annotations and
+        texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, tsv, and docx with the extra `docx`) are a
+        directory with one file per transcript; transcripts without words are left out. A target that ends in the suffix
+        of the format (`calls.rttm`) is one file. The target appears only after everything is written.
 
         Values are written exactly. If the format cannot represent a value, the result and a warning report how many.
 
@@ -775,6 +779,9 @@ class Corpus:
             pii_types: Entity types that count as personal. None (default): those of `voxframe.options.PII_POLICIES`.
             escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only. See
                 `voxframe.export.write`.
+            license: Licence of the data, for the data card, such as "cc-by-4.0".
+            audio: Add the column `audio` to `transcripts` with the submitted files that still exist; huggingface only.
+                `datasets` reads it as `Audio`. Also paths by transcript id.
             overwrite: Replace an existing target.
 
         Returns:
@@ -798,7 +805,18 @@ class Corpus:
             ['a1.vtt']
         """
         return self._exporter.export(
-            target, format, tables, ids, partition_by, metadata, pii, pii_types, escape_formulas, overwrite
+            target,
+            format,
+            tables,
+            ids,
+            partition_by,
+            metadata,
+            pii,
+            pii_types,
+            escape_formulas,
+            license,
+            audio,
+            overwrite,
         )
 
     def publish(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -13,19 +13,23 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.job import Job
+from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, join
 from voxframe.corpus.metadata import chosen as columns
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import identifiers
 from voxframe.errors import OptionError
+from voxframe.export.data_card import DataCard
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import folder, is_remote
-from voxframe.export.writers import FORMATS, check_format, finished, names, write, write_transcripts
+from voxframe.export.writers import FORMATS, check_format, finished, names, write, write_card, write_transcripts
 from voxframe.schema import CORPUS_TABLES, TRANSCRIPT_TABLES
 
 _AT_A_TIME = 64  # transcripts in memory
+_MAX_RECORDING = 2**31 - 1  # bytes of a value in Arrow's binary type
 
 
 class Exporter:
@@ -35,10 +39,11 @@ class Exporter:
         archive: The transcripts.
         query: Reads their tables.
         metadata: Columns about the recordings.
+        ledger: Knows the submitted recordings.
     """
 
-    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
-        self._archive, self._query, self._metadata = archive, query, metadata
+    def __init__(self, archive: Archive, query: Query, metadata: Metadata, ledger: Ledger) -> None:
+        self._archive, self._query, self._metadata, self._ledger = archive, query, metadata, ledger
 
     def export(
         self,
@@ -51,6 +56,8 @@ class Exporter:
         pii: Literal["mask", "drop"] | None,
         pii_types: Collection[str] | None,
         escape_formulas: bool,
+        license: str | None,  # noqa: A002  the key of dataset cards
+        audio: bool | Mapping[str, str | os.PathLike[str]],
         overwrite: bool,
     ) -> ExportResult:
         """Write the transcripts to files; `Corpus.export` describes the arguments."""
@@ -66,6 +73,11 @@ class Exporter:
             chosen = ["words"]
         else:
             chosen = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
+        if audio and (kind != "huggingface" or pii or "transcripts" not in chosen):
+            raise OptionError(
+                "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
+                "have all that was said"
+            )
         about = self._about(wanted, names(partition_by), metadata)
         parts = self._parts(wanted, chosen, about, pii, pii_types)
         if single and not partition_by:
@@ -78,21 +90,53 @@ class Exporter:
             return write(whole, target, kind, escape_formulas=escape_formulas, overwrite=overwrite)
         losses: Losses = Counter()
         omitted: Losses = Counter()
-        with folder(target, overwrite=overwrite) as into, ExitStack() as open_files:
+        with folder(target, overwrite=overwrite) as into:
             if kind not in TABLE_FORMATS:
                 for part in parts:
                     write_transcripts(part["words"], into, kind, losses, omitted)
             else:
+                jobs = [job for job in self._ledger.jobs() if job.transcript_id in set(wanted)]
+                recordings = _recordings(jobs, audio)
                 writers = {
-                    name: TableWriter(into, name, kind, losses, names(partition_by), escape_formulas=escape_formulas)
+                    name: TableWriter(
+                        into,
+                        name,
+                        kind,
+                        losses,
+                        names(partition_by),
+                        escape_formulas=escape_formulas,
+                        audio=recordings if name == "transcripts" else None,
+                    )
                     for name in chosen
                 }
-                for writer in writers.values():
-                    open_files.enter_context(writer)
-                for part in parts:
-                    for name, writer in writers.items():
-                        writer.add(part[name])
+                with ExitStack() as open_files:
+                    for writer in writers.values():
+                        open_files.enter_context(writer)
+                    for part in parts:
+                        for name, writer in writers.items():
+                            writer.add(part[name])
+                card = self._card(wanted, jobs, license, pii, pii_types)
+                write_card(card, into, target, writers)
         return finished(into.files, target, losses, omitted)
+
+    def _card(
+        self,
+        ids: Sequence[str],
+        jobs: Sequence[Job],
+        license: str | None,  # noqa: A002
+        pii: str | None,
+        types: Collection[str] | None,
+    ) -> DataCard:
+        services = sorted({job.service for job in jobs if job.service})
+        source = f"the corpus {self._archive.path.name}" + (f"; transcribed by {', '.join(services)}" * bool(services))
+        found = sorted(job.created for job in jobs if job.created is not None)
+        done = {"mask": "replaced by labels", "drop": "left out"}.get(pii or "")
+        kinds = "of the types " + ", ".join([types] if isinstance(types, str) else types) if types else ""
+        redaction = f"what entity detection found {kinds} was {done}".replace("  ", " ") if done else "written as it is"
+        card = DataCard(source, license, redaction, (found[0], found[-1]) if found else None)
+        for at in range(0, len(ids), _AT_A_TIME):
+            card.add(self._query.table("transcripts", ids[at : at + _AT_A_TIME]))
+        return card
 
     def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
         """Return the metadata of all transcripts, and the names of the requested and partition columns.
@@ -122,6 +166,22 @@ class Exporter:
                     name: join(df, apart(about[0], CORPUS_TABLES[name].names), about[1]) for name, df in part.items()
                 }
             yield part if pii is None else mask(part, pii, types)
+
+
+def _recordings(
+    jobs: Sequence[Job], audio: bool | Mapping[str, str | os.PathLike[str]]
+) -> Callable[[str], tuple[str, bytes] | None] | None:
+    """Return a function that reads the recording of a transcript: from a given path, or from the submitted file."""
+    if not audio:
+        return None
+    paths = audio if isinstance(audio, Mapping) else {job.transcript_id: job.source for job in jobs}
+
+    def read(transcript_id: str) -> tuple[str, bytes] | None:
+        path = Path(paths[transcript_id]).expanduser() if transcript_id in paths else None
+        is_held = path is not None and path.is_file() and path.stat().st_size < _MAX_RECORDING
+        return (path.name, path.read_bytes()) if path is not None and is_held else None
+
+    return read
 
 
 def check_outside(target: str | os.PathLike[str], corpus: Path) -> None:

@@ -6,6 +6,7 @@ from voxframe.export.delta import open_delta
 from voxframe.export.line_formats import audacity, ctm, rttm, stm
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
+from voxframe.export.text_formats import docx, md, tsv, txt
 from voxframe.export.writers import FORMATS, write
 
 __all__ = [
@@ -14,13 +15,17 @@ __all__ = [
     "Losses",
     "audacity",
     "ctm",
+    "docx",
     "eaf",
     "mask",
+    "md",
     "open_delta",
     "rttm",
     "srt",
     "stm",
     "textgrid",
+    "tsv",
+    "txt",
     "vtt",
     "write",
 ]

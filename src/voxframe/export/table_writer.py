@@ -1,10 +1,10 @@
-"""Write tables to files that other tools read: Parquet data sets, CSV, JSON lines, Hugging Face datasets."""
+"""Write tables to files that other tools read: Parquet data sets, also for Hugging Face datasets, CSV, JSON lines."""
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from voxframe.errors import OptionError
 from voxframe.export.result import Losses
 from voxframe.export.targets import NULL_PARTITION, Folder, partition_folder
-from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, with_pandas
+from voxframe.schema import CORPUS_TABLES, with_pandas
 
 #: Formats for any table, and their file extensions.
 TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggingface": ""}
@@ -26,6 +26,10 @@ TABLE_FORMATS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl", "huggi
 _EMPTY_FOLDER = "empty texts in a partition column, which are read as nulls"
 _AS_TEXT = "values of a column with several types, written as text"
 _SURROGATES = "texts with lone surrogates, written as \N{REPLACEMENT CHARACTER}"
+_NO_AUDIO = "recordings that are not at hand, null in the column audio"
+_AUDIO = pa.field("audio", pa.struct({"bytes": pa.binary(), "path": pa.string()}))
+#: Features of a Hugging Face dataset that Arrow types do not tell.
+_FEATURES = {"info": {"features": {"audio": {"_type": "Audio"}}}}
 _INDEX = "values of a named index, left out (reset_index makes a column of it)"
 
 
@@ -39,6 +43,12 @@ class TableWriter:
         losses: Counter for values that the format cannot hold.
         partition_by: Columns whose values become folders (`speaker=A/`); Parquet only.
         escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
+        audio: Returns file name and content of the recording of a transcript, for a column `audio` in the form of
+            `datasets.Audio`; None if it is not at hand. Default: no such column.
+
+    Attributes:
+        rows: Number of rows written.
+        schema: Columns of the table; None before the first part.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class TableWriter:
         partition_by: Sequence[str] = (),
         *,
         escape_formulas: bool = False,
+        audio: Callable[[str], tuple[str, bytes] | None] | None = None,
     ) -> None:
         self._folder = folder
         self._name = name
@@ -59,7 +70,9 @@ class TableWriter:
         self._escape_formulas = escape_formulas
         self._below = f"{name}/" if name else ""
         self._parts = 0
-        self._schema: pa.Schema | None = None
+        self._audio = audio
+        self.rows = 0
+        self.schema: pa.Schema | None = None
         self._file: IO[bytes] | None = None
         self._out: Any = None
 
@@ -69,8 +82,9 @@ class TableWriter:
         Raises:
             OptionError: The columns or types do not fit, or a column to partition by is missing.
         """
-        table = arrow(df, self._losses, self._name, self._schema)
-        self._schema = table.schema
+        table = arrow(df, self._losses, self._name, self.schema)
+        self.schema = table.schema
+        self.rows += table.num_rows
         if self._form in ("csv", "jsonl"):
             file = self._bytes(f"{self._name or 'data'}.{self._form}")
             file.write(
@@ -90,16 +104,35 @@ class TableWriter:
             self._out.close()
         if self._file is not None:
             self._file.close()
-        if kind is None and self._form == "huggingface" and self._schema is not None:
-            self._describe()
+
+    @property
+    def pattern(self) -> str:
+        """Pattern of the files of the table, relative to the directory."""
+        if self._form in ("csv", "jsonl"):
+            return f"{self._name or 'data'}.{self._form}"
+        return f"{self._below}{'*/' * len(self._partition_by)}*.parquet"
 
     def _add_arrow(self, table: pa.Table) -> None:
-        if self._out is None and self._form == "parquet":
+        if self._audio is None:
+            out = self._open(table.schema)
+            if table.num_rows:  # `datasets` cannot read a row group without rows
+                out.write_table(table)
+            return
+        schema = table.schema.append(_AUDIO)
+        schema = schema.with_metadata({**schema.metadata, b"huggingface": json.dumps(_FEATURES)})
+        out = self._open(schema)
+        for place, transcript_id in enumerate(table["transcript_id"].to_pylist()):  # one recording in memory
+            found = self._audio(transcript_id)
+            if found is None:
+                self._losses[_NO_AUDIO] += 1
+            values = pa.array([found and {"bytes": found[1], "path": found[0]}], _AUDIO.type)
+            out.write_table(pa.table([*table.slice(place, 1).columns, values], schema))
+
+    def _open(self, schema: pa.Schema) -> Any:
+        if self._out is None:
             file = self._bytes(f"{self._below}part-0.parquet")
-            self._out = pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
-        elif self._out is None:
-            self._out = pa.ipc.new_stream(self._bytes(f"{self._below}data-00000-of-00001.arrow"), table.schema)
-        self._out.write_table(table)
+            self._out = pq.ParquetWriter(file, schema, compression="zstd", compression_level=1)
+        return self._out
 
     def _add_partitioned(self, table: pa.Table) -> None:
         missing = [name for name in self._partition_by if name not in table.column_names]
@@ -125,26 +158,6 @@ class TableWriter:
         if self._file is None:
             self._file = self._folder.open(name)
         return self._file
-
-    def _describe(self) -> None:
-        """Write the two small files that `datasets.load_from_disk` needs. The Arrow file has the columns and types."""
-        state: dict[str, Any] = {
-            "_data_files": [{"filename": "data-00000-of-00001.arrow"}],
-            "_fingerprint": f"voxframe{SCHEMA_VERSION}",
-            "_format_columns": None,
-            "_format_kwargs": {},
-            "_format_type": None,
-            "_output_all_columns": False,
-            "_split": None,
-        }
-        self._folder.write(f"{self._below}state.json", json.dumps(state))
-        about = {
-            "description": f"{self._name or 'data'}, written by voxframe",
-            "citation": "",
-            "homepage": "",
-            "license": "",
-        }
-        self._folder.write(f"{self._below}dataset_info.json", json.dumps(about))
 
 
 def text_of(table: pa.Table, form: str, losses: Losses, *, header: bool = True, escape_formulas: bool = False) -> bytes:

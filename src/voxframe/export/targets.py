@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import re
 import shutil
@@ -25,12 +27,17 @@ class Folder:
     Args:
         root: Path in the file system.
         filesystem: An fsspec file system. None (default): the local file system.
+
+    Attributes:
+        files: Names of the files, in the order of writing.
+        checksums: SHA-256 of each closed file by its name, as hexadecimal text.
     """
 
     def __init__(self, root: str, filesystem: Any = None) -> None:
         self.root = root
         self.filesystem = filesystem
         self.files: list[str] = []
+        self.checksums: dict[str, str] = {}
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file in the directory for writing.
@@ -43,14 +50,36 @@ class Folder:
         if self.filesystem is not None:
             self.filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
             file: IO[bytes] = self.filesystem.open(path, "wb")
-            return file
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        return Path(path).open("xb")
+        else:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            file = Path(path).open("xb")  # noqa: SIM115  closed with the returned file
+        return io.BufferedWriter(_Hashed(file, name, self.checksums))
 
     def write(self, name: str, text: str) -> None:
         """Write a text file in the directory, as UTF-8."""
         with self.open(name) as file:
             file.write(text.encode("utf-8", "replace"))
+
+
+class _Hashed(io.RawIOBase):
+    """Writes to a file, and notes the hash of its content when it is closed."""
+
+    def __init__(self, file: IO[bytes], name: str, checksums: dict[str, str]) -> None:
+        self._file, self._name, self._checksums = file, name, checksums
+        self._hash = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        self._hash.update(data)
+        return self._file.write(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+            self._checksums[self._name] = self._hash.hexdigest()
+        super().close()
 
 
 def partition_folder(column: str, value: str | None) -> str:

@@ -12,22 +12,23 @@ import pyarrow.parquet as pq
 
 from voxframe._files import file_name
 from voxframe.errors import OptionError
-from voxframe.export import annotation_tiers, caption_formats, line_formats
+from voxframe.export import annotation_tiers, caption_formats, line_formats, text_formats
+from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of
 from voxframe.export.targets import Folder, file, folder
 
 
 class _Speech(Protocol):
-    def __call__(self, df: pd.DataFrame, *, losses: Losses | None) -> str:
-        """Return the text of a file in one speech format."""
+    def __call__(self, df: pd.DataFrame, *, losses: Losses | None) -> str | bytes:
+        """Return the content of a file in one speech format."""
 
 
 class SpeechFormat(NamedTuple):
     """A format of words or turns, with one file per transcript.
 
     Attributes:
-        text: Returns the text of a file.
+        text: Returns the content of a file.
         suffix: File extension.
         columns: Columns that the format can hold. For captions and tiers, the file name is the transcript id.
     """
@@ -50,6 +51,10 @@ SPEECH_FORMATS = {
     "rttm": SpeechFormat(line_formats.rttm, ".rttm", _TIMES | _SPEAKER | {"channel"}),
     "ctm": SpeechFormat(line_formats.ctm, ".ctm", _TIMES | {"text", "channel", "confidence"}),
     "stm": SpeechFormat(line_formats.stm, ".stm", _TEXT | {"channel"}),
+    "txt": SpeechFormat(text_formats.txt, ".txt", _TEXT - {"end_ms"}),
+    "md": SpeechFormat(text_formats.md, ".md", _TEXT - {"end_ms"}),
+    "docx": SpeechFormat(text_formats.docx, ".docx", _TEXT - {"end_ms"}),
+    "tsv": SpeechFormat(text_formats.tsv, ".tsv", _TEXT | {"channel", "confidence"}),
 }
 
 #: All formats, and their file extensions.
@@ -63,6 +68,7 @@ def write(
     *,
     partition_by: str | Sequence[str] = (),
     escape_formulas: bool = False,
+    license: str | None = None,  # noqa: A002  the key of dataset cards
     overwrite: bool = False,
 ) -> ExportResult:
     """Write a DataFrame or named tables to files.
@@ -74,15 +80,19 @@ def write(
     Values are written exactly. Values that the format cannot hold are counted in the result and in a warning. In CSV, a
     null is an empty field and an empty text is `""`; all texts are quoted.
 
+    A directory of named tables has a data card (README.md) and the hashes of all files (SHA256SUMS).
+    `datasets.load_dataset(target, "words")` loads the table `words` of it.
+
     Args:
-        data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity). Any DataFrame or
-            dict of tables for parquet, csv, jsonl and huggingface.
+        data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx, tsv).
+            Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
         target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
         format: One of `FORMATS`.
         partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder.
         escape_formulas: Put an apostrophe before texts that begin with `=`, `+`, `-`, `@`, a tab or a line end; CSV
             only. A spreadsheet would run these as formulas. Use it for files that people open in a spreadsheet, and
             leave it off for files that programs read.
+        license: Licence of the data, for the data card, such as "cc-by-4.0".
         overwrite: Replace an existing target.
 
     Returns:
@@ -125,16 +135,30 @@ def write(
         with file(target, overwrite=overwrite) as out:
             _write_single(df, out, format, losses, escape_formulas=escape_formulas)
     else:
-        tables: Mapping[str | None, pd.DataFrame] = (
-            {None: data} if isinstance(data, pd.DataFrame) else dict(data.items())
-        )
+        named = data if isinstance(data, Mapping) else {"data" if format == "huggingface" else None: data}
+        card = DataCard(license=license)
         with folder(target, overwrite=overwrite) as into:
-            for name, df in tables.items():
+            writers: dict[str, TableWriter] = {}
+            for name, df in named.items():
                 with TableWriter(
                     into, name, format, losses, names(partition_by), escape_formulas=escape_formulas
                 ) as writer:
                     writer.add(df)
+                if name is not None:
+                    writers[name] = writer
+                if name == "transcripts":
+                    card.add(df)
+            if writers:  # readers of a folder with one table take every file in it for a part
+                write_card(card, into, target, writers)
     return finished([os.fspath(target)] if single else into.files, target, losses, omitted)
+
+
+def write_card(
+    card: DataCard, into: Folder, target: str | os.PathLike[str], writers: Mapping[str, TableWriter]
+) -> None:
+    """Write the data card of tables that are complete."""
+    tables = {name: (one.schema, one.rows, one.pattern) for name, one in writers.items() if one.schema is not None}
+    card.write(into, name_of(os.fspath(target)), tables)
 
 
 def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, omitted: Losses) -> ExportResult:
@@ -190,11 +214,11 @@ def write_transcripts(df: pd.DataFrame, into: Folder, format: str, losses: Losse
 
 
 def _speech(df: pd.DataFrame, format: str, losses: Losses, omitted: Losses) -> bytes:  # noqa: A002
-    text = SPEECH_FORMATS[format].text(df, losses=losses)
+    content = SPEECH_FORMATS[format].text(df, losses=losses)
     for column in df.columns:
         if column not in SPEECH_FORMATS[format].columns:
             omitted[str(column)] += int(df[column].count())
-    return text.encode()
+    return content if isinstance(content, bytes) else content.encode()
 
 
 def _write_single(df: pd.DataFrame, out: IO[bytes], format: str, losses: Losses, *, escape_formulas: bool) -> None:  # noqa: A002

@@ -19,6 +19,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 #: A name before a colon: at most five words that begin with an upper-case letter or a digit, as in "Speaker 1:".
 _NAME = re.compile(r"^\s*((?:[^\W_a-z][\w.'\-]*)(?: (?:[^\W_a-z][\w.'\-]*|\d+)){0,4}):(?:\s+|$)")
+_SINCE = re.compile(r"^\s*\[(?:(\d+):)?(\d{1,2}):(\d{2})\]\s+")
 _LABEL = re.compile(r"^\d+(\.\d+)?\t\d+(\.\d+)?\t")
 
 
@@ -63,16 +64,17 @@ def audacity(text: str) -> dict[str, Any]:
 
 
 def plain(text: str) -> dict[str, Any]:
-    """Read plain text in which turns begin with "NAME:"; other lines continue the turn before them."""
-    turns = list[tuple[str | None, list[str]]]()
+    """Read plain text in which turns begin with "NAME:" or "[0:01:15] NAME:"; other lines continue the turn before."""
+    turns = list[tuple[str | None, int | None, list[str]]]()
     for line in text.splitlines():
-        speaker, said = _named(line)
-        if speaker is not None or not turns:
-            turns.append((speaker, [said]))
+        since = _SINCE.match(line)
+        speaker, said = _named(line[since.end() :] if since else line)
+        if speaker is not None or since or not turns:
+            turns.append((speaker, _ms(since[1], since[2], since[3], "0") if since else None, [said]))
         else:
-            turns[-1][1].append(said)
-    joined = ((speaker, one_line(" ".join(lines))) for speaker, lines in turns)
-    return from_turns(SpokenTurn(said, speaker=speaker) for speaker, said in joined if said)
+            turns[-1][2].append(said)
+    joined = ((speaker, start, one_line(" ".join(lines))) for speaker, start, lines in turns)
+    return from_turns(SpokenTurn(said, start, speaker=speaker) for speaker, start, said in joined if said)
 
 
 def is_labels(text: str) -> bool:
