@@ -69,8 +69,10 @@ def test_csv_and_jsonl_datasets(recordings: voxframe.Corpus, tmp_path: Path, for
 
 
 def test_partitions_over_batches(recordings: voxframe.Corpus, tmp_path: Path) -> None:
-    """Files of one partition from several batches are in the same folder."""
+    """Files of one partition from several batches are in the same folder, and pandas reads the whole data set."""
     recordings.export(tmp_path / "set", tables="words", partition_by="speaker")
+    recordings.export(tmp_path / "by id", tables="words", partition_by="transcript_id")  # pandas knows no null here
+    assert len(pd.read_parquet(tmp_path / "by id")) == len(recordings.table("words"))
     sql = f"select count(*) from read_parquet('{tmp_path}/set/words/*/*.parquet', hive_partitioning=true)"
     assert duckdb.sql(sql).fetchall() == [(len(recordings.table("words")),)]
 
@@ -186,7 +188,7 @@ def test_the_card_of_an_export(recordings: voxframe.Corpus, tmp_path: Path) -> N
     assert "| Contents | 1 transcripts, 0.00 hours of audio, 2 words |" in card
     assert "| Licence | CC0-1.0 |" in card
     recordings.export(tmp_path / "tags", tables="words", ids="Ann's", pii="mask", pii_types=["person_name"])
-    assert "found of the types person_name was replaced by labels" in (tmp_path / "tags/README.md").read_text("utf-8")
+    assert "found of the types person_name was replaced by labels" in (tmp_path / "tags/_README.md").read_text("utf-8")
 
 
 def test_recordings_go_into_a_hugging_face_data_set(recordings: voxframe.Corpus, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def files(folder: Path) -> list[str]:
 def test_parquet_as_duckdb_and_polars_read_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """A folder a table, with the types of the data dictionary and rows as they were; empty tables too."""
     written = export.write(tables, tmp_path / "set", "parquet")
-    assert written.files == [*(f"{name}/part-0.parquet" for name in tables), "SHA256SUMS", "README.md"]
+    assert written.files == [*(f"{name}/part-0.parquet" for name in tables), "_SHA256SUMS", "_README.md"]
     words = pl.read_parquet(tmp_path / "set/words/*.parquet")
     assert words["text"].to_list() == tables["words"]["text"].to_list()
     assert words.schema["start_ms"] == pl.Int64
@@ -106,12 +106,12 @@ def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tm
         speech_model=["a|b <i>", "x"], redact_pii=[True, False], audio_duration_s=1800.0, punctuate=[True, True]
     )
     written = export.write({**tables, "transcripts": odd}, tmp_path / "my set", form, license="CC-BY: 4.0")
-    folder = tmp_path / "my set"
+    folder, mark = tmp_path / "my set", "_" if form == "parquet" else ""
     assert set(files(folder)) == set(written)
-    listed = {line.split("  ", 1)[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
-    assert listed == set(written) - {"README.md", "SHA256SUMS"}
-    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=folder, check=True)
-    card = (folder / "README.md").read_text("utf-8")
+    listed = {line.split("  ", 1)[1] for line in (folder / f"{mark}SHA256SUMS").read_text().splitlines()}
+    assert listed == set(written) - {f"{mark}README.md", f"{mark}SHA256SUMS"}
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", f"{mark}SHA256SUMS"], cwd=folder, check=True)
+    card = (folder / f"{mark}README.md").read_text("utf-8")
     about = yaml.safe_load(card.split("---")[1])
     assert (about["pretty_name"], about["license"]) == ("my set", "CC-BY: 4.0")
     assert {one["config_name"] for one in about["configs"]} == {name for name, df in {**tables}.items() if len(df)}

@@ -116,7 +116,7 @@ class Exporter:
                         for name, writer in writers.items():
                             writer.add(part[name])
                 card = self._card(wanted, jobs, license, pii, pii_types)
-                write_card(card, into, target, writers)
+                write_card(card, into, target, writers, kind)
         return finished(into.files, target, losses, omitted)
 
     def _card(

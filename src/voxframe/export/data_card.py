@@ -1,5 +1,7 @@
 """Data cards: a README.md that says what an exported data set is, and SHA256SUMS with the hash of every file.
 
+In Parquet data sets their names begin with `_`, so that pandas, pyarrow and Spark skip them when they read the folder.
+
 The card begins with the metadata of Hugging Face dataset cards, with one config per table, so that
 `datasets.load_dataset(folder, "words")` loads a table. Tables without rows have no config: `datasets` refuses them.
 Source: https://huggingface.co/docs/hub/datasets-cards and
@@ -25,7 +27,7 @@ from voxframe.export.targets import Folder
 from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
 
-CARD, CHECKSUMS = "README.md", "SHA256SUMS"
+_CARD, _CHECKSUMS = "README.md", "SHA256SUMS"
 
 _MODELS = ("speech_model", "acoustic_model", "language_model")
 _REDACTION = ("redact_pii", "redact_pii_audio", "redact_pii_sub")
@@ -70,16 +72,21 @@ class DataCard:
                 for value, count in transcripts[name].dropna().value_counts().items():
                     self._values[name, getattr(value, "item", lambda value=value: value)()] += int(count)
 
-    def write(self, into: Folder, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]]) -> None:
+    def write(
+        self, into: Folder, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]], prefix: str = ""
+    ) -> None:
         """Write the card and the hashes of all other files into a data set.
 
         Args:
             into: The directory, after all tables were written.
             name: Name of the data set.
             tables: Schema, number of rows and pattern of the files of each table.
+            prefix: Begin of the names of both files.
         """
-        into.write(CHECKSUMS, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
-        into.write(CARD, "\n".join([*self._front_matter(name, tables), *self._body(name, tables)]) + "\n")
+        sums = f"{prefix}{_CHECKSUMS}"
+        into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
+        card = [*self._front_matter(name, tables), *self._body(name, tables, sums)]
+        into.write(f"{prefix}{_CARD}", "\n".join(card) + "\n")
 
     def _front_matter(self, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]]) -> list[str]:
         languages = {str(value).split("_")[0].split("-")[0] for (key, value) in self._values if key == "language_code"}
@@ -98,7 +105,7 @@ class DataCard:
             "---",
         ]
 
-    def _body(self, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]]) -> list[str]:
+    def _body(self, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]], sums: str) -> list[str]:
         count = self._transcripts
         counts = [] if count is None else [f"{count:,} transcripts", f"{self._seconds / 3600:,.2f} hours of audio"]
         counts += [f"{tables['words'][1]:,} words"] if "words" in tables else []
@@ -113,7 +120,7 @@ class DataCard:
             "Personal data": "; ".join(part for part in (self.redaction, self._redacted()) if part),
             "Licence": self.license or "not stated",
             "Schema version": str(SCHEMA_VERSION),
-            "Checksums": f"SHA-256 of every file, in {CHECKSUMS}: `sha256sum -c {CHECKSUMS}`",
+            "Checksums": f"SHA-256 of every file, in {sums}: `sha256sum -c {sums}`",
         }
         lines = ["", f"# {_plain(name)}", "", "| | |", "|---|---|"]
         lines += [f"| {key} | {text if key == 'Checksums' else _plain(text)} |" for key, text in facts.items() if text]

@@ -80,8 +80,8 @@ def write(
     Values are written exactly. Values that the format cannot hold are counted in the result and in a warning. In CSV, a
     null is an empty field and an empty text is `""`; all texts are quoted.
 
-    A directory of named tables has a data card (README.md) and the hashes of all files (SHA256SUMS).
-    `datasets.load_dataset(target, "words")` loads the table `words` of it.
+    A directory of named tables has a data card (README.md) and the hashes of all files (SHA256SUMS), in parquet with a
+    `_` before their names. `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface.
 
     Args:
         data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx, tsv).
@@ -149,16 +149,20 @@ def write(
                 if name == "transcripts":
                     card.add(df)
             if writers:  # readers of a folder with one table take every file in it for a part
-                write_card(card, into, target, writers)
+                write_card(card, into, target, writers, format)
     return finished([os.fspath(target)] if single else into.files, target, losses, omitted)
 
 
 def write_card(
-    card: DataCard, into: Folder, target: str | os.PathLike[str], writers: Mapping[str, TableWriter]
+    card: DataCard,
+    into: Folder,
+    target: str | os.PathLike[str],
+    writers: Mapping[str, TableWriter],
+    format: str,  # noqa: A002
 ) -> None:
     """Write the data card of tables that are complete."""
     tables = {name: (one.schema, one.rows, one.pattern) for name, one in writers.items() if one.schema is not None}
-    card.write(into, name_of(os.fspath(target)), tables)
+    card.write(into, name_of(os.fspath(target)), tables, "_" if format == "parquet" else "")
 
 
 def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, omitted: Losses) -> ExportResult:
