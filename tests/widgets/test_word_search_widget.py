@@ -191,3 +191,29 @@ def test_an_empty_corpus_can_be_searched(tmp_path):
     corpus.raw.put("interview", (DATA / "payloads" / "interview.json").read_bytes())
     search.query = "tree*"
     assert search._found["total"] == len(search.result) > 0
+
+
+def test_search_by_meaning(corpus):
+    """The closest sentences are listed with their counts, one group can be shown alone, and the code does the same."""
+    search = WordSearch(corpus)
+    search.mode, search.limit = "meaning", 6
+    search.query = "who pays for the trees"
+    expected = corpus.search("who pays for the trees", mode="meaning", limit=6)
+    assert search.result.equals(expected)
+    assert read(search._found, "match") == expected["match"].to_list()
+    assert (
+        np.frombuffer(search._found["score"], "<i4").tolist() == (100 * expected["score"]).round().astype(int).to_list()
+    )
+    counts = expected["transcript_id"].value_counts(sort=False)
+    assert dict(zip(read(search._found, "key"), np.frombuffer(search._found["count"], "<i4"), strict=True)) == dict(
+        counts
+    )
+    search.by, search.only = "speaker", ["B"]
+    assert set(search.result["speaker"]) == {"B"}
+    assert len(search.result) == 6
+    assert "The 6 closest sentences" in search._static_html()
+    made = {}
+    exec(search.code, made)
+    assert made["result"].equals(search.result)
+    search.mode = "words"
+    assert list(search.result.columns) == list(corpus.search("x").columns)

@@ -1,4 +1,4 @@
-"""WordSearch: search words and phrases in a corpus while typing."""
+"""WordSearch: search words, phrases and meanings in a corpus while typing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import traitlets
 
 from voxframe._text import clock
 from voxframe.corpus import Corpus
-from voxframe.errors import OptionError
+from voxframe.errors import OptionError, VoxframeError
 from voxframe.widgets import encoding
 from voxframe.widgets.base import absolute_path, corpus_call, define_comment, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer
@@ -33,6 +33,9 @@ class WordSearch(CorpusPlayerWidget):
     transcript. A click on a group shows only its matches. Enter or a click plays a match. "?" lists the keyboard
     shortcuts.
 
+    With `mode = "meaning"`, the sentences closest in meaning to the query are listed, the closest first, and the counts
+    are those of the listed sentences; see `Corpus.search`. The first search of this kind encodes the sentences.
+
     The search index of the corpus is updated when the widget is created and by each search.
 
     Args:
@@ -45,6 +48,7 @@ class WordSearch(CorpusPlayerWidget):
 
     Attributes:
         query (str): Word or phrase to search for.
+        mode (str): "words" or "meaning".
         slop (int): 0 for exact phrases; otherwise the words may occur in any order within this many words.
         by (str): Group of the counts: "transcript_id", "speaker", "speaker_name", "channel" or a column of `about`.
         only (list[str]): The one group to show matches of; empty for all.
@@ -68,6 +72,7 @@ class WordSearch(CorpusPlayerWidget):
     styles = ("fields", "word_search")
 
     query = traitlets.Unicode("").tag(sync=True)
+    mode = traitlets.Enum(["words", "meaning"], "words").tag(sync=True)
     slop = traitlets.Int(0, min=0).tag(sync=True)
     by = traitlets.Unicode("transcript_id").tag(sync=True)
     only = traitlets.List(traitlets.Unicode(), maxlen=1).tag(sync=True)
@@ -109,10 +114,14 @@ class WordSearch(CorpusPlayerWidget):
 
     @property
     def result(self) -> pd.DataFrame:
-        """All matches, including those not listed, as the table `concordance`."""
+        """All matches, including those not listed, as the table `concordance`.
+
+        With `mode = "meaning"`, the listed sentences as the table `sentence_matches`.
+        """
         if not self.query.strip():
             return self._corpus.search("nothing", limit=0)
-        return self._corpus.search(self.query, **self._options())
+        limit = {"limit": self.limit} if self.mode == "meaning" else {}
+        return self._corpus.search(self.query, **self._options(), **limit)
 
     @property
     def counts(self) -> pd.DataFrame:
@@ -132,7 +141,7 @@ class WordSearch(CorpusPlayerWidget):
         given += [f"title={self.title!r}"] if self.title != "Word search" else []
         lines = [define_comment(define)] if define else []
         lines += ["import voxframe", "", f"search = voxframe.WordSearch({', '.join(given)})"]
-        for trait in ("by", "slop", "query", "only", "limit"):
+        for trait in ("by", "slop", "mode", "query", "only", "limit"):
             value = getattr(self, trait)
             if value != self.traits()[trait].default():
                 lines.append(f"search.{trait} = {value!r}")
@@ -154,7 +163,7 @@ class WordSearch(CorpusPlayerWidget):
         note = f"<p><em>and {more:,} more. Run the notebook to see them all.</em></p>" if more > 0 else ""
         return f"{head}<p>{escaped(_summary(self._found))}</p><table>{table}</table>{note}"
 
-    @traitlets.observe("query", "slop", "by", "only", "limit")
+    @traitlets.observe("query", "mode", "slop", "by", "only", "limit")
     def _search(self, change: Any = None) -> None:
         if change is not None and change["name"] == "by" and self.only:
             self.only = []  # which searches again
@@ -162,13 +171,15 @@ class WordSearch(CorpusPlayerWidget):
         with show_errors(self):
             try:
                 self._found = self._find()
-            except OptionError:
+            except VoxframeError:
                 self._found = {"query": self.query, "total": 0}
                 raise
 
     def _find(self) -> dict[str, Any]:
         """Run the search and return the state of the browser."""
-        asked = {"query": self.query, "slop": self.slop, "by": self.by, "only": self.only, "limit": self.limit}
+        asked = {name: getattr(self, name) for name in ("query", "mode", "slop", "by", "only", "limit")}
+        if self.mode == "meaning" and self.query.strip():
+            return asked | self._find_by_meaning()
         slop = self.slop or None
         per_transcript = self._corpus.counts(self.query if self.query.strip() else "nothing", slop=slop)
         size = {"words": int(per_transcript["words"].sum()), "of": len(per_transcript)}
@@ -190,6 +201,21 @@ class WordSearch(CorpusPlayerWidget):
         found["of_shown"] = int(chosen["occurrences"].sum())
         return found | self._packed(rows) | self._packed_groups(head)
 
+    def _find_by_meaning(self) -> dict[str, Any]:
+        """Run a search by meaning; groups have the number of their sentences among the closest of all."""
+        rows = self._shown = self.result
+        best = self._corpus.search(self.query, mode="meaning", limit=self.limit) if self.only else rows
+        about = self._about_of(self.by)
+        keys = best if about is None else best[["transcript_id"]].merge(about, how="left", on="transcript_id")
+        words = self._corpus.counts("nothing").set_index("transcript_id")["words"]
+        groups = keys.groupby(self.by, dropna=False).size().rename("occurrences").reset_index()
+        groups["words"] = words.reindex(groups[self.by]).to_numpy() if self.by == "transcript_id" else 0
+        groups = groups.sort_values("occurrences", ascending=False, kind="stable")
+        found = {"words": int(words.sum()), "of": len(words), "total": len(rows), "of_shown": len(rows)}
+        found |= {"in": rows["transcript_id"].nunique(), "groups": len(groups)}
+        scores = encoding.int32((100 * rows["score"]).round())
+        return found | self._packed(rows) | self._packed_groups(groups.head(_MAX_GROUPS), best) | {"score": scores}
+
     def _packed(self, rows: pd.DataFrame) -> dict[str, bytes]:
         """Return matches as columns for the browser."""
         packed = {"start": encoding.int32(rows["start_ms"].fillna(-1).clip(upper=encoding.LAST_MS))}
@@ -200,8 +226,13 @@ class WordSearch(CorpusPlayerWidget):
         packed["name"], packed["name_at"] = encoding.texts(names)
         return packed
 
-    def _packed_groups(self, groups: pd.DataFrame) -> dict[str, bytes]:
-        """Return groups, and positions of matches in transcripts, as columns for the browser."""
+    def _packed_groups(self, groups: pd.DataFrame, falls: pd.DataFrame | None = None) -> dict[str, bytes]:
+        """Return groups, and positions of matches in transcripts, as columns for the browser.
+
+        Args:
+            groups: The groups.
+            falls: The matches. None (default): all matches of these transcripts.
+        """
         values = groups[self.by]
         keys = ["" if pd.isna(value) else str(value) for value in values]
         of_transcripts = self.by == "transcript_id"
@@ -212,8 +243,10 @@ class WordSearch(CorpusPlayerWidget):
         packed["known"] = encoding.int32(values.notna())
         if not of_transcripts:
             return packed
-        slop = self.slop or None
-        falls = self._corpus.search(self.query, slop=slop, ids=keys, context=0) if keys else self._shown[:0]
+        if falls is None:
+            slop = self.slop or None
+            falls = self._corpus.search(self.query, slop=slop, ids=keys, context=0) if keys else self._shown[:0]
+        falls = falls[falls["transcript_id"].isin(keys) & falls["word_idx"].notna()]
         place = pd.Series(np.arange(len(keys)), keys)
         row = place.loc[falls["transcript_id"].to_numpy()].to_numpy() if len(falls) else np.empty(0, int)
         order = np.argsort(row, kind="stable")
@@ -225,6 +258,8 @@ class WordSearch(CorpusPlayerWidget):
     def _options(self) -> dict[str, Any]:
         """Return the arguments of `Corpus.search` for the selected group."""
         options: dict[str, Any] = {"slop": self.slop} if self.slop else {}
+        if self.mode == "meaning":
+            options = {"mode": "meaning"}
         if not self.only:
             return options
         if self.by == "transcript_id":
@@ -266,6 +301,8 @@ def _metadata(corpus: Corpus) -> pd.DataFrame | None:
 
 def _summary(found: Mapping[str, Any]) -> str:
     """Return the number of matches as text."""
+    if found.get("mode") == "meaning":
+        return f"The {found['total']:,} closest sentences, in {found['in']:,} of {found['of']:,} transcripts"
     matches = f"{found['total']:,} match{'' if found['total'] == 1 else 'es'}"
     return f"{matches} in {found.get('in', 0):,} of {found['of']:,} transcripts"
 

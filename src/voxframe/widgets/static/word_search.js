@@ -27,12 +27,22 @@ function renderWordSearch({ model, el, signal }) {
     title: "Leave empty to find the exact phrase",
     oninput: guard(() => put(model, { slop: Math.max(0, Math.floor(Number(near.value) || 0)) })),
   });
+  const mode = h(
+    "select",
+    { class: "vf-input", "aria-label": "Search for", onchange: guard(() => {
+      if (mode.value === "meaning") status.textContent = "Searching by meaning; new sentences are encoded first.";
+      put(model, { mode: mode.value, only: [] });
+    }) },
+    h("option", { value: "words" }, "Words"),
+    h("option", { value: "meaning" }, "Meaning"),
+  );
   const help = keyHelp(SEARCH_KEYS);
   const bar = h(
     "div",
     { class: "vf-bar", role: "search" },
     h("strong", { class: "vf-title" }, model.get("title")),
     field,
+    mode,
     h("label", { class: "vf-labelled" }, "any order within", near, "words"),
     help.button,
   );
@@ -61,17 +71,20 @@ function renderWordSearch({ model, el, signal }) {
     }
   }));
 
+  /** True if a search by meaning listed as many sentences as it was asked for, so that there may be more. */
+  const byMeaning = (count) => found().mode === "meaning" && count === found().limit;
+
   function showLines() {
     const now = found();
     const read = Object.fromEntries(["left", "match", "right", "speaker", "name"].map((name) => [name, texts(now[name], now[`${name}_at`])]));
-    const start = int32(now.start);
+    const [start, score] = [int32(now.start), int32(now.score)];
     const rows = Array.from(start, (ms, n) => {
       const when = ms >= 0 ? clock(ms) : "";
       const who = read.speaker.at(n);
       const [left, match, right, name] = ["left", "match", "right", "name"].map((part) => read[part].at(n));
       return h(
         "div",
-        { class: "vf-line", role: "option", id: `${lines.id}-${n}`, "aria-selected": "false", title: `${name} ${when} ${who}`, "aria-label": `${name}, ${when}, ${who}: ${left} ${match} ${right}`, "data-row": n },
+        { class: "vf-line", role: "option", id: `${lines.id}-${n}`, "aria-selected": "false", title: `${name} ${when} ${who}${score.length ? ` · score ${(score[n] / 100).toFixed(2)}` : ""}`, "aria-label": `${name}, ${when}, ${who}: ${left} ${match} ${right}`, "data-row": n },
         h("span", { class: "vf-where" }, h("span", {}, name), who ? h("span", {}, who) : "", h("time", {}, when)),
         h("span", { class: "vf-left" }, h("bdi", {}, left)),
         h("strong", {}, match),
@@ -84,8 +97,8 @@ function renderWordSearch({ model, el, signal }) {
     lines.scrollTop = 0;
     mark(false);
     const left = (now.of_shown ?? 0) - rows.length;
-    more.hidden = left <= 0;
-    more.textContent = `Show ${number(Math.min(200, left))} more of ${number(left)}`;
+    more.hidden = left <= 0 && !byMeaning(rows.length);
+    more.textContent = left > 0 ? `Show ${number(Math.min(200, left))} more of ${number(left)}` : "Show 200 more";
   }
 
   function showGroups() {
@@ -94,7 +107,8 @@ function renderWordSearch({ model, el, signal }) {
     const [count, size, known] = [int32(now.count), int32(now.size), int32(now.known)];
     const [first, falls, times] = [int32(now.falls_first), int32(now.falls), int32(now.falls_ms)];
     const only = model.get("only");
-    const rate = (n) => (size[n] ? (1000 * count[n]) / size[n] : 0);
+    const meaning = now.mode === "meaning";
+    const rate = (n) => meaning ? count[n] : (size[n] ? (1000 * count[n]) / size[n] : 0);
     const top = Math.max(...Array.from(count, (_, n) => rate(n)), 1e-9);
     strips = [];
     const rows = Array.from(count, (_, n) => {
@@ -103,12 +117,12 @@ function renderWordSearch({ model, el, signal }) {
         "button",
         {
           type: "button", "data-key": key.at(n), "aria-pressed": String(chosen), disabled: !known[n], title: name.at(n),
-          "aria-label": `${known[n] ? name.at(n) : "(unknown)"}: ${plural(count[n], "match")}, ${rate(n).toFixed(2)} per 1,000 words. Show only this group`,
+          "aria-label": `${known[n] ? name.at(n) : "(unknown)"}: ${plural(count[n], "match")}${meaning ? "" : `, ${rate(n).toFixed(2)} per 1,000 words`}. Show only this group`,
           onclick: guard(() => put(model, { only: chosen ? [] : [key.at(n)] })),
         },
         known[n] ? name.at(n) : "(unknown)",
       );
-      const row = h("div", { class: "vf-group", "data-only": String(chosen) }, button, h("span", { class: "vf-number", title: "matches · per 1,000 words" }, `${number(count[n])} · ${rate(n).toFixed(2)}`));
+      const row = h("div", { class: "vf-group", "data-only": String(chosen) }, button, meaning ? h("span", { class: "vf-number", title: "sentences" }, number(count[n])) : h("span", { class: "vf-number", title: "matches · per 1,000 words" }, `${number(count[n])} · ${rate(n).toFixed(2)}`));
       if (first.length) {
         const canvas = h("canvas", { class: "vf-falls", "aria-hidden": "true", title: "Positions in the transcript; click to play the nearest match" });
         const own = falls.subarray(first[n], first[n + 1]);
@@ -153,6 +167,7 @@ function renderWordSearch({ model, el, signal }) {
     const now = found();
     if (!now.query) return now.of === undefined ? "" : `${plural(now.words, "word")} in ${plural(now.of, "transcript")}`;
     if (now.of === undefined) return "";
+    if (now.mode === "meaning") return `The ${plural(now.total, "closest sentence")}, in ${number(now.in)} of ${plural(now.of, "transcript")}`;
     return `${plural(now.total, "match")} in ${number(now.in)} of ${plural(now.of, "transcript")} · ${now.words ? ((1000 * now.total) / now.words).toFixed(2) : "0.00"} per 1,000 words`;
   }
 
@@ -160,6 +175,8 @@ function renderWordSearch({ model, el, signal }) {
     if (document.activeElement !== field && field.value !== model.get("query")) field.value = model.get("query");
     const slop = model.get("slop");
     if (document.activeElement !== near) near.value = slop || "";
+    mode.value = model.get("mode");
+    near.disabled = mode.value === "meaning";
     by.value = model.get("by");
     status.textContent = summary();
     results.hidden = !found().query;
@@ -196,13 +213,13 @@ function renderWordSearch({ model, el, signal }) {
   resized.observe(groups);
   onTheme(drawStrips, signal);
   signal.addEventListener("abort", () => resized.disconnect());
-  for (const name of ["_found", "query", "slop", "by"]) {
+  for (const name of ["_found", "query", "mode", "slop", "by"]) {
     const listen = name === "_found" ? show : guard(() => sync(name));
     model.on(`change:${name}`, listen);
   }
   /** Shows a change made in another view or by the kernel. */
   function sync(name) {
-    const [input, value] = { query: [field, model.get("query")], slop: [near, model.get("slop") || ""], by: [by, model.get("by")] }[name];
+    const [input, value] = { query: [field, model.get("query")], mode: [mode, model.get("mode")], slop: [near, model.get("slop") || ""], by: [by, model.get("by")] }[name];
     if (document.activeElement !== input) input.value = value;
   }
   embedPlayer(model, place, signal, guard);
