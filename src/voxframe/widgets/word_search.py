@@ -120,8 +120,8 @@ class WordSearch(CorpusPlayerWidget):
         """
         if not self.query.strip():
             return self._corpus.search("nothing", limit=0)
-        limit = {"limit": self.limit} if self.mode == "meaning" else {}
-        return self._corpus.search(self.query, **self._options(), **limit)
+        limit = self.limit if self.mode == "meaning" else None
+        return self._corpus.search(self.query, **self._options(), limit=limit)
 
     @property
     def counts(self) -> pd.DataFrame:
