@@ -102,7 +102,7 @@ def test_partial_results_that_fit_into_no_request_are_joined(corpus: voxframe.Co
 
 def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
     """Each question has one reply over all parts; action items of the parts are joined."""
-    found = corpus.ask(["When does the bridge open?", "Who calls?"], client=client)
+    found = corpus.ask(["When does the bridge open?", "Who calls?"], client=client, passages=0)
     assert [reply.question for reply in found.replies] == ["When does the bridge open?", "Who calls?"]
     assert "third of May" in found.replies[0].answer
     assert len(found.responses) == 3
@@ -113,6 +113,22 @@ def test_questions_tasks_and_items(corpus: voxframe.Corpus, client) -> None:
     assert done.responses[0].prompt == "List what was promised."
     fresh = corpus.task("List what was promised.", corpus.ids()[0], client=client, refresh=True)
     assert asked(fresh) != asked(done)
+
+
+def test_passages_of_many_transcripts_are_sent_and_cited(corpus: voxframe.Corpus, client) -> None:
+    """A selection that needs several requests is answered with one, from the closest passages, with their times."""
+    found = corpus.ask(["When does the bridge open?", "Who plays chess in Peru?"], client=client)
+    assert len(found.responses) == 1
+    assert "third of May" in found.replies[0].answer
+    assert set(found.citations["question_idx"]) == {0}
+    first = found.citations.iloc[0]
+    assert first["text"] == "The new bridge opens on the third of May."
+    assert first["start_ms"] == 250 * len("Good morning, this is caller number 0.".split())
+    assert first["end_ms"] - first["start_ms"] == 250 * 8 + 200
+    whole = corpus.ask("When does the bridge open?", corpus.ids()[0], client=client)
+    assert whole.citations.iloc[0][["transcript_id", "text"]].to_list() == [corpus.ids()[0], first["text"]]
+    with pytest.raises(OptionError, match="passages must be"):
+        corpus.ask("Who?", passages=-1)
 
 
 def test_speaker_names_are_sent(corpus: voxframe.Corpus, client) -> None:

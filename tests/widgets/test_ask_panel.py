@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import voxframe
+from voxframe.corpus.citations import citations
 from voxframe.errors import NotFoundError
 from voxframe.widgets import AskPanel
-from voxframe.widgets.player_links import citations
 
 DATA = Path(__file__).parents[2] / "data"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
@@ -79,12 +79,12 @@ def test_only_verbatim_text_is_cited(corpus):
     quoted = " ".join(first[2:6])
     answer = f"They talk about a garden in spring. As she says, “{quoted.upper()}” is how it began. Yes.\n- "
     answer += " ".join(first)
-    found = citations(answer, corpus, ["interview", "call"])
+    found = citations(answer, corpus.search, ["interview", "call"])
     assert answer[found[0].begin : found[0].end] == quoted.upper()
     assert [cited.start_ms for cited in found] == sorted((cited.start_ms for cited in found), reverse=True)
     assert len(found) == 2
-    assert citations(answer, corpus, ["call"]) == []
-    assert citations("* * * * * *. ?! “... ... ...”", corpus, ["call"]) == []
+    assert citations(answer, corpus.search, ["call"]) == []
+    assert citations("* * * * * *. ?! “... ... ...”", corpus.search, ["call"]) == []
 
 
 def test_missing_input_is_reported(panel):

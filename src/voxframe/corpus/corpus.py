@@ -35,7 +35,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
 from voxframe.corpus.search import Search
-from voxframe.corpus.search.concordance import SearchQuery
+from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
@@ -103,7 +103,7 @@ class Corpus:
         self._publisher = Publisher(self._archive, self._query, self.metadata)
         self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
         texts = LlmTexts(self._archive, self._query, self.speakers, self.corrections)
-        self._llm = Llm(texts, self._ledger, self._client)
+        self._llm = Llm(texts, self._search, self._ledger, self._client)
         self.raw = Raw(self._archive, self._ledger, self._llm, self._client)
 
     def __repr__(self) -> str:
@@ -907,6 +907,7 @@ class Corpus:
         questions: str | LlmQuestion | Iterable[str | LlmQuestion],
         transcripts: Selection = None,
         *,
+        passages: int | None = None,
         client: Client | None = None,
         refresh: Refresh = False,
         progress: bool | None = None,
@@ -914,27 +915,39 @@ class Corpus:
     ) -> Answers:
         """Ask a language model questions about any number of transcripts.
 
+        A selection that fits into one request is sent whole. Otherwise only the passages that are closest to the
+        questions in meaning are sent, as found by `search(mode="meaning")`. The answers have citations with times.
+
         Args:
             questions: A question, as text or `LlmQuestion`, or an iterable of them.
             transcripts: As for `summarize`.
+            passages: Number of sentences to send per question, each with the sentences beside it. 0 sends whole
+                transcripts, in several requests if necessary. None (default): 20 for a selection that does not fit into
+                one request, if the sentence encoder is installed (extra `local`).
             client: As for `summarize`.
             refresh: As for `summarize`.
             progress: As for `summarize`.
             **options: As for `summarize`.
 
         Returns:
-            One reply per question in `replies`, and all of them as `text`.
+            One reply per question in `replies`, and all of them as `text`. `citations` has a row per passage that an
+            answer rests on: `question_idx`, `transcript_id`, `start_ms`, `end_ms`, `speaker_name`, `text`.
 
         Raises:
             VoxframeError: As for `summarize`.
+            MissingExtraError: `passages` needs the extra `local`.
 
         Example:
             >>> answers = corpus.ask(["What was promised?", "By when?"], ["t1", "t2"])  # doctest: +SKIP
             >>> [reply.answer for reply in answers.replies]  # doctest: +SKIP
             ['A refund.', 'By Friday.']
+            >>> player = voxframe.TranscriptPlayer("t1", "call.mp3")  # doctest: +SKIP
+            >>> player.seek(int(answers.citations["start_ms"][0]), play=True)  # doctest: +SKIP
         """
+        if passages is not None:
+            check_count("passages", passages)
         own = {"questions": llm_requests.questions(questions)}
-        return self._llm.run("question-answer", own, transcripts, options, client, refresh, progress)
+        return self._llm.run("question-answer", own, transcripts, options, client, refresh, progress, passages)
 
     def task(
         self,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe import frames
+from voxframe import encoder, frames
 from voxframe.client import llm_requests
 from voxframe.client.http import NOTHING_UNDER_WAY
 from voxframe.client.llm_api import LlmReply, LlmResponse, Usage, read_response
@@ -18,9 +18,12 @@ from voxframe.client.llm_requests import LlmOptions
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
+from voxframe.corpus.citations import PREAMBLE, Passage, cite
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
+from voxframe.corpus.search import Search
+from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.services import EMBEDDED, DefaultClient
 from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 Selection = str | Iterable[str] | pd.DataFrame | None
 #: Send a request again: never, always, or only if its response was lost.
 Refresh: TypeAlias = bool | Literal["lost"]
+#: Number of sentences per question that are sent instead of many transcripts, each with the sentences beside it.
+PASSAGES = 20
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
@@ -45,12 +50,17 @@ class Answers:
         transcript_ids: Transcripts that the result is about.
         responses: Responses to all requests behind it, new or cached. If a final request combined partial results, its
             response is last.
+        citations: For `ask`, the moments of recordings that the answers rest on: `question_idx` int64 (index of the
+            reply), `transcript_id` str, `start_ms` and `end_ms` Int64, `speaker_name` str and `text` str. They are the
+            passages that an answer names by number, else those that it quotes word for word, else, if passages were
+            sent, the sentences closest to it in meaning. Otherwise None.
     """
 
     text: str
     replies: tuple[LlmReply, ...] = field(repr=False)
     transcript_ids: tuple[str, ...] = field(repr=False)
     responses: tuple[LlmResponse, ...] = field(repr=False)
+    citations: pd.DataFrame | None = field(default=None, repr=False, compare=False)
 
     @property
     def usage(self) -> Usage:
@@ -71,12 +81,14 @@ class Llm:
 
     Args:
         texts: Splits selections into batches.
+        search: Finds passages and quotations.
         ledger: Caches the responses.
         default_client: The client to use if none is passed.
     """
 
-    def __init__(self, texts: LlmTexts, ledger: Ledger, default_client: DefaultClient) -> None:
+    def __init__(self, texts: LlmTexts, search: Search, ledger: Ledger, default_client: DefaultClient) -> None:
         self._texts = texts
+        self._search = search
         self._ledger = ledger
         self._default_client = default_client
 
@@ -89,6 +101,7 @@ class Llm:
         client: Client | None,
         refresh: Refresh,
         progress: bool | None,
+        passages: int | None = 0,
     ) -> Answers:
         """Run a task on transcripts; `Corpus` describes the tasks.
 
@@ -100,6 +113,8 @@ class Llm:
             client: The service.
             refresh: Send a request again.
             progress: Show a progress bar.
+            passages: Number of sentences to send per question, with those beside them; 0 sends whole transcripts.
+                None: `PASSAGES` if whole transcripts need several requests and the sentence encoder is there.
         """
         if options.get("input_text") is not None:
             raise OptionError("input_text cannot be used with a corpus; pass it to Client.summarize, ask or task")
@@ -109,12 +124,30 @@ class Llm:
         fields = {name: value for name, value in {**own, **options}.items() if value is not None}
         with clear_errors(self._ledger.path.parent):
             batches = self._texts.batches(transcripts)
+            ids = tuple(dict.fromkeys(i for batch in batches for i in batch.ids))
+            sent: list[Passage] = []
+            if passages is None:
+                passages = PASSAGES if len(batches) > 1 and encoder.find() is not None else 0
+            if passages:
+                questions = [f"{one['question']} {one.get('context') or ''}" for one in fields["questions"]]
+                found = self._search.meaning.passages(questions, ids, passages, progress)
+                sent = [Passage(n, table) for n, table in enumerate(found, 1)]
+                texts = texts_together(passage.written() for passage in sent)
+                batches = [LlmBatch(ids, f"{PREAMBLE}\n\n{text}") for text in texts]
             requests = _Requests(self._texts, self._ledger, self._default_client, task, fields, client, refresh)
             with Progress(f"requesting {task}", jobs=len(batches), show=progress) as bar:
                 for batch in batches:
                     requests.send(batch)
                     bar.advance(1)
-                return _combined(requests, tuple(dict.fromkeys(i for batch in batches for i in batch.ids)))
+                answers = _combined(requests, ids)
+            if task != "question-answer":
+                return answers
+            said = [reply.answer for reply in answers.replies]
+            return replace(answers, citations=cite(said, sent, self._words, ids))
+
+    def _words(self, query: str, *, ids: Sequence[str], context: int, limit: int) -> pd.DataFrame:
+        """Search words, for verbatim citations."""
+        return self._search.search(SearchQuery.check(query, None), context, None, ids, None, limit, False)
 
     def responses(self) -> pd.DataFrame:
         """Return the cached responses as the table `responses`, oldest first."""

@@ -15,6 +15,7 @@ from voxframe._text import clock
 from voxframe.client import Client, connect
 from voxframe.client.llm_api import LlmResponse
 from voxframe.corpus import Corpus
+from voxframe.corpus.citations import citations
 from voxframe.corpus.llm import Answers
 from voxframe.corpus.services import service_name
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
@@ -22,7 +23,7 @@ from voxframe.loaders.result_loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.player_links import CorpusPlayerWidget, RecordingFinder, citations
+from voxframe.widgets.player_links import CorpusPlayerWidget, RecordingFinder
 
 #: Tasks, by the service's names.
 TASKS = ("question-answer", "summary", "task", "action-items")
@@ -239,7 +240,7 @@ class AskPanel(CorpusPlayerWidget):
                 "answer": reply.answer,
                 "citations": [
                     asdict(found) | {"name": self._recordings.name(found.transcript_id)}
-                    for found in citations(reply.answer, self._corpus, ids)
+                    for found in citations(reply.answer, self._corpus.search, ids)
                 ],
             }
             for reply in answered.replies

@@ -6,6 +6,7 @@ Closeness is the cosine of the vectors of `voxframe.encoder`, computed with ever
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,36 @@ class MeaningSearch:
             best, exact = top(view, wanted, scores, rows, count)
             found.append(self._matches(view, text, best, exact, context))
         return pa.concat_tables([SENTENCE_MATCHES.empty, *found]).combine_chunks()
+
+    def passages(
+        self, queries: Sequence[str], ids: Sequence[str], limit: int, progress: bool | None = None
+    ) -> list[pa.Table]:
+        """Return the sentences closest to queries with the sentences beside them, in the order of transcripts.
+
+        Args:
+            queries: Texts.
+            ids: Only sentences of these transcripts.
+            limit: Number of closest sentences per query.
+            progress: Show a progress bar.
+
+        Returns:
+            One table `sentence_matches` per run of consecutive sentences. A run has at most two more sentences than are
+            among the closest.
+        """
+        coder = encoder.load()
+        view = self._index.view(progress)
+        rows = self._wanted(view, None, np.zeros(0, np.float32), None, ids, None)
+        chosen: set[int] = set()
+        owner = view.table["transcript_id"]
+        for wanted in coder.encode(queries):
+            for at in top(view, wanted, view.scores(wanted), rows, limit)[0].tolist():
+                beside = (near for near in (at - 1, at, at + 1) if 0 <= near < len(owner))
+                chosen |= {near for near in beside if owner[near] == owner[at]}
+        kept = np.array(sorted(chosen), int)
+        kept = kept[_in_order(view.table, kept)]
+        table = self._matches(view, "", kept, np.zeros(len(kept)), context=0)
+        first = np.flatnonzero((np.diff(kept, prepend=-2) != 1) | _changes(table["transcript_id"]))
+        return [table.slice(start, end - start) for start, end in pairwise([*first.tolist(), len(kept)])]
 
     def topics(
         self,
@@ -264,6 +295,12 @@ def sentences_of(words: pa.Table) -> pa.Table:
 def _closes(text: str) -> bool:
     bare = text.rstrip("\"')]")
     return bare.endswith(_ENDS) and bare not in _ABBREVIATIONS
+
+
+def _changes(ids: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return a mask of the rows of another transcript than the row before."""
+    names = np.array(ids.to_pylist(), object)
+    return np.append([True], names[1:] != names[:-1])[: len(names)]
 
 
 def _in_order(table: pa.Table, rows: Ints) -> Ints:

@@ -13,6 +13,8 @@ from voxframe.server.text import sentences as boundaries
 _SPEAKER = re.compile(r"\s*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?((?:Speaker )?[^\W\d_][\w .'-]{0,39}):\s+(?=\S)")
 #: The boundary between two turns of a dialogue on one line.
 _TURN = re.compile(r"(?<=[.?!])\s+(?=(?:Speaker )?[^\W\d_a-z]\w{0,19}(?: [^\W\d_a-z]\w{0,19})?:\s)")
+#: A line about the text, such as the number of a passage.
+_NOTE = re.compile(r"\s*\[.*\]\s*")
 _PIECE = 20  # maximum number of sentences per piece
 _LONGEST = 60  # sentences without punctuation are cut after this number of words
 
@@ -54,6 +56,8 @@ def from_transcript(transcript: dict[str, Any]) -> Source:
 def from_text(text: str) -> Source:
     r"""Return the sentences of a text. A name and a colon at the start of a line name the speaker.
 
+    A line in square brackets is a note and no sentence.
+
     Example:
         >>> [tuple(line) for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
         [('Hello.', 'Ann'), ('Who is there?', 'Ann'), ('It is me.', 'Bob')]
@@ -61,6 +65,9 @@ def from_text(text: str) -> Source:
     lines, speaker = [], None
     rows = (part for row in text.splitlines() for part in (_TURN.split(row) if _SPEAKER.match(row) else [row]))
     for row in rows:
+        if _NOTE.fullmatch(row):
+            speaker = None
+            continue
         if match := _SPEAKER.match(row):
             speaker, row = match[1], row[match.end() :]
         elif not row.strip():

@@ -1,0 +1,195 @@
+"""Citations: the moments of recordings that an answer rests on.
+
+Three ways find them, in this order: numbers of passages in the answer, such as [3]; sentences and quotations that occur
+word for word in a transcript; and passages that are close to a sentence of the answer in meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from voxframe import encoder
+from voxframe._text import clock
+from voxframe.analysis.search_terms import spoken
+from voxframe.corpus.reading import TEXT
+from voxframe.errors import OptionError
+
+#: Minimum number of words: shorter matches may be chance. Quotations need fewer.
+_MIN_WORDS, _MIN_QUOTED = 5, 3
+#: Maximum number of passages to look for.
+_MAX_PASSAGES = 60
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+(?=\d)[^.!?\n]*)*[.!?]*[\"\u201d\u2019)]*")
+_QUOTED = re.compile(r"[\"\u201c\u00ab\u201e]([^\"\u201c\u201d\u00ab\u00bb\u201e\n]+)[\"\u201d\u00bb\u201c]")
+_MARK = re.compile(r"\s*(?:[-*\u2022\u00b7\u2013]+\s+|\d+[.)]\s+)?(?:[\w ]{1,30}:\s+)?")
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A passage of an answer that occurs verbatim in a transcript.
+
+    Attributes:
+        begin: Start in the answer, in characters.
+        end: End in the answer, in characters.
+        transcript_id: The transcript.
+        start_ms: Start in the recording in ms; None if unknown.
+        end_ms: End in the recording in ms; None if unknown.
+        speaker: Speaker of the first word, by name or label.
+        text: The words of the transcript.
+    """
+
+    begin: int
+    end: int
+    transcript_id: str
+    start_ms: int | None
+    end_ms: int | None
+    speaker: str | None
+    text: str
+
+
+def citations(answer: str, search: Callable[..., pd.DataFrame], ids: Sequence[str]) -> list[Citation]:
+    """Find sentences and quotations of an answer that occur in transcripts, in the order of the answer.
+
+    Words are compared without case, accents and punctuation. Paraphrases are not found.
+
+    Args:
+        answer: Text of the answer.
+        search: `Corpus.search` of the corpus of the transcripts.
+        ids: Transcripts to search.
+
+    Example:
+        >>> import json, tempfile, voxframe
+        >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+        >>> words = [{"text": t, "start": 9, "end": 99} for t in "Well, the trees are happy today.".split()]
+        >>> corpus.raw.put("a1", json.dumps({"id": "a1", "words": words}).encode())
+        >>> [found.text for found in citations("All is well. The trees are happy today!", corpus.search, ["a1"])]
+        ['the trees are happy today.']
+    """
+    found: list[Citation] = []
+    for begin, end in _passages(answer):
+        if found and begin < found[-1].end:
+            continue  # a quotation inside a sentence already found
+        query = " ".join(spoken(answer[begin:end].replace("*", " ")))
+        try:
+            rows = search(query, ids=list(ids), context=0, limit=1)
+        except OptionError:  # no words in it
+            continue
+        if len(rows):
+            found.append(_citation(begin, end, rows.iloc[0]))
+    return found
+
+
+def _passages(answer: str) -> Iterator[tuple[int, int]]:
+    """Return spans to look for: sentences, without bullets and speaker names, and text in quotation marks."""
+    spans = []
+    for sentence in _SENTENCE.finditer(answer):
+        mark = _MARK.match(answer, sentence.start(), sentence.end())
+        begins = (sentence.start(), mark.end() if mark else sentence.start())
+        spans += [(begin, sentence.end(), _MIN_WORDS) for begin in begins]
+    spans += [(*quoted.span(1), _MIN_QUOTED) for quoted in _QUOTED.finditer(answer)]
+    wanted = {(begin, end) for begin, end, least in spans if len(spoken(answer[begin:end])) >= least}
+    return iter(sorted(wanted, key=lambda span: (span[0], -span[1]))[:_MAX_PASSAGES])
+
+
+def _citation(begin: int, end: int, row: pd.Series) -> Citation:
+    start, stop = (None if pd.isna(row[name]) else int(row[name]) for name in ("start_ms", "end_ms"))
+    who = next((row[name] for name in ("speaker_name", "speaker") if not pd.isna(row[name])), None)
+    return Citation(begin, end, str(row["transcript_id"]), start, stop, who, str(row["match"]))
+
+
+class Passage(NamedTuple):
+    """Consecutive sentences of a transcript.
+
+    Attributes:
+        number: Number in the text of a request, from 1 on.
+        sentences: Rows of the table `sentence_matches`.
+    """
+
+    number: int
+    sentences: pa.Table
+
+    @property
+    def transcript_id(self) -> str:
+        """The transcript."""
+        return str(self.sentences["transcript_id"][0])
+
+    def written(self) -> str:
+        """Return the passage as dialogue, after a line with its number and place."""
+        start = self.sentences["start_ms"][0].as_py()
+        lines, before = (
+            [f"[{self.number}: {self.transcript_id}{'' if start is None else f', {clock(start / 1000)}'}]"],
+            None,
+        )
+        names = self.sentences["speaker_name"].to_pylist()
+        for who, text in zip(names, self.sentences["match"].to_pylist(), strict=True):
+            if who == before and len(lines) > 1:
+                lines[-1] += f" {text}"
+            else:
+                lines.append(text if who is None else f"{who}: {text}")
+            before = who
+        return "\n".join(lines)
+
+
+#: Precedes the passages in a request. The extractive answerer takes a line in brackets for a note.
+PREAMBLE = (
+    "[Passages of transcripts, each after its number. Name the numbers of the passages behind the answer, such as [3].]"
+)
+_NUMBERED = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)")
+_LEAST_CLOSENESS = 0.5
+_COLUMNS: dict[str, Any] = {
+    "question_idx": "int64",
+    "transcript_id": TEXT,
+    "start_ms": "Int64",
+    "end_ms": "Int64",
+    "speaker_name": TEXT,
+    "text": TEXT,
+}
+
+
+def cite(
+    answers: Sequence[str], passages: Sequence[Passage], search: Callable[..., pd.DataFrame], ids: Sequence[str]
+) -> pd.DataFrame:
+    """Return the citations of answers, one row each; see `Answers.citations`.
+
+    Args:
+        answers: The answers.
+        passages: The passages that were sent. Empty if the whole transcripts were sent.
+        search: `Corpus.search`.
+        ids: Transcripts that the answers are about.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for n, answer in enumerate(answers):
+        numbers = {int(one) for found in _NUMBERED.findall(answer) for one in re.split(r"\D+", found)}
+        found = [_whole(passage) for passage in passages if passage.number in numbers]
+        if not found:
+            verbatim = citations(answer, search, ids)
+            found = [(one.transcript_id, one.start_ms, one.end_ms, one.speaker, one.text) for one in verbatim]
+        if not found and passages:
+            found = _closest(answer, passages)
+        rows += [(n, *one) for one in dict.fromkeys(found)]
+    return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
+
+
+def _whole(passage: Passage) -> tuple[Any, ...]:
+    table = passage.sentences
+    ends = [end for end in table["end_ms"].to_pylist() if end is not None]
+    text = " ".join(table["match"].to_pylist())
+    first = (table[name][0].as_py() for name in ("start_ms", "speaker_name"))
+    start, speaker = first
+    return passage.transcript_id, start, max(ends, default=None), speaker, text
+
+
+def _closest(answer: str, passages: Sequence[Passage]) -> list[tuple[Any, ...]]:
+    """Return for each sentence of an answer the closest sentence of the passages, if it is close."""
+    said = [match[0].strip() for match in _SENTENCE.finditer(answer) if len(spoken(match[0])) >= _MIN_QUOTED]
+    table = pa.concat_tables([passage.sentences for passage in passages])
+    coder = encoder.load()
+    cosines = coder.encode(said) @ coder.encode(table["match"].to_pylist()).T
+    names = ("transcript_id", "start_ms", "end_ms", "speaker_name", "match")
+    best = [(row.argmax(), row.max()) for row in cosines]
+    return [tuple(table[name][int(at)].as_py() for name in names) for at, cosine in best if cosine >= _LEAST_CLOSENESS]

@@ -1,0 +1,61 @@
+"""Citations: the moments of recordings that answers rest on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import voxframe
+from voxframe.corpus.citations import Passage, cite
+from voxframe.server.llm.context import from_text
+
+TALKS = {
+    "a": "Ann says: The fee doubled in May. Nobody was told about it. We left the club.",
+    "b": "The garden has a new gate. It squeaks all night.",
+}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """Two short transcripts, one word per second."""
+    corpus = voxframe.Corpus(tmp_path)
+    for transcript_id, text in TALKS.items():
+        words = [
+            {"text": w, "start": 1000 * n, "end": 1000 * n + 900, "speaker": "A"} for n, w in enumerate(text.split())
+        ]
+        corpus.raw.put(transcript_id, json.dumps({"id": transcript_id, "status": "completed", "words": words}).encode())
+    corpus.speakers.set("a", {"A": "Ann"})
+    return corpus
+
+
+@pytest.fixture
+def passages(corpus: voxframe.Corpus) -> list[Passage]:
+    """The passages about a question."""
+    found = corpus._search.meaning.passages(["Why did members leave?"], corpus.ids(), 2)
+    return [Passage(n, table) for n, table in enumerate(found, 1)]
+
+
+def test_passages_are_the_closest_sentences_with_those_beside_them(passages: list[Passage]) -> None:
+    """A passage is written with its number, place and speaker; the extractive answerer reads only its sentences."""
+    assert passages[0].written() == (
+        "[1: a, 0:00]\nAnn: Ann says: The fee doubled in May. Nobody was told about it. We left the club."
+    )
+    lines = from_text(passages[0].written()).lines
+    assert [line.text for line in lines][1:] == ["Nobody was told about it.", "We left the club."]
+    assert {line.speaker for line in lines} == {"Ann"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("Because of the fee [1].", [("a", 0, 15900)]),
+        ("She says that nobody was told about it.", [("a", 7000, 11900)]),
+        ("They quit the club.", [("a", 12000, 15900)]),
+        ("The moon is made of cheese.", []),
+    ],
+)
+def test_citations_are_numbers_then_quotations_then_meaning(corpus, passages, answer, expected) -> None:
+    """An answer cites the passages it numbers, else what it quotes, else what is close to it, else nothing."""
+    found = cite([answer], passages[:1], corpus.search, corpus.ids())
+    assert [*found[["transcript_id", "start_ms", "end_ms"]].itertuples(index=False, name=None)] == expected
+    assert found.dtypes.astype(str)[["question_idx", "start_ms"]].to_list() == ["int64", "Int64"]
