@@ -4,12 +4,14 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
+import psutil
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
@@ -67,8 +69,13 @@ def model_folder() -> Callable[[str], Path]:
     return folder
 
 
+#: Variable with the process id of the run, which servers that commands start inherit.
+_RUN = "VOXFRAME_TEST_RUN"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give the run its own data directory, and restore the default handling of Ctrl-C."""
+    os.environ.setdefault(_RUN, str(os.getpid()))
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it
         os.environ["VOXFRAME_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="voxframe-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -103,8 +110,26 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return _BrowserTogether(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def _left_servers() -> list[psutil.Process]:
+    """Return the servers that commands of this run started and no test stopped."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if "--shared-for" in process.cmdline() and process.environ().get(_RUN) == str(os.getpid()):
+                found.append(process)
+    return found
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With VOXFRAME_NO_SKIPS=1, fail if a test was skipped for any reason but a missing folder."""
+    """Fail if a test left a server running.
+
+    With VOXFRAME_NO_SKIPS=1, also fail if a test was skipped for any reason but a missing folder.
+    """
+    for process in _left_servers():
+        arguments = " ".join(process.cmdline())
+        process.terminate()
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        sys.stderr.write(f"\na test left a server running, use tests.embedded.shared_server_stopped: {arguments}\n")
     if os.environ.get("VOXFRAME_NO_SKIPS") != "1":
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import voxframe
+from voxframe import settings
+from voxframe.client import shared_server
 
 
 @contextmanager
@@ -18,3 +20,12 @@ def embedded(data_dir: Path) -> Iterator[voxframe.Client]:
             patch.delenv(name, raising=False)
         with voxframe.connect() as client:
             yield client
+
+
+@contextmanager
+def shared_server_stopped(data_dir: Path) -> Iterator[None]:
+    """Stop the server that commands shared inside the block."""
+    try:
+        yield
+    finally:
+        shared_server.stop(settings.resolve(data_dir=data_dir))

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import run
 from tests.corpus.conftest import peer  # noqa: F401  a fixture
 
 import voxframe
@@ -23,12 +24,6 @@ def calls(peer, tmp_path: Path, monkeypatch) -> Path:  # noqa: F811
     return tmp_path
 
 
-def run(capsys, *arguments: str) -> tuple[int, str]:
-    """Run a command and return its exit status and standard output."""
-    status = main(arguments)
-    return status, capsys.readouterr().out
-
-
 def test_submit_sync_and_jobs(peer, calls: Path, capsys) -> None:  # noqa: F811
     """A batch is planned, submitted once, fetched and listed, and each command prints what it did."""
     batch = ("submit", "*.mp3", "--corpus", "c", "--speakers", "2")
@@ -37,7 +32,7 @@ def test_submit_sync_and_jobs(peer, calls: Path, capsys) -> None:  # noqa: F811
     assert "3 of 3 recordings to send" in said
     assert run(capsys, *batch) == (
         0,
-        f"3 sent, 3 waiting\n  waiting: sync() fetches them once they are finished\nin {calls / 'c'}\n",
+        f"3 sent, 3 waiting\n  waiting: `voxframe sync` fetches them once they are finished\nin {calls / 'c'}\n",
     )
     assert peer.asked_for["t1"]["speakers_expected"] == 2
     status, said = run(capsys, *batch, "--json")

@@ -13,6 +13,8 @@ from pathlib import Path
 import av
 import pandas as pd
 import pytest
+from tests.embedded import shared_server_stopped
+from tests.server.conftest import KEY, Service
 
 import voxframe
 from voxframe.cli import main
@@ -56,7 +58,8 @@ def test_help_and_version_need_no_pandas() -> None:
 
 
 _COMMANDS = (
-    "demo transcribe submit sync jobs tables search summarize export snapshot models doctor completion"
+    "demo transcribe submit sync jobs tables search summarize export snapshot list delete stream server "
+    "models doctor completion"
 ).split()
 
 
@@ -70,6 +73,26 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     assert re.search(rf"^    {command}\b", said, re.MULTILINE)
     assert f"usage: voxframe {command}" in said
+
+
+def test_voxframe_alone_shows_commands_to_start_with(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without arguments, five commands are shown, and each of them exists."""
+    assert main([]) == 0
+    shown = re.findall(r"^  voxframe (\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert len(shown) == 5
+    assert set(shown) < set(_COMMANDS)
+
+
+def test_verbose_shows_requests_and_no_key(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
+    """-v, before or after the command, prints each request on stderr; the key is not in it."""
+    for arguments in (["-v", "list"], ["list", "-v"]):
+        assert main(arguments) == 0
+        shown = capsys.readouterr()
+        assert shown.out == "no rows\n"
+        assert "GET /v2/transcript: 200" in shown.err
+        assert KEY not in shown.err
+    assert main(["list"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("given", ["summarize nosuch", "tables --nosuch a", "search x --nosuch=1"])
@@ -104,10 +127,10 @@ complete_it voxframe submit --corpus fol
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "required: COMMAND"),
+        (["-q"], "required: COMMAND"),
         (["dance"], "invalid choice: 'dance'"),
         (["demo", "--speakers", "two"], "invalid int value: 'two'"),
-        (["demo", "--speakers", "11"], "speakers_expected must be a whole number from 1 to 10, not 11"),
+        (["demo", "--speakers", "11"], "--speakers must be a whole number from 1 to 10, not 11"),
         (["demo", "--out", "text.wav"], "--out must be a directory, but 'text.wav' is a file; name another directory"),
         (["demo", "nowhere.wav"], "there is no file 'nowhere.wav'; check its path"),
         (["demo", "."], "'.' is a directory"),
@@ -359,13 +382,14 @@ def test_transcribe_stores_transcripts(tmp_path: Path, audio_folder: Path) -> No
     """A recording is stored in the corpus and not sent twice; a failed job gives exit status 1."""
     environment = {"VOXFRAME_DATA_DIR": str(tmp_path / "data"), "VOXFRAME_BASE_URL": ""}
     arguments = ["transcribe", str(audio_folder / "ss-0880.wav"), "--corpus", str(tmp_path / "c"), "--no-speakers"]
-    first, second = _voxframe(*arguments, **environment), _voxframe(*arguments, **environment)
+    with shared_server_stopped(tmp_path / "data"):
+        first, second = _voxframe(*arguments, **environment), _voxframe(*arguments, **environment)
+        failed = _voxframe(*arguments, "-o", "speech_threshold=1", **environment)
     assert (first.returncode, second.returncode) == (0, 0), first.stderr
     assert "man" in first.stdout
     assert first.stdout == second.stdout
     corpus = voxframe.Corpus(tmp_path / "c")
-    assert corpus.jobs()["state"].to_list() == ["completed"]
+    assert corpus.jobs()["state"].to_list() == ["completed", "error"]
     assert len(corpus.table("sentences")) > 0
-    failed = _voxframe(*arguments, "-o", "speech_threshold=1", **environment)
     assert failed.returncode == 1
     assert "failed:" in failed.stdout

@@ -1,12 +1,11 @@
 """`voxframe summarize`, `snapshot` and `doctor` on a corpus, and selection by metadata."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests.server.conftest import KEY, Service
+from tests.server.conftest import Service
 
 import voxframe
 from voxframe.cli import main
@@ -28,16 +27,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
         pd.DataFrame({"transcript_id": ["t1", "t2"], "customer": ["Acme", "Böhm"], "year": [2025, 2026]})
     )
     return str(corpus.path)
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """The embedded server, configured by environment variables."""
-    running = Service(tmp_path / "data")
-    monkeypatch.setenv("VOXFRAME_BASE_URL", running.url)
-    monkeypatch.setenv("VOXFRAME_API_KEY", KEY)
-    yield running
-    running.stop()
 
 
 def test_summarize_and_doctor_with_a_service(directory: str, service: Service, tmp_path: Path, capsys) -> None:

@@ -1,9 +1,11 @@
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 import wave
+from dataclasses import replace
 from pathlib import Path
 
 import fsspec
@@ -62,6 +64,23 @@ def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:
     assert "1.0 hours of audio and 2 of unknown length" in repr(plan)
     assert "1 sent before with other options: new jobs" in repr(plan)
     assert plan.table["verdict"].to_list()[2:4] == ["new_options", "new"]
+    assert [(name, value) for name, value in html_rows(plan) if name.startswith(("new", "identical"))] == [
+        ("new", "2"),
+        ("identical to another", "1"),
+    ]
+
+
+def html_rows(shown) -> list[tuple[str, str]]:
+    """Return names and values of the table that a notebook shows."""
+    return re.findall(r"<tr><th[^>]*>(.*?)</th><td[^>]*>(.*?)</td></tr>", shown._repr_html_())
+
+
+def test_the_result_of_a_batch_is_a_table_in_a_notebook(client, corpus, folder: Path) -> None:
+    """Counts above 0 are rows, and what is left to do says how; markup in the name of a service is escaped."""
+    sent = corpus.submit(folder, client=client)
+    assert html_rows(sent) == [("sent", "5"), ("waiting", "5. sync() fetches them once they are finished")]
+    assert html_rows(corpus.retry(client=client))[0][0] == "waiting"
+    assert "&lt;b&gt;" in replace(corpus.plan(folder, client=client), service="<b>")._repr_html_()
 
 
 def test_a_second_plan_reads_no_file_again(client, corpus, folder: Path, monkeypatch) -> None:

@@ -12,13 +12,17 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import takewhile
 from typing import Any, NoReturn
 
 import voxframe
-from voxframe.cli.console import add_command
+from voxframe.cli.console import add_command, in_command_terms
+from voxframe.client import command_mode
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
 
 _USAGE_ERRORS = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
@@ -46,6 +50,11 @@ COMMANDS = {
     "summarize": "summarize a corpus or ask questions about it",
     "export": "write a corpus to files that other tools read",
     "snapshot": "create or verify a read-only version of a corpus",
+    "list": "list the transcripts at the service",
+    "delete": "delete transcripts from a corpus, and on request at the service",
+    "subtitles": "write captions of transcripts",
+    "stream": "transcribe a microphone or a recording while it plays",
+    "server": "show or stop the server that commands share",
     "models": "list, download, verify or remove model files",
     "doctor": "check this installation",
     "completion": "print a shell completion script",
@@ -54,8 +63,22 @@ COMMANDS = {
 _MODULES = {
     **dict.fromkeys(("transcribe", "submit", "sync", "jobs", "options"), "transcription"),
     **dict.fromkeys(("tables", "search", "summarize"), "exploration"),
-    **dict.fromkeys(("export", "snapshot"), "datasets"),
+    **dict.fromkeys(("export", "snapshot", "subtitles"), "datasets"),
+    **dict.fromkeys(("list", "delete", "stream", "server"), "service"),
 }
+
+_START = """\
+voxframe turns speech into tidy tables. Commands to start with:
+
+  voxframe demo                    see what it does, with a recording that is included
+  voxframe transcribe call.mp3     transcribe recordings into a corpus
+  voxframe tables --table words    read the tables of the corpus
+  voxframe search 'money back'     find words and phrases, with context
+  voxframe doctor                  check this installation, if something does not work
+
+`voxframe --help` lists all commands, and `voxframe COMMAND --help` explains one."""
+
+_FLAGS = frozenset({"-q", "--quiet", "-v", "--verbose"})
 
 _COMPLETION_EPILOG = """\
 bash, in ~/.bashrc:            eval "$(voxframe completion bash)"
@@ -79,6 +102,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without a character gets "?", not a traceback
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments:
+        print(_START)
+        return 0
+    flags = list(takewhile(_FLAGS.__contains__, arguments))
+    arguments = arguments[len(flags) :]  # `voxframe -q sync` is `voxframe sync -q`
+    arguments[1:1] = flags
     if arguments[:1] == ["serve"]:
         from voxframe.server.__main__ import main as serve
 
@@ -90,9 +119,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.exit(2, f"{name}: unknown argument {unknown[0]}; `{name} --help` lists the arguments\n")
     run: Callable[[argparse.Namespace], int] = given.run
     try:
-        return run(given)
+        with command_mode(quiet="quiet" in given), _logging() if "verbose" in given else nullcontext():
+            return run(given)
     except VoxframeError as e:
-        sys.stderr.write("\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])]) + "\n")
+        message = "\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])])
+        sys.stderr.write(in_command_terms(message) + "\n")
         return 2 if isinstance(e, _USAGE_ERRORS) else 1
     except KeyboardInterrupt:
         sys.stderr.write(f"\nvoxframe {given.command}: interrupted; run the command again to continue\n")
@@ -100,6 +131,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the pipe, such as `head`, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+@contextmanager
+def _logging() -> Iterator[None]:
+    """Show requests, retries and their times on stderr. No log line of voxframe contains a key."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s"))
+    log = logging.getLogger("voxframe")
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -137,7 +184,18 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
         else:
             module = importlib.import_module(f"voxframe.cli.{_MODULES.get(name, name)}")
             getattr(module, f"add_{name}")(commands, help_line)
+    for given in (parser, *_subparsers(parser)):
+        given.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="only results, errors")
+        given.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show each request")
     return parser
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield command
+                yield from _subparsers(command)
 
 
 def _add_completion(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
@@ -156,18 +214,10 @@ def _print_completion(given: argparse.Namespace) -> int:
     import shtab
 
     parser = build_parser(COMMANDS)
-    for action in _actions(parser):
+    for action in (action for given in (parser, *_subparsers(parser)) for action in given._actions):
         if action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab reads this attribute
         elif action.metavar in _FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, given.shell))
     return 0
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _actions(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
 import sys
 import unicodedata
 from collections import Counter
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxframe.client import progress
 from voxframe.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:  # `voxframe models` needs no pandas
@@ -235,6 +237,53 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
         sys.stdout.buffer.write(data)
     for reason, count in losses.items():
         sys.stderr.write(f"voxframe: {count} {reason}\n")
+
+
+#: Names in messages of the Python interface, as patterns, and what they are called on the command line.
+_TERMS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+    (r"(force|overwrite)=True \(--\1\)", r"--\1"),
+    (r"\b(?:client|Client)\.list\(\)", "`voxframe list`"),
+    (r"\b(?:[Cc]orpus\.)?retry\(failed=True\)", "`voxframe submit --failed`"),
+    (r"\b(?:[Cc]orpus\.)?retry\(uncertain=True\)", "`voxframe submit --uncertain`"),
+    (r"\bsubmit\(\.\.\.\)(?: or retry\(\))?", "`voxframe submit`"),
+    (r"\b(?:[Cc]orpus\.)?(submit|sync|jobs)\(\)", r"`voxframe \1`"),
+    (r"\bCall adopt\(\)", "Run `voxframe sync --adopt`"),
+    (r"\b[Cc]orpus\.ids\(\)", "`voxframe tables --table transcripts`"),
+    (r"\b[Cc]orpus\.unanswered\(\)", "`voxframe doctor`"),
+    (r"\b[Cc]orpus\.snapshots\.create\(\)", "`voxframe snapshot`"),
+    (r"\bCorpus\.submit and Corpus\.add create", "`voxframe submit` and `voxframe transcribe` create"),
+    (r"\bCall connect\(\) to restart", "Run the command again to restart"),
+    (r"after the next connect\(\); then client\.wait\('[^']*'\) waits", "at the next command, which waits"),
+    (r"client\.wait\('[^']*'\) waits for it again", "run the command again to wait for it"),
+    (r"\bgive connect\([a-z_]+=[^)]*\) or set\b", "set"),
+    (r"\bconnect\([a-z_]+=[^)]*\) or\b", ""),
+    (r"\bWithout a key, connect\(\) uses", "Without a key, voxframe uses"),
+    (r"\bgive it as [a-z_]+='[^']*', or in\b", "give it in"),
+    (r"\bgive another data_dir, or set (\w+)", r"set \1 to another directory"),
+    (r'\bvoxframe\.describe\("options"\)', "`voxframe options`"),
+    (r"\bspeakers_expected\b", "--speakers"),
+    (r"(^|: )(concurrency|context|slop|chars) must\b", r"\1--\2 must"),
+    (r"(^|: )by must\b", r"\1--by must"),
+    (r"(^|: )(partition_by|escape_formulas)\b", lambda found: f"{found[1]}--{found[2].replace('_', '-')}"),
+]
+
+
+def in_command_terms(message: str) -> str:
+    """Return a message of the Python interface with the commands and options that do the same.
+
+    Example:
+        >>> in_command_terms("jobs() shows the reasons; retry(failed=True) submits them again")
+        '`voxframe jobs` shows the reasons; `voxframe submit --failed` submits them again'
+    """
+    for pattern, replacement in _TERMS:
+        message = re.sub(pattern, replacement, message)
+    return message
+
+
+def note(line: str) -> None:
+    """Print a line about the progress of a command on stderr, except with --quiet."""
+    if not progress.quiet:
+        sys.stderr.write(f"{line}\n")
 
 
 def _is_number(cell: object) -> bool:

@@ -1,4 +1,4 @@
-"""`voxframe export` and `snapshot`: write a corpus to files and read-only versions."""
+"""`voxframe export`, `subtitles` and `snapshot`: write a corpus to files and read-only versions."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 
 from voxframe.cli.console import add_command, add_corpus, add_selection, open_corpus, plain, selected_ids, write
 from voxframe.errors import ExportWarning, OptionError
+from voxframe.export.caption_formats import srt, vtt
 from voxframe.export.table_writer import TABLE_FORMATS
 from voxframe.export.writers import SPEECH_FORMATS
 
@@ -113,6 +114,59 @@ def export(given: argparse.Namespace) -> int:
     print(f"{plain(given.target)}: {len(written)} file{'' if len(written) == 1 else 's'}")
     for reason, count in written.losses.items():
         sys.stderr.write(f"voxframe export: {count} {reason}\n")
+    return 0
+
+
+_SUBTITLES_EPILOG = """\
+examples:
+  voxframe subtitles 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0 --corpus calls > call.srt
+  voxframe subtitles 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0 --format vtt --chars 32 --no-speakers
+  voxframe export captions --format srt                captions of every transcript of a corpus
+
+exit status: 0 success; 1 there is no such transcript, or the service failed; 2 invalid arguments
+"""
+
+
+def add_subtitles(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe subtitles`."""
+    parser = add_command(
+        commands,
+        "subtitles",
+        help_line,
+        subtitles,
+        "Print the captions of a transcript, with speaker names and corrected text.",
+        _SUBTITLES_EPILOG,
+    )
+    parser.add_argument("id", metavar="ID", help="id of the transcript")
+    add_corpus(parser)
+    parser.add_argument("--format", choices=("srt", "vtt"), default="srt", help="SRT or WebVTT (default: srt)")
+    parser.add_argument("--chars", type=int, metavar="N", help="maximum number of characters of a caption")
+    parser.add_argument("--no-speakers", action="store_true", help="leave out the names of the speakers")
+    parser.add_argument(
+        "--remote", action="store_true", help="the captions of the service, also for a transcript of no corpus"
+    )
+
+
+def subtitles(given: argparse.Namespace) -> int:
+    """Print captions.
+
+    Raises:
+        CorpusError: There is no corpus in the directory, or the transcript is not in it.
+        OptionError: An argument is invalid.
+        ServiceError: With --remote, the service failed.
+    """
+    if given.remote:
+        from voxframe.client import connect
+
+        with connect() as client:
+            text = client.subtitles(given.id, given.format, chars_per_caption=given.chars)
+    else:
+        words = open_corpus(given.corpus).table("words", given.id)
+        chars = {} if given.chars is None else {"chars": given.chars}
+        text = {"srt": srt, "vtt": vtt}[given.format](words, speakers=not given.no_speakers, **chars)
+    if sys.stdout.isatty():  # data must not control a terminal
+        text = "\n".join(map(plain, text.splitlines())) + "\n"
+    sys.stdout.write(text)
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,9 @@ from voxframe.cli.console import (
     add_corpus,
     add_format,
     add_job_options,
+    in_command_terms,
     job_options,
+    note,
     plain,
     shorten,
     write,
@@ -78,7 +79,7 @@ def transcribe(given: argparse.Namespace) -> int:
     client = connect()
     failed = 0
     for source in given.audio:
-        sys.stderr.write(f"{plain(source)} ...\n")
+        note(f"{plain(source)} ...")
         transcript_id = corpus.transcribe(client, source, force=given.force, **options)
         load_sentences(transcript_id, client=client, corpus=corpus)
         load_paragraphs(transcript_id, client=client, corpus=corpus)
@@ -89,7 +90,7 @@ def transcribe(given: argparse.Namespace) -> int:
         else:
             failed += 1
             print(f"{transcript_id}  failed: {plain(row['error'])}")
-    sys.stderr.write(f"stored in {corpus.path}\n")
+    note(f"stored in {corpus.path}")
     return 1 if failed else 0
 
 
@@ -190,7 +191,7 @@ def submit(given: argparse.Namespace) -> int:
             raise OptionError("--plan requires recordings; name files, folders, patterns or URLs, or give --table")
         plan = corpus.plan(sources, **options)
         names = ("new", "new_options", "pending", "known", "failed", "uncertain", "duplicates", "audio_s", "unmeasured")
-        print(json.dumps({name: getattr(plan, name) for name in names}) if given.json else plan)
+        print(json.dumps({name: getattr(plan, name) for name in names}) if given.json else in_command_terms(str(plan)))
         return 0
     concurrency = CONCURRENCY if given.concurrency is None else given.concurrency
     done = BatchResult()
@@ -277,7 +278,7 @@ def jobs(given: argparse.Namespace) -> int:
 
 def _report(done: BatchResult, path: Path, *, as_json: bool) -> int:
     """Print the result. Return the exit status: 1 if a job failed, is uncertain or is still pending."""
-    print(json.dumps(asdict(done)) if as_json else f"{done}\nin {plain(path)}")
+    print(json.dumps(asdict(done)) if as_json else f"{in_command_terms(str(done))}\nin {plain(path)}")
     return 0 if done.ok else 1
 
 

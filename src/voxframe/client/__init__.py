@@ -9,8 +9,12 @@ import dataclasses
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxframe.client import progress
 from voxframe.client.progress import in_notebook
 from voxframe.errors import SettingsError
 from voxframe.settings import ENVIRONMENT, Secret, Settings, resolve
@@ -23,6 +27,23 @@ __all__ = ["Client", "Transcript", "connect"]
 
 _HOME = {"Client": "client", "Transcript": "transcript"}
 _noticed = False
+_in_command = False
+
+
+@contextmanager
+def command_mode(*, quiet: bool = False) -> Iterator[None]:
+    """Inside the block, `connect` uses the embedded server that commands share, and notices appear once per user.
+
+    Args:
+        quiet: Show no notices and no progress bars.
+    """
+    global _in_command
+    before = _in_command, progress.quiet
+    _in_command, progress.quiet = True, quiet
+    try:
+        yield
+    finally:
+        _in_command, progress.quiet = before
 
 
 def connect(
@@ -91,6 +112,17 @@ def connect(
 
 
 def _embedded(settings: Settings) -> Settings:
+    if _in_command:
+        from voxframe.client.shared_server import share
+
+        shared = share(settings)
+        _notice(
+            f"voxframe: no service is configured; using the server on this machine (data in {settings.data_dir}). It "
+            "ends when it has nothing to do; `voxframe server status` shows it. For another service, set "
+            f"{ENVIRONMENT['base_url']} and {ENVIRONMENT['api_key']}. This notice appears once.\n",
+            settings.data_dir / "service" / "notice-shown",
+        )
+        return shared
     from voxframe.client.embedded import launch
 
     service = launch(settings)
@@ -102,16 +134,20 @@ def _embedded(settings: Settings) -> Settings:
     return dataclasses.replace(settings, base_url=found.base_url, stream_url=found.stream_url, api_key=found.api_key)
 
 
-def _notice(line: str) -> None:
-    """Print the line once per process. It is not a warning, because nothing is wrong.
+def _notice(line: str, marker: Path | None = None) -> None:
+    """Print the line once per process, or once until `marker` is removed. It is no warning, because nothing is wrong.
 
     In a notebook it goes to stdout, because stderr is shown as a red box. In a script it goes to stderr, because stdout
     may be data for another program.
     """
     global _noticed  # noqa: PLW0603 - printed once per process
     out = sys.stdout if in_notebook() else sys.stderr
-    if not _noticed and out is not None:
-        _noticed = True
+    shown = _noticed if marker is None else marker.exists()
+    if not shown and not progress.quiet and out is not None:
+        if marker is None:
+            _noticed = True
+        else:
+            marker.touch()
         out.write(line)
         out.flush()
 

@@ -13,9 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 from urllib.parse import urlsplit
 
 from voxframe import models
+from voxframe._files import private_folder
+from voxframe._shared_server import ServerFile
 from voxframe.errors import MissingExtraError, ModelError, ServiceTimeoutError, ServiceUnreachableError
 from voxframe.settings import Secret, Settings
 
@@ -101,6 +104,7 @@ class EmbeddedServer:
 
 _running: dict[Path, EmbeddedServer] = {}
 _ended: set[str] = set()  # URLs of replaced servers
+_shared: dict[str, ServerFile] = {}  # servers that other processes use too, by their URLs
 _lock = threading.Lock()
 
 
@@ -124,9 +128,7 @@ def launch(settings: Settings) -> EmbeddedServer:
         known = _running.get(folder)
         if known is not None and known.running:
             return known
-        if not all(find_spec(name) for name in _NEEDED):
-            raise MissingExtraError("local", "The embedded server")
-        _fetch_models()
+        check_installed()
         started = _running[folder] = _start(folder, settings.llm_prefix)
         if known is not None:
             _ended.add(known.base_url)
@@ -148,15 +150,32 @@ def allow_webhooks(url: str) -> None:
 
 
 def is_embedded(base_url: str) -> bool:
-    """Return True if the URL belongs to an embedded server that this process started."""
-    return any(service.base_url == base_url for service in list(_running.values()))
+    """Return True if the URL belongs to an embedded server that this process started or shares."""
+    return base_url in _shared or any(service.base_url == base_url for service in list(_running.values()))
 
 
 def has_ended(url: str) -> bool:
-    """Return True if the URL belongs to an embedded server that this process started and that is no longer running."""
+    """Return True if the URL belongs to an embedded server that this process used and that is no longer running."""
     host = urlsplit(url).netloc
     ended = _ended | {service.base_url for service in list(_running.values()) if not service.running}
+    ended |= {base_url for base_url, file in list(_shared.items()) if not file.is_running(base_url)}
     return host in {urlsplit(base_url).netloc for base_url in ended}
+
+
+def share(base_url: str, file: ServerFile) -> None:
+    """Remember that a URL belongs to an embedded server that other processes use too."""
+    _shared[base_url] = file
+
+
+def check_installed() -> None:
+    """Check that the packages of the embedded server are installed, and download its models.
+
+    Raises:
+        MissingExtraError: The extra `local` is not installed.
+    """
+    if not all(find_spec(name) for name in _NEEDED):
+        raise MissingExtraError("local", "The embedded server")
+    _fetch_models()
 
 
 def _fetch_models() -> None:
@@ -177,23 +196,43 @@ def _fetch_models() -> None:
 
 
 def _start(folder: Path, llm_prefix: str) -> EmbeddedServer:
+    child, log, begin = spawn(folder, llm_prefix, "--parent-pipe", pipes=subprocess.PIPE)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log = folder / "service.log"
-        written = log.open("ab")
-    except OSError as error:
-        raise ServiceUnreachableError(
-            f"the embedded server cannot use {folder} ({error.strerror}); "
-            "give another data_dir, or set VOXFRAME_DATA_DIR"
-        ) from error
-    with written:
+        ready = _line(child)
+    except BaseException:
+        child.kill()
+        child.wait()
+        raise
+    if ready is None:
+        raise not_started(child, log, begin)
+    embedded = EmbeddedServer(ready["base_url"], Path(ready["api_key_file"]), log, child.pid, child)
+    atexit.register(embedded.stop)
+    return embedded
+
+
+def spawn(folder: Path, llm_prefix: str, *arguments: str, pipes: int) -> tuple[subprocess.Popen[str], Path, int]:
+    """Start a server process.
+
+    Args:
+        folder: Its data directory.
+        llm_prefix: First path segment of the language-model endpoints.
+        *arguments: More arguments.
+        pipes: Its standard input and output, as in `subprocess`.
+
+    Returns:
+        The process, its log file, and the position in it where the log of this start begins.
+
+    Raises:
+        ServiceUnreachableError: The data directory cannot be used.
+    """
+    with open_log(folder) as written:
         begin = written.tell()
         # -P: a file such as av.py or queue.py beside the notebook must not shadow the module of that name.
-        command = [sys.executable, "-P", "-m", "voxframe.server", "--parent-pipe", "--port", "0"]
+        command = [sys.executable, "-P", "-m", "voxframe.server", *arguments, "--port", "0"]
         child = subprocess.Popen(  # noqa: S603 - our own module, with arguments that are data
             [*command, "--data-dir", str(folder), "--llm-prefix", llm_prefix],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=pipes,
+            stdout=pipes,
             stderr=written,
             text=True,
             encoding="utf-8",
@@ -202,24 +241,33 @@ def _start(folder: Path, llm_prefix: str) -> EmbeddedServer:
             # Ctrl-C in a terminal and "interrupt kernel" must only reach the user's code.
             start_new_session=True,
         )
+    return child, Path(written.name), begin
+
+
+def open_log(folder: Path) -> IO[bytes]:
+    """Create the data directory of a server, closed to other users, and open its log.
+
+    Raises:
+        ServiceUnreachableError: The data directory cannot be used.
+    """
     try:
-        ready = _line(child)
-    except BaseException:
-        child.kill()
-        child.wait()
-        raise
-    if ready is None:
-        status = child.poll()
-        child.kill()
-        child.wait()
-        if status is None:
-            raise ServiceTimeoutError(
-                f"the embedded server did not start within {START_SECONDS:.0f} s{_tail(log, begin)}"
-            )
-        raise ServiceUnreachableError(f"the embedded server did not start (exit status {status}){_tail(log, begin)}")
-    embedded = EmbeddedServer(ready["base_url"], Path(ready["api_key_file"]), log, child.pid, child)
-    atexit.register(embedded.stop)
-    return embedded
+        private_folder(folder)
+        return (folder / "service.log").open("ab")
+    except OSError as error:
+        raise ServiceUnreachableError(
+            f"the embedded server cannot use {folder} ({error.strerror}); "
+            "give another data_dir, or set VOXFRAME_DATA_DIR"
+        ) from error
+
+
+def not_started(child: subprocess.Popen[str], log: Path, begin: int) -> ServiceTimeoutError | ServiceUnreachableError:
+    """End a server process that did not start, and return the error with the end of its log."""
+    status = child.poll()
+    child.kill()
+    child.wait()
+    if status is None:
+        return ServiceTimeoutError(f"the embedded server did not start within {START_SECONDS:.0f} s{_tail(log, begin)}")
+    return ServiceUnreachableError(f"the embedded server did not start (exit status {status}){_tail(log, begin)}")
 
 
 _NOT_PASSED = {"VOXFRAME_API_KEY", "VOXFRAME_BASE_URL", "VOXFRAME_STREAM_URL"}

@@ -119,7 +119,9 @@ class Transport:
         attempt = 0
         while True:
             try:
+                begun = time.monotonic()
                 result = self._once(method, path, params, data, body, repeatable, read_timeout_s)
+                log.debug("%s %s: %d in %.2f s", method, path, result.status, time.monotonic() - begun)
                 if observe is not None:
                     observe(result)
                 if result.status >= 300:

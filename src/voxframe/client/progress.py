@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any, Self
 
+#: True for a command with `--quiet`: no bars and no notices.
+quiet = False
 #: Seconds before a bar appears.
 DELAY_S = 1.0
 
@@ -17,6 +19,7 @@ class Progress:
         label: Description of the operation.
         total: Number of bytes, or 0 if unknown; None shows the elapsed time only.
         jobs: Number of jobs, instead of bytes.
+        shares: Jobs advance by shares of a job, see `move`.
         show: Show the bar. None (default): only in a terminal or notebook.
 
     Attributes:
@@ -24,7 +27,13 @@ class Progress:
     """
 
     def __init__(
-        self, label: str, total: int | None = None, *, jobs: int | None = None, show: bool | None = None
+        self,
+        label: str,
+        total: int | None = None,
+        *,
+        jobs: int | None = None,
+        shares: bool = False,
+        show: bool | None = None,
     ) -> None:
         self.count = 0
         self._bar: Any = None
@@ -34,6 +43,8 @@ class Progress:
             kind: dict[str, Any] = {"bar_format": "{desc}{postfix} {elapsed}"}
             if jobs is not None:
                 kind = {"total": jobs}
+                if shares:
+                    kind["bar_format"] = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
             elif total is not None:
                 kind = {"unit": "B", "unit_scale": True, "unit_divisor": 1024, "total": total or None}
             self._bar = tqdm(desc=label, delay=DELAY_S, leave=False, mininterval=0.2, **kind)
@@ -43,6 +54,15 @@ class Progress:
         self.count += count
         if self._bar is not None:
             self._bar.update(count)
+
+    def move(self, done: float, state: str | None = None) -> None:
+        """Show the number of jobs that are done, with the shares of those in progress, and a new state.
+
+        The bar never goes back, for example when only the jobs that are done are known.
+        """
+        if self._bar is not None:
+            self._bar.n = min(max(done, self._bar.n), self._bar.total)
+            self.say(self._bar.postfix or "" if state is None else state)
 
     @property
     def shown(self) -> bool:
@@ -76,5 +96,7 @@ def in_notebook() -> bool:
 
 
 def is_interactive() -> bool:
-    """Return True in a terminal or notebook."""
+    """Return True in a terminal or notebook, unless the command is `quiet`."""
+    if quiet:
+        return False
     return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())

@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     _add_arguments(parser)
     parser.add_argument("--parent-pipe", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--shared-for", type=_seconds, help=argparse.SUPPRESS)
     given = vars(parser.parse_args(argv))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -7,17 +7,24 @@ import logging
 import os
 import secrets
 import socket
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxframe import models, settings
+from voxframe._shared_server import ServerFile, choices_of
 from voxframe.errors import MissingExtraError, ModelError, SettingsError
 from voxframe.server.data_dir import DataDir, RetentionPolicy
 from voxframe.server.jobs.ssrf_guard import origin
+
+if TYPE_CHECKING:  # starlette is in the extra `local`
+    from voxframe.server.http.middleware import ActivityMonitor
+    from voxframe.server.jobs.job_store import JobStore
 
 _log = logging.getLogger("voxframe.server")
 _PARENT_CHECK_SECONDS = 1.0
@@ -52,6 +59,7 @@ def serve(
     keep_days: float | None = None,
     keep_gb: float | None = None,
     parent_pipe: bool = False,
+    shared_for: float | None = None,
 ) -> None:
     """Run the embedded server until it is stopped by Ctrl-C or SIGTERM.
 
@@ -83,16 +91,18 @@ def serve(
         parent_pipe: Write one JSON line with the URL to standard output once ready, and stop when standard input ends.
             A line `{"allow_webhooks": origin}` on standard input allows one more origin to be notified; the reply is
             `{"allowed": origin}`.
+        shared_for: Publish the URL in the data directory for commands of this user, and stop after this number of
+            seconds without a request and without an unfinished job.
 
     Raises:
-        SettingsError: A setting is invalid.
+        SettingsError: A setting is invalid, or another shared server runs in the data directory.
         MissingExtraError: The extra `local` is not installed.
     """
     try:
         import uvicorn
 
         from voxframe.server.http.app import make_app
-        from voxframe.server.http.middleware import LOOPBACK
+        from voxframe.server.http.middleware import LOOPBACK, ActivityMonitor
         from voxframe.server.http.uvicorn_protocols import HTTPProtocol
         from voxframe.server.jobs import webhook_delivery
         from voxframe.server.jobs.database import UnusableDatabaseError
@@ -104,11 +114,12 @@ def serve(
         raise MissingExtraError("local", "The embedded service") from error
 
     answerer = chat_from_settings(llm_url, llm_model, llm_key, llm_window)
-    # With a pipe, nobody sees a progress bar: the parent has downloaded the models.
-    choice = select_engine(engine, model, nano_model, download=not parent_pipe)
+    # With a parent, nobody sees a progress bar: the parent has downloaded the models.
+    has_parent = parent_pipe or shared_for is not None
+    choice = select_engine(engine, model, nano_model, download=not has_parent)
     for name, consequence in models.ANALYSES.items():
         try:
-            models.ensure(name, download=not parent_pipe)
+            models.ensure(name, download=not has_parent)
         except ModelError as error:
             _log.warning("%s. %s.", error, consequence)
     found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
@@ -119,6 +130,9 @@ def serve(
         raise SettingsError(
             f"the data directory {directory.root} cannot be used ({error.strerror}); choose another with --data-dir"
         ) from error
+    shared = None if shared_for is None else ServerFile(directory.root)
+    if shared is not None and not shared.hold():
+        raise SettingsError(f"another shared server runs in {directory.root}; `voxframe server status` shows it")
     key, key_file = (found.api_key.reveal(), None) if found.api_key else _kept_key(directory)
     listener = _bind(host, port)
     url = _url(listener)
@@ -154,10 +168,20 @@ def serve(
                     json.dumps({"base_url": url, "api_key_file": str(key_file) if key_file else None}) + "\n"
                 )
                 sys.stdout.flush()
+            if shared is not None:
+                shared.publish(url, choices_of(os.environ, found.llm_prefix))
+                idle = (self, monitor, app.state.server.jobs, shared, shared_for)
+                threading.Thread(target=_end_when_idle, args=idle, daemon=True).start()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            if shared is not None:  # no command may find a server that accepts no more requests
+                shared.withdraw()
+            await super().shutdown(sockets=sockets)
 
     # A fixed event loop and parser, so that other installed packages make no difference.
+    monitor = ActivityMonitor(app)
     config = uvicorn.Config(
-        app,
+        monitor,
         loop="asyncio",
         http=HTTPProtocol,
         log_config=None,
@@ -171,6 +195,32 @@ def serve(
         allow = app.state.server.webhook_origins.add
         threading.Thread(target=_end_with_parent, args=(server, allow), daemon=True).start()
     server.run(sockets=[listener])
+
+
+def _end_when_idle(
+    server: Any, monitor: ActivityMonitor, jobs: JobStore, shared: ServerFile, shared_for: float
+) -> None:
+    """Stop after `shared_for` seconds without a request and without an unfinished job.
+
+    If no command can find this server any more, because its data directory or its record is gone, it does not wait.
+    """
+    while not server.should_exit:
+        time.sleep(min(_PARENT_CHECK_SECONDS, shared_for / 4))
+        lost = not shared.is_of(os.getpid())
+        try:
+            if jobs.unfinished():
+                monitor.touch()
+        except sqlite3.Error:
+            if not lost:
+                continue
+        if not lost and monitor.idle_s < shared_for:
+            continue
+        with nullcontext(True) if lost else shared.starting(wait=False) as held:
+            # A command that has found this server sends a request before it releases this lock.
+            if held and (lost or monitor.idle_s >= shared_for):
+                _log.info("nothing to do for %.0f s: the server ends", monitor.idle_s)
+                shared.withdraw()
+                server.should_exit = True
 
 
 def _end_with_parent(server: object, allow_webhooks: Callable[[str], None]) -> None:

@@ -37,7 +37,7 @@ from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.search import Search
 from voxframe.corpus.services import EMBEDDED, DefaultClient, service_name
 from voxframe.corpus.snapshots import Snapshots, snapshots_with
-from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError, ServiceError
 from voxframe.options import TranscriptOptions as Options
 from voxframe.options import check
 
@@ -135,7 +135,8 @@ class Batch:
             adopted = find_lost_jobs(self._ledger, client)
             fetching = Fetching(self._archive, self._ledger, client)
             waited_s = 0.0
-            with Progress("fetching", jobs=len(fetching.pending()), show=progress) as bar:
+            total = len(fetching.pending())
+            with Progress("transcribing", jobs=total, shares=True, show=progress) as bar:
                 while pending := fetching.pending():
                     with self._archive.batch() as batch:
                         run_in_threads(
@@ -143,10 +144,13 @@ class Batch:
                             partial(fetching.fetch, batch),
                             threads=CONCURRENCY,
                             stop=fetching.stop,
-                            done=lambda: bar.advance(fetching.ended - bar.count),
+                            done=lambda: bar.move(fetching.ended),
                         )
                     if not wait or not fetching.pending():
                         break
+                    if bar.shown:
+                        shares, state = _shares(client, fetching.pending())
+                        bar.move(fetching.ended + shares, f"{fetching.ended} of {total} fetched{state}")
                     pause_s = interval(waited_s, local=client.is_local)
                     time.sleep(pause_s)
                     waited_s += pause_s
@@ -274,6 +278,17 @@ class Batch:
         if job is None or job.state != "completed" or not self._archive.is_finished(str(job.transcript_id)):
             return None
         return job.transcript_id
+
+
+def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
+    """Return the sum of the shares done of unfinished jobs, which only the embedded server tells, and their states."""
+    known: dict[str, float] = {}
+    with suppress(ServiceError):
+        known = client.progress()
+    shares = [known.get(job.transcript_id or "") for job in pending]
+    queued = shares.count(0.0)
+    state = f", {len(shares) - queued} in progress, {queued} queued" if known else ""
+    return sum(share or 0.0 for share in shares), state
 
 
 def planned(ledger: Ledger, audio: str | os.PathLike[str], service: str, **options: Unpack[Options]) -> Job:

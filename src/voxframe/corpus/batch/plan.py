@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from voxframe._text import masked
+from voxframe._text import html_table, masked
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import is_address
 from voxframe.corpus.batch.inputs import Recording
@@ -127,13 +126,22 @@ class Plan:
         return beside(df, [step.job.metadata for step in self.steps])
 
     def __repr__(self) -> str:
-        counts = Counter(step.verdict for step in self.steps)
-        parts = [f"{counts[verdict]} {_LABELS[verdict]}" for verdict in _LABELS if counts[verdict]]
-        if self.duplicates:
-            parts.append(f"{self.duplicates} identical to another")
-        listed = "".join(f"\n  {part}" for part in parts)
+        listed = "".join(f"\n  {count} {label}" for label, count in self._counts().items())
+        return f"Plan: {self._summary()}{listed}"
+
+    def _repr_html_(self) -> str:
+        counts = {label: f"{count:,}" for label, count in self._counts().items()}
+        return html_table({"plan": self._summary(), **counts})
+
+    def _summary(self) -> str:
         service = "the embedded service" if self.service == EMBEDDED else self.service
-        return f"Plan: {self.to_send} of {len(self.steps)} recordings to send to {service}{self._hours()}{listed}"
+        return f"{self.to_send} of {len(self.steps)} recordings to send to {service}{self._hours()}"
+
+    def _counts(self) -> dict[str, int]:
+        """Return the numbers of recordings by label, without those that are 0."""
+        counts = {label: self.count(verdict) for verdict, label in _LABELS.items()}
+        counts["identical to another"] = self.duplicates
+        return {label: count for label, count in counts.items() if count}
 
     def _hours(self) -> str:
         if not self.to_send:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from voxframe._text import html_table
 from voxframe.client.progress import Progress
 from voxframe.corpus.batch.inputs import Recording
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
@@ -61,6 +62,11 @@ class BatchResult:
         lines = [", ".join(parts) or "nothing to do"]
         lines += [f"  {name}: {advice}" for name, advice in _ADVICE.items() if getattr(self, name)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        counts = {f.name: getattr(self, f.name) for f in fields(self)}
+        shown = {name: f"{count:,}. {_ADVICE.get(name, '')}".rstrip(". ") for name, count in counts.items() if count}
+        return html_table(shown or {"jobs": "nothing to do"})
 
     def after(self, other: BatchResult) -> BatchResult:
         """Return this step combined with an earlier one. Work done is added up; work left is that of this step."""

@@ -1,4 +1,4 @@
-"""ASGI middleware: access control, error responses, and the rate limit of the language-model endpoints."""
+"""ASGI middleware: access control, activity, error responses, and the rate limit of the language-model endpoints."""
 
 from __future__ import annotations
 
@@ -52,6 +52,40 @@ async def drain(chunks: AsyncIterable[bytes]) -> None:
             size += len(chunk)
             if size > _DRAIN_BYTES:
                 return
+
+
+class ActivityMonitor:
+    """ASGI middleware that knows for how long no request and no streaming session was open.
+
+    Args:
+        app: The wrapped application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._open = 0
+        self._last = time.monotonic()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        self._open += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._open -= 1
+            self.touch()
+
+    def touch(self) -> None:
+        """Count the idle time from now."""
+        self._last = time.monotonic()
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since the last request ended; 0 while one is open."""
+        return 0.0 if self._open else time.monotonic() - self._last
 
 
 class AuthMiddleware:

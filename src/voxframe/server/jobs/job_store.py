@@ -322,6 +322,10 @@ class JobStore:
         count: int = self._rows("SELECT count(*) FROM jobs WHERE status = 'processing'")[0][0]
         return count
 
+    def unfinished(self) -> bool:
+        """Return True if a job waits or is in progress, in any process."""
+        return bool(self._rows("SELECT 1 FROM jobs WHERE status IN ('queued', 'processing') LIMIT 1"))
+
     def held(self, holder: str) -> set[str]:
         """Return the ids of the jobs held by a process."""
         return {row[0] for row in self._rows("SELECT id FROM jobs WHERE holder = ?", holder)}

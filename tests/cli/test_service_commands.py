@@ -1,0 +1,92 @@
+"""`voxframe list`, `delete`, `subtitles`, `stream` and `server`."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import srt
+import webvtt
+from tests.cli.conftest import run
+from tests.corpus.conftest import peer  # noqa: F401  a fixture
+
+import voxframe
+from voxframe.cli import main
+
+
+@pytest.fixture
+def calls(peer, tmp_path: Path, monkeypatch, capsys) -> Path:  # noqa: F811
+    """A corpus of two transcripts at a configured service."""
+    monkeypatch.setenv("VOXFRAME_BASE_URL", peer.base_url)
+    monkeypatch.setenv("VOXFRAME_API_KEY", "test-key")
+    for n in range(2):
+        tmp_path.joinpath(f"{n}.mp3").write_bytes(bytes([n]))
+    corpus = tmp_path / "c"
+    assert run(capsys, "submit", str(tmp_path / "*.mp3"), "--corpus", str(corpus))[0] == 0
+    assert run(capsys, "sync", "--corpus", str(corpus))[0] == 0
+    return corpus
+
+
+def test_transcripts_of_the_service_are_listed(calls: Path, capsys) -> None:
+    """`list` prints one row per transcript, newest first, up to --limit."""
+    status, said = run(capsys, "list", "--json")
+    assert status == 0
+    assert {json.loads(line)["transcript_id"] for line in said.splitlines()} == {"t1", "t2"}
+    assert len(run(capsys, "list", "--json", "--limit", "1")[1].splitlines()) == 1
+    assert run(capsys, "list", "--limit", "-1")[0] == 2
+
+
+def test_delete_asks_and_deletes(peer, calls: Path, capsys, monkeypatch) -> None:  # noqa: F811
+    """`delete` needs an answer or --yes; only --remote deletes at the service."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert main(["delete", "t1", "--corpus", str(calls)]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert run(capsys, "delete", "t1", "--corpus", str(calls), "--yes")[0] == 0
+    assert (voxframe.Corpus(calls).ids(), peer.count("DELETE")) == (["t2"], 0)
+    assert run(capsys, "delete", "t2", "--corpus", str(calls), "--yes", "--remote")[0] == 0
+    assert (voxframe.Corpus(calls).ids(), peer.statuses["t2"]) == ([], "deleted")
+    assert main(["delete", "t2", "--corpus", str(calls), "--yes"]) == 1
+    assert "`voxframe tables --table transcripts`" in capsys.readouterr().err
+
+
+def test_delete_on_a_terminal_can_be_declined(calls: Path, capsys, monkeypatch) -> None:
+    """Any answer but y deletes nothing."""
+    terminal = io.StringIO("n\n")
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdin", terminal)
+    status, asked = run(capsys, "delete", "t1", "t2", "--corpus", str(calls))
+    assert (status, len(voxframe.Corpus(calls).ids())) == (1, 2)
+    assert asked.startswith("Delete 2 transcripts from the corpus")
+
+
+def test_subtitles_of_a_transcript(calls: Path, capsys) -> None:
+    """Other readers find the words of the corpus in SRT and WebVTT, with names of speakers, in captions of --chars."""
+    voxframe.Corpus(calls).speakers.set("t1", {"A": "Ada"})
+    captions = list(srt.parse(run(capsys, "subtitles", "t1", "--corpus", str(calls))[1]))
+    assert [caption.content for caption in captions] == ["Ada: Good morning.", "B: Hello!"]
+    options = ("--format", "vtt", "--chars", "8", "--no-speakers")
+    told = webvtt.from_string(run(capsys, "subtitles", "t1", "--corpus", str(calls), *options)[1])
+    assert [caption.text for caption in told.captions] == ["Good", "morning.", "Hello!"]
+    assert main(["subtitles", "t1", "--corpus", str(calls), "--chars", "0"]) == 2
+    assert "--chars must be" in capsys.readouterr().err
+    assert main(["subtitles", "t9", "--corpus", str(calls)]) == 1
+
+
+def test_a_recording_is_streamed(service, capsys, audio_folder: Path) -> None:
+    """`stream` prints the text of each utterance; raw samples on stdin require a rate, and a file must exist."""
+    assert main(["stream", "-"]) == 2
+    assert "--sample-rate" in capsys.readouterr().err
+    assert main(["stream", "nowhere.wav"]) == 2
+    status, said = run(capsys, "stream", str(audio_folder / "ss-0880.wav"), "--fast")
+    assert status == 0
+    assert re.search(r"\bman\b", said)
+
+
+def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
+    """`server status` exits with 1 and `server stop` with 0 if no server is running, and neither creates a folder."""
+    monkeypatch.setenv("VOXFRAME_DATA_DIR", str(tmp_path / "data"))
+    assert run(capsys, "server", "status", "--json") == (1, '{"running": false}\n')
+    assert run(capsys, "server", "stop") == (0, "no server is running\n")
+    assert not (tmp_path / "data").exists()
