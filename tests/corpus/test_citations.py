@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.corpus.citations import Passage, cite
+from voxframe.corpus.citations import NumberedPassage, cite
 from voxframe.server.llm.context import from_text
 
 TALKS = {
@@ -29,13 +29,13 @@ def corpus(tmp_path: Path) -> voxframe.Corpus:
 
 
 @pytest.fixture
-def passages(corpus: voxframe.Corpus) -> list[Passage]:
+def passages(corpus: voxframe.Corpus) -> list[NumberedPassage]:
     """The passages about a question."""
     found = corpus._search.meaning.passages(["Why did members leave?"], corpus.ids(), 2)
-    return [Passage(n, table) for n, table in enumerate(found, 1)]
+    return [NumberedPassage(n, table) for n, table in enumerate(found, 1)]
 
 
-def test_passages_are_the_closest_sentences_with_those_beside_them(passages: list[Passage]) -> None:
+def test_passages_are_the_closest_sentences_with_those_beside_them(passages: list[NumberedPassage]) -> None:
     """A passage is written with its number, place and speaker; the extractive answerer reads only its sentences."""
     assert passages[0].written() == (
         "[1: a, 0:00]\nAnn: Ann says: The fee doubled in May. Nobody was told about it. We left the club."

@@ -102,7 +102,7 @@ def _citation(begin: int, end: int, row: pd.Series) -> Citation:
     return Citation(begin, end, str(row["transcript_id"]), start, stop, who, str(row["match"]))
 
 
-class Passage(NamedTuple):
+class NumberedPassage(NamedTuple):
     """Consecutive sentences of a transcript.
 
     Attributes:
@@ -152,7 +152,7 @@ _COLUMNS: dict[str, Any] = {
 
 
 def cite(
-    answers: Sequence[str], passages: Sequence[Passage], search: Callable[..., pd.DataFrame], ids: Sequence[str]
+    answers: Sequence[str], passages: Sequence[NumberedPassage], search: Callable[..., pd.DataFrame], ids: Sequence[str]
 ) -> pd.DataFrame:
     """Return the citations of answers, one row each; see `Answers.citations`.
 
@@ -175,7 +175,7 @@ def cite(
     return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
 
 
-def _whole(passage: Passage) -> tuple[Any, ...]:
+def _whole(passage: NumberedPassage) -> tuple[Any, ...]:
     table = passage.sentences
     ends = [end for end in table["end_ms"].to_pylist() if end is not None]
     text = " ".join(table["match"].to_pylist())
@@ -184,7 +184,7 @@ def _whole(passage: Passage) -> tuple[Any, ...]:
     return passage.transcript_id, start, max(ends, default=None), speaker, text
 
 
-def _closest(answer: str, passages: Sequence[Passage]) -> list[tuple[Any, ...]]:
+def _closest(answer: str, passages: Sequence[NumberedPassage]) -> list[tuple[Any, ...]]:
     """Return for each sentence of an answer the closest sentence of the passages, if it is close."""
     said = [match[0].strip() for match in _SENTENCE.finditer(answer) if len(spoken(match[0])) >= _MIN_QUOTED]
     table = pa.concat_tables([passage.sentences for passage in passages])

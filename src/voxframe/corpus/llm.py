@@ -18,7 +18,7 @@ from voxframe.client.llm_requests import LlmOptions
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
-from voxframe.corpus.citations import PREAMBLE, Passage, cite
+from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
@@ -125,13 +125,13 @@ class Llm:
         with clear_errors(self._ledger.path.parent):
             batches = self._texts.batches(transcripts)
             ids = tuple(dict.fromkeys(i for batch in batches for i in batch.ids))
-            sent: list[Passage] = []
+            sent: list[NumberedPassage] = []
             if passages is None:
                 passages = PASSAGES if len(batches) > 1 and encoder.find() is not None else 0
             if passages:
                 questions = [f"{one['question']} {one.get('context') or ''}" for one in fields["questions"]]
                 found = self._search.meaning.passages(questions, ids, passages, progress)
-                sent = [Passage(n, table) for n, table in enumerate(found, 1)]
+                sent = [NumberedPassage(n, table) for n, table in enumerate(found, 1)]
                 texts = texts_together(passage.written() for passage in sent)
                 batches = [LlmBatch(ids, f"{PREAMBLE}\n\n{text}") for text in texts]
             requests = _Requests(self._texts, self._ledger, self._default_client, task, fields, client, refresh)
