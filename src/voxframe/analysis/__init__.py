@@ -4,18 +4,27 @@ Every function takes a DataFrame and returns one, for any number of transcripts.
 metadata, by speaker or by time bin: see `voxframe.analysis.grouping.with_keys`.
 """
 
+from voxframe.analysis.floor_transfers import turn_matrix, turn_statistics, turn_taking
 from voxframe.analysis.grouping import relative_time
+from voxframe.analysis.over_time import label_shares, pace, sentiment_over_time
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.spans import annotate, split_spans
 from voxframe.analysis.speaker_turns import turns
-from voxframe.analysis.talk_time import balance, speech_activity, talk_time
-from voxframe.analysis.turn_taking import turn_matrix, turn_statistics, turn_taking
+from voxframe.analysis.speaking_time import balance, speech_activity, talk_time
+from voxframe.analysis.speech_delivery import delivery, low_confidence, pauses, questions
 
 __all__ = [
     "annotate",
     "balance",
+    "delivery",
     "find_words",
+    "label_shares",
+    "low_confidence",
+    "pace",
+    "pauses",
+    "questions",
     "relative_time",
+    "sentiment_over_time",
     "speech_activity",
     "split_spans",
     "talk_time",

@@ -1,0 +1,241 @@
+"""Pace and sentiment in windows of time, and the share of labels such as topics by speaker and minute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from voxframe.analysis.grouping import By, durations_ms, ratio, times, with_keys
+from voxframe.analysis.spans import annotate, split_spans
+from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.errors import OptionError
+
+_WORDS = ("transcript_id", "text", "start_ms", "end_ms")
+#: Function of the sums of windows and of their lengths in seconds that returns columns.
+_Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
+
+
+def pace(
+    words: pd.DataFrame,
+    by: By = "transcript_id",
+    *,
+    window_s: float = 30,
+    step_s: float | None = None,
+    transcripts: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Return the number of words per minute in windows of time.
+
+    Definition: a word belongs to the window that contains its middle. Denominators: `words_per_minute` is per minute of
+    the window, also if nobody speaks; `articulation_wpm` is per minute of the words themselves.
+
+    Source: J. Miller, F. Grosjean and C. Lomanto, "Articulation rate and its variability in spontaneous speech",
+    Phonetica 41, 1984.
+
+    Args:
+        words: Words, as returned by `voxframe.load_words`.
+        by: Columns to group by; see `voxframe.analysis.grouping.with_keys`. `transcript_id` is added.
+        window_s: Length of a window in seconds.
+        step_s: Seconds between the starts of windows; `window_s` must be a multiple. None (default): `window_s`, so
+            that windows do not overlap. Less gives rolling windows.
+        transcripts: The table `transcripts`, whose `audio_duration_s` is the length of a recording. None (default): a
+            recording ends with its last row.
+
+    Returns:
+        One row per group and window, sorted. Columns: those of `by`, `start_ms`, `end_ms` int64 (of the window; the
+        last one ends with the recording), `words` int64, `speech_s`, `words_per_minute`, `articulation_wpm` float64.
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A group is unknown, or `window_s` is no multiple of `step_s`.
+
+    Example:
+        >>> times = {"start_ms": [0, 500, 2000], "end_ms": [400, 900, 4000]}
+        >>> words = pd.DataFrame({"transcript_id": "t", "text": "x", **times})
+        >>> pace(words, window_s=2)[["start_ms", "words", "words_per_minute"]].values.tolist()
+        [[0.0, 2.0, 60.0], [2000.0, 1.0, 30.0]]
+    """
+    require(words, _WORDS, "pace")
+    cut = split_spans(words, window_s=step_s or window_s)[["start_ms", "end_ms", "bin_idx"]]
+    return _windows(
+        words,
+        by,
+        {"words": pd.Series(1, index=words.index)},
+        window_s,
+        step_s,
+        transcripts,
+        lambda sums, length: {
+            "words": sums["words"].astype("int64"),
+            "speech_s": sums["speech_s"],
+            "words_per_minute": 60 * ratio(sums["words"], length),
+            "articulation_wpm": 60 * ratio(sums["words"], sums["speech_s"]),
+        },
+        pieces=cut.assign(speech_s=(cut["end_ms"] - cut["start_ms"]) / 1000),
+    )
+
+
+def sentiment_over_time(
+    sentiments: pd.DataFrame,
+    by: By = "transcript_id",
+    *,
+    window_s: float = 60,
+    step_s: float | None = None,
+    transcripts: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Return the balance of positive and negative sentences in windows of time.
+
+    Definition: a sentence belongs to the window that contains its middle. `polarity` is (positive - negative) /
+    sentences, from -1 to 1. Denominator: all sentences of the window, also neutral ones. Source: the saliency scale in
+    W. Lowe et al., "Scaling policy preferences from coded political texts", Legislative Studies Quarterly 36, 2011.
+
+    Args:
+        sentiments: Result of `voxframe.load_sentiments`.
+        by: Columns to group by, as for `pace`.
+        window_s: Length of a window in seconds, as for `pace`.
+        step_s: Seconds between the starts of windows, as for `pace`.
+        transcripts: The table `transcripts`, as for `pace`.
+
+    Returns:
+        One row per group and window, sorted. Columns: those of `by`, `start_ms`, `end_ms`, `sentences`, `positive`,
+        `neutral`, `negative` int64, `polarity` float64 (-1 to 1, NaN without sentences).
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A group is unknown, or `window_s` is no multiple of `step_s`.
+
+    Example:
+        >>> rows = pd.DataFrame({"transcript_id": "t", "sentiment": ["POSITIVE", "NEGATIVE", "NEUTRAL", "POSITIVE"],
+        ...                      "start_ms": [0, 2000, 4000, 61_000], "end_ms": [2000, 4000, 5000, 63_000]})
+        >>> sentiment_over_time(rows)["polarity"].tolist()
+        [0.0, 1.0]
+    """
+    require(sentiments, ("transcript_id", "sentiment", "start_ms", "end_ms"), "sentiment_over_time")
+    label = sentiments["sentiment"].astype("string").str.upper()
+    kinds = ("positive", "neutral", "negative")
+    counts = {kind: (label == kind.upper()).fillna(False).astype("int64") for kind in kinds}
+    counts["sentences"] = pd.Series(1, index=sentiments.index)
+    return _windows(
+        sentiments,
+        by,
+        counts,
+        window_s,
+        step_s,
+        transcripts,
+        lambda sums, _: {
+            **{name: sums[name].astype("int64") for name in ("sentences", *kinds)},
+            "polarity": ratio(sums["positive"] - sums["negative"], sums["sentences"]),
+        },
+    )
+
+
+def _windows(
+    rows: pd.DataFrame,
+    by: By,
+    counts: dict[str, Any],
+    window_s: float,
+    step_s: float | None,
+    transcripts: pd.DataFrame | None,
+    measures: _Measures,
+    *,
+    pieces: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Sum counts in windows of time, per group and recording, also in windows without rows.
+
+    Args:
+        rows: Rows with times.
+        by: Groups of the rows.
+        counts: Count of each row by name. A row belongs to the window of its middle.
+        window_s: Length of a window in seconds.
+        step_s: Seconds between the starts of windows.
+        transcripts: The table `transcripts`, for the length of recordings.
+        measures: Function of the sums and of the lengths of the windows (s) that returns columns.
+        pieces: Parts of rows with their index, `bin_idx` and further counts.
+    """
+    step = window_s if step_s is None else step_s
+    if not (window_s > 0 and step > 0) or abs(window_s / step - round(window_s / step)) > 1e-9:
+        raise OptionError(f"window_s must be a positive multiple of step_s, got {window_s!r} and {step!r}")
+    width, given = round(window_s / step), [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in given)
+    known, names = with_keys(rows, given if has_id else ["transcript_id", *given])
+    group = known.groupby(names, dropna=False, sort=True).ngroup().to_numpy()
+    keys = known.iloc[np.unique(group, return_index=True)[1]][names].reset_index(drop=True)
+    length = durations_ms(rows, transcripts).reindex(keys["transcript_id"]).to_numpy(np.float64)
+    bins = np.maximum(np.ceil(length / (1000 * step) - 1e-9), 1).astype(np.intp)
+    offset = np.cumsum(bins) - bins
+    middle = (times(rows["start_ms"]) + times(rows["end_ms"])) / 2
+    timed = np.isfinite(middle)
+    place = np.minimum(np.floor(middle[timed] / (1000 * step)), bins[group[timed]] - 1).astype(np.intp)
+    cell, total = offset[group[timed]] + place, int(bins.sum())
+    sums = {name: np.bincount(cell, np.asarray(values, float)[timed], total) for name, values in counts.items()}
+    if pieces is not None:
+        piece_group = pd.Series(group, index=rows.index).reindex(pieces.index).to_numpy() if len(pieces) else group[:0]
+        cell = offset[piece_group] + np.minimum(pieces["bin_idx"].to_numpy(), bins[piece_group] - 1)
+        for name in pieces.columns.difference(["start_ms", "end_ms", "bin_idx"]):
+            sums[name] = np.bincount(cell, pieces[name].to_numpy(float), total)
+    count = np.maximum(bins - width + 1, 1)
+    at = np.repeat(np.arange(len(keys)), count)
+    first = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
+    begin, stop = offset[at] + first, offset[at] + np.minimum(first + width, bins[at])
+    totals = {name: np.r_[0.0, np.cumsum(values)] for name, values in sums.items()}
+    rolled = pd.DataFrame({name: np.round(values[stop] - values[begin], 9) for name, values in totals.items()})
+    start = first * 1000 * step
+    end = np.minimum(start + 1000 * window_s, np.maximum(length[at], start))
+    table: pd.DataFrame = keys.iloc[at].reset_index(drop=True)
+    table["start_ms"], table["end_ms"] = np.rint(start).astype(np.int64), np.rint(end).astype(np.int64)
+    return table.assign(**measures(rolled, (end - start) / 1000))
+
+
+def label_shares(
+    labels: pd.DataFrame, words: pd.DataFrame, by: By = ("transcript_id", "speaker", "minute")
+) -> pd.DataFrame:
+    """Return how much each speaker says under each label, such as a topic or a content safety label, by minute.
+
+    Labels belong to segments of time that may span several speakers. Definition: a word has the labels of the segments
+    that contain its middle. Denominator of `share`: all words of the group. A word can have several labels, so shares
+    can add up to more than 1.
+
+    Args:
+        labels: Result of `voxframe.load_topics`, `load_content_safety` or `load_custom_topics`, or other rows with
+            `transcript_id`, `label` and times.
+        words: Words of the same recordings.
+        by: Columns of `words` to group by; see `voxframe.analysis.grouping.with_keys`.
+
+    Returns:
+        One row per group and label, sorted. Columns: those of `by`, `label` str, `words` int64, `share` float64 (0-1),
+        `strength` float64 (mean over the words of `severity`, `relevance` or `confidence`, the first that `labels` has;
+        0-1, else NaN).
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A group is unknown.
+
+    Example:
+        >>> words = pd.DataFrame({"transcript_id": "t", "speaker": ["A", "A", "B"], "text": "x",
+        ...                       "start_ms": [0, 1000, 2000], "end_ms": [900, 1900, 2900]})
+        >>> topics = pd.DataFrame({"transcript_id": "t", "label": ["Trees"], "start_ms": [950], "end_ms": [3000]})
+        >>> label_shares(topics, words)[["speaker", "label", "words", "share"]].values.tolist()
+        [['A', 'Trees', 1, 0.5], ['B', 'Trees', 1, 1.0]]
+    """
+    require(labels, ("transcript_id", "label", "start_ms", "end_ms"), "label_shares")
+    require(words, _WORDS, "label_shares")
+    known, names = with_keys(words, by)
+    keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
+    group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)
+    number = group.ngroup().to_numpy()
+    middle = (times(words["start_ms"]) + times(words["end_ms"])) / 2
+    points = pd.DataFrame({"transcript_id": words["transcript_id"].array, "start_ms": middle, "end_ms": middle})
+    strength = next((name for name in ("severity", "relevance", "confidence") if name in labels.columns), None)
+    given = labels[["transcript_id", "start_ms", "end_ms", "label"]].assign(
+        strength=labels[strength].astype("float64") if strength else np.nan
+    )
+    pairs = annotate(points.assign(group=number), given, rule="all").dropna(subset="label")
+    found = pairs.groupby(["group", "label"], sort=True).agg(words=("label", "size"), strength=("strength", "mean"))
+    found = found.reset_index()
+    found.insert(3, "share", ratio(found["words"], np.bincount(number)[found["group"].to_numpy()]))
+    firsts = np.unique(number, return_index=True)[1]
+    heads: Sequence[Any] = [key.iloc[firsts[found["group"].to_numpy()]].reset_index(drop=True) for key in keys]
+    parts = [*(heads if names else []), found.drop(columns="group").astype({"label": TEXT})]
+    table: pd.DataFrame = pd.concat(parts, axis=1)
+    return table

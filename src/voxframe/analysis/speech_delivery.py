@@ -1,0 +1,246 @@
+"""How people speak: pace, pauses, fillers, questions and low confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from voxframe.analysis.grouping import By, ratio, times, with_keys
+from voxframe.analysis.search_terms import find_words
+from voxframe.analysis.speaker_turns import TEXT, require
+
+#: English filled pauses. Source: H. Clark and J. Fox Tree, "Using uh and um in spontaneous speaking", Cognition 84,
+#: 2002.
+FILLERS = ("uh", "um", "uhm", "er", "erm", "hmm")
+#: Silences from this length (ms) are pauses. Source: F. Goldman-Eisler, "Psycholinguistics: experiments in spontaneous
+#: speech", 1968.
+SHORTEST_PAUSE_MS = 250
+_WORDS = ("transcript_id", "text", "start_ms", "end_ms")
+_CLOSING = "\"'\u201d\u2019\u00bb)]"  # quotation marks and brackets after the mark that ends a sentence
+_ASKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
+_ENDS = (*_ASKS, ".", "!", "\u3002", "\uff01")
+
+
+def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
+    """Return the silent pauses of speakers.
+
+    Definition: silence of at least `min_ms` between two words that follow each other and have the same speaker, while
+    nobody else speaks. Silence before a change of speaker is a gap: see `turn_taking`. Unit: ms. Source: F.
+    Goldman-Eisler, "Psycholinguistics: experiments in spontaneous speech", 1968 (250 ms); M. Heldner and J. Edlund,
+    "Pauses, gaps and overlaps in conversations", Journal of Phonetics 38, 2010 (pauses and gaps).
+
+    Args:
+        words: Words, as returned by `voxframe.load_words`.
+        min_ms: Shortest pause, in ms.
+
+    Returns:
+        One row per pause. Columns: `transcript_id`, `speaker` str, `start_ms`, `end_ms`, `pause_ms` int64, `before`,
+        `after` str (the words around it).
+
+    Raises:
+        ValueError: A column is missing.
+
+    Example:
+        >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Well", "no"],
+        ...                       "start_ms": [0, 900], "end_ms": [400, 1200]})
+        >>> pauses(words)[["before", "after", "pause_ms"]].values.tolist()
+        [['Well', 'no', 500]]
+    """
+    rows, new_turn, reach = _in_order(words, "pauses")
+    gap = times(rows["start_ms"]) - np.r_[np.nan, reach[:-1]][: len(rows)]
+    at = np.flatnonzero(~new_turn & (gap >= min_ms))
+    return pd.DataFrame(
+        {
+            "transcript_id": rows["transcript_id"].array[at],
+            "speaker": rows["speaker"].array[at],
+            "start_ms": reach[at - 1].astype(np.int64),
+            "end_ms": times(rows["start_ms"])[at].astype(np.int64),
+            "pause_ms": gap[at].astype(np.int64),
+            "before": rows["text"].array[at - 1],
+            "after": rows["text"].array[at],
+        }
+    )
+
+
+def questions(words: pd.DataFrame) -> pd.DataFrame:
+    """Return the sentences that end with a question mark.
+
+    Definition: a sentence ends with ".", "?" or "!" or with the turn. What is a question is decided by the punctuation
+    of the transcript, so rhetorical questions count and questions without a mark do not.
+
+    Args:
+        words: Words, as returned by `voxframe.load_words`.
+
+    Returns:
+        One row per question. Columns: `transcript_id`, `speaker`, `text` str, `start_ms`, `end_ms`, `words` int64.
+
+    Raises:
+        ValueError: A column is missing.
+
+    Example:
+        >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Well.", "Is", "it?"],
+        ...                       "start_ms": [0, 500, 800], "end_ms": [400, 700, 1000]})
+        >>> questions(words)[["text", "start_ms"]].values.tolist()
+        [['Is it?', 500]]
+    """
+    rows, new_turn, _ = _in_order(words, "questions")
+    text = rows["text"].fillna("").astype(object).str.rstrip(_CLOSING)
+    closed = text.str.endswith(_ENDS).to_numpy(bool)
+    begins = new_turn | np.r_[True, closed[:-1]][: len(rows)]
+    table = _runs(rows, begins)
+    asked = text.str.endswith(_ASKS).to_numpy(bool)
+    last = np.r_[np.flatnonzero(begins)[1:], len(rows)][: len(table)] - 1
+    found: pd.DataFrame = table.drop(columns="mean_confidence")[asked[last]]
+    return found.reset_index(drop=True)
+
+
+def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
+    """Return runs of words whose recognition confidence is low, to check them first.
+
+    Definition: words of one turn that follow each other and have a confidence (0-1) under `below`.
+
+    Args:
+        words: Words, as returned by `voxframe.load_words`.
+        below: Upper limit of a low confidence, 0-1.
+
+    Returns:
+        One row per run. Columns: `transcript_id`, `speaker`, `text` str, `start_ms`, `end_ms`, `words` int64,
+        `mean_confidence` float64 (0-1).
+
+    Raises:
+        ValueError: A column is missing.
+
+    Example:
+        >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["in", "Llan", "fair"],
+        ...                       "start_ms": [0, 500, 800], "end_ms": [400, 700, 1000], "confidence": [0.9, 0.2, 0.4]})
+        >>> low_confidence(words)[["text", "words"]].values.tolist()
+        [['Llan fair', 2]]
+    """
+    require(words, (*_WORDS, "confidence"), "low_confidence")
+    rows, new_turn, _ = _in_order(words, "low_confidence")
+    low = rows["confidence"].to_numpy(np.float64, na_value=np.nan) < below
+    begins = new_turn | np.r_[True, low[1:] != low[:-1]][: len(rows)]
+    table: pd.DataFrame = _runs(rows, begins)[low[begins]]
+    return table.reset_index(drop=True)
+
+
+def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+    """Return the timed words by transcript and start, which begin a turn, and the latest end up to each."""
+    require(words, _WORDS, purpose)
+    rows = with_keys(words, "speaker")[0].astype({"transcript_id": TEXT})
+    rows = rows[rows["start_ms"].notna() & rows["end_ms"].notna()]
+    code, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
+    order = np.lexsort((times(rows["start_ms"]), code))
+    rows, code = rows.iloc[order], code[order]
+    speaker, _ = pd.factorize(rows["speaker"], use_na_sentinel=False)
+    new_turn: npt.NDArray[np.bool_] = np.ones(len(rows), bool)
+    new_turn[1:] = (code[1:] != code[:-1]) | (speaker[1:] != speaker[:-1])
+    return rows, new_turn, times(pd.Series(times(rows["end_ms"])).groupby(code).cummax())
+
+
+def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
+    """Join words that follow each other."""
+    first = np.flatnonzero(begins)
+    edges = np.r_[first, len(rows)]
+    text = rows["text"].fillna("").to_numpy(object)
+    end = times(rows["end_ms"])
+    sure = rows["confidence"] if "confidence" in rows.columns else pd.Series(np.nan, index=rows.index)
+    return pd.DataFrame(
+        {
+            "transcript_id": rows["transcript_id"].array[first],
+            "speaker": rows["speaker"].array[first],
+            "text": pd.array([" ".join(filter(None, text[a:b])) for a, b in pairwise(edges)], dtype=TEXT),
+            "start_ms": times(rows["start_ms"])[first].astype(np.int64),
+            "end_ms": (np.maximum.reduceat(end, first) if len(first) else end).astype(np.int64),
+            "words": np.diff(edges),
+            "mean_confidence": sure.groupby(np.cumsum(begins)).mean().to_numpy(np.float64),
+        }
+    )
+
+
+def delivery(
+    words: pd.DataFrame,
+    by: By = ("transcript_id", "speaker"),
+    *,
+    fillers: Iterable[str] = FILLERS,
+    min_pause_ms: float = SHORTEST_PAUSE_MS,
+    low: float = 0.5,
+) -> pd.DataFrame:
+    """Return pace, pauses, fillers, questions and low confidence of each speaker, or of other groups.
+
+    Definitions and denominators:
+
+    - `speech_s`: time of the words, with the silences between words of one turn that are shorter than `min_pause_ms`.
+    - `words_per_minute` (speech rate): words per minute of speech and pauses.
+    - `articulation_wpm` (articulation rate): words per minute of speech without pauses.
+    - `pauses_per_minute`: pauses (see `pauses`) per minute of speech and pauses. `mean_pause_ms` is of these pauses.
+    - `fillers_per_100`, `questions_per_100`: filled pauses and questions per 100 words.
+    - `low_share`: fraction of words with a confidence under `low`, of the words with a confidence.
+
+    Source: F. Goldman-Eisler, "Psycholinguistics: experiments in spontaneous speech", 1968; H. Clark and J. Fox Tree,
+    "Using uh and um in spontaneous speaking", Cognition 84, 2002; N. de Jong and T. Wempe, "Praat script to detect
+    syllable nuclei and measure speech rate automatically", Behavior Research Methods 41, 2009. These count syllables;
+    we count words. Recognizers that leave out fillers make their rate too low.
+
+    Args:
+        words: Words, as returned by `voxframe.load_words`.
+        by: Columns to group by; see `voxframe.analysis.grouping.with_keys`. A pause belongs to the word after it, a
+            question to its last word.
+        fillers: Filled pauses: words or phrases, as for `find_words`.
+        min_pause_ms: Shortest pause, in ms.
+        low: Upper limit of a low confidence, 0-1.
+
+    Returns:
+        One row per group, sorted. Columns: those of `by`, `words` int64, `speech_s`, `pause_s` float64 (s),
+        `words_per_minute`, `articulation_wpm` float64, `pauses` int64, `pauses_per_minute`, `mean_pause_ms` float64,
+        `fillers` int64, `fillers_per_100` float64, `questions` int64, `questions_per_100`, `low_share` float64.
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A group is unknown.
+
+    Example:
+        >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Um,", "is", "it?"],
+        ...                       "start_ms": [0, 1200, 1500], "end_ms": [400, 1400, 2000]})
+        >>> delivery(words)[["words_per_minute", "articulation_wpm", "pauses", "fillers"]].round().values.tolist()
+        [[90.0, 150.0, 1.0, 1.0]]
+    """
+    rows, new_turn, reach = _in_order(words, "delivery")
+    rows, names = with_keys(rows, by)
+    start, end = times(rows["start_ms"]), times(rows["end_ms"])
+    gap = np.where(new_turn, 0.0, np.maximum(start - np.r_[0.0, reach[:-1]][: len(rows)], 0.0))
+    is_pause = ~new_turn & (gap >= min_pause_ms)
+    sure = times(rows["confidence"]) if "confidence" in rows.columns else np.full(len(rows), np.nan)
+    text = rows["text"].fillna("").astype(object).str.rstrip(_CLOSING)
+    said = find_words(rows.assign(_at=np.arange(len(rows))), fillers)
+    # Overlapping words of one turn count once: speech grows by the part of a word after the latest end so far.
+    own = np.where(new_turn, end - start, np.maximum(end - np.maximum(start, np.r_[0.0, reach[:-1]][: len(rows)]), 0))
+    sums = pd.DataFrame(
+        {
+            "words": 1,
+            "speech_s": (own + np.where(is_pause, 0.0, gap)) / 1000,
+            "pause_s": np.where(is_pause, gap, 0.0) / 1000,
+            "pauses": is_pause.astype(np.int64),
+            "fillers": np.bincount(said["_at"].to_numpy(np.intp), minlength=len(rows)),
+            "questions": text.str.endswith(_ASKS).to_numpy(np.int64),
+            "_low": (sure < low).astype(np.int64),
+            "_known": np.isfinite(sure).astype(np.int64),
+        },
+        index=rows.index,
+    )
+    keys = [rows[name] for name in names] or [pd.Series(0, index=rows.index)]
+    found = sums.groupby(keys, dropna=False, sort=True).sum().reset_index(drop=not names)
+    spoken = found["speech_s"] + found["pause_s"]
+    found["words_per_minute"] = 60 * ratio(found["words"], spoken)
+    found["articulation_wpm"] = 60 * ratio(found["words"], found["speech_s"])
+    found["pauses_per_minute"] = 60 * ratio(found["pauses"], spoken)
+    found["mean_pause_ms"] = 1000 * ratio(found["pause_s"], found["pauses"])
+    for name in ("fillers", "questions"):
+        found[f"{name}_per_100"] = 100 * ratio(found[name], found["words"])
+    found["low_share"] = ratio(found["_low"], found["_known"])
+    columns = "words speech_s pause_s words_per_minute articulation_wpm pauses pauses_per_minute mean_pause_ms fillers"
+    return found[[*names, *columns.split(), "fillers_per_100", "questions", "questions_per_100", "low_share"]]

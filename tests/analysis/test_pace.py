@@ -1,0 +1,130 @@
+import pandas as pd
+import pytest
+
+from voxframe.analysis import (
+    delivery,
+    label_shares,
+    low_confidence,
+    pace,
+    pauses,
+    questions,
+    sentiment_over_time,
+)
+from voxframe.errors import OptionError
+
+
+def words(*rows: tuple[str, str, int, int], transcript_id: str = "t") -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=["speaker", "text", "start_ms", "end_ms"])
+    return table.assign(transcript_id=transcript_id)
+
+
+#: A short exchange, worked by hand.
+TALK = words(
+    ("A", "Um,", 0, 400),
+    ("A", "is", 1000, 1200),  # after a pause of 600 ms
+    ("A", "it?", 1300, 1500),
+    ("B", "No.", 2000, 2400),  # after a gap
+    ("B", "Why?”", 3000, 3600),  # after a pause of 600 ms
+    ("A", "Oh.", 3500, 3700),
+    ("B", "Well.", 4000, 4400),  # after A's word, so no pause
+).assign(confidence=[0.1, 0.9, 0.4, 0.3, 0.9, None, 0.9])
+
+
+def test_pauses_are_silences_of_one_speaker():
+    """Silences of 250 ms or more between words of one speaker are pauses; those at a change of speaker are not."""
+    assert pauses(TALK)[["speaker", "start_ms", "pause_ms", "before", "after"]].values.tolist() == [
+        ["A", 400, 600, "Um,", "is"],
+        ["B", 2400, 600, "No.", "Why?”"],
+    ]
+    assert pauses(TALK, min_ms=100)["pause_ms"].tolist() == [600, 100, 600]
+    assert pauses(TALK.iloc[:0]).columns.tolist() == pauses(TALK).columns.tolist()
+
+
+def test_questions_and_doubtful_words_are_runs_of_words():
+    """A question reaches from the sentence's first word to the mark; runs of low confidence end with the turn."""
+    assert questions(TALK)[["speaker", "text", "start_ms", "end_ms", "words"]].values.tolist() == [
+        ["A", "Um, is it?", 0, 1500, 3],
+        ["B", "Why?”", 3000, 3600, 1],
+    ]
+    assert low_confidence(TALK)[["text", "words", "mean_confidence"]].values.tolist() == [
+        ["Um,", 1, 0.1],
+        ["it?", 1, 0.4],
+        ["No.", 1, 0.3],
+    ]
+    assert len(questions(TALK.iloc[:0])) == len(low_confidence(TALK.iloc[:0])) == 0
+
+
+def test_delivery_worked_by_hand():
+    """Rates of pace, pauses, fillers, questions and doubtful words have the denominators that the docstring names."""
+    table = delivery(TALK).set_index("speaker")
+    a, b = table.loc["A"], table.loc["B"]
+    # A: 400 + 200 + 100 (short silence) + 200 + 200 ms of speech, and a pause of 600 ms.
+    assert [a["words"], a["speech_s"], a["pause_s"]] == pytest.approx([4, 1.1, 0.6])
+    assert [a["words_per_minute"], a["articulation_wpm"]] == pytest.approx([4 / 1.7 * 60, 4 / 1.1 * 60])
+    assert [a["pauses"], a["pauses_per_minute"], a["mean_pause_ms"]] == pytest.approx([1, 60 / 1.7, 600])
+    assert [a["fillers"], a["fillers_per_100"], a["questions"], a["low_share"]] == pytest.approx([1, 25, 1, 2 / 3])
+    assert [b["speech_s"], b["pause_s"], b["questions_per_100"]] == pytest.approx([1.4, 0.6, 100 / 3])
+    both = pd.concat([TALK, TALK.assign(transcript_id="u")], ignore_index=True)
+    assert delivery(both, by=None)["words"].tolist() == [14]
+    assert delivery(both, by=both["transcript_id"].rename("site"))["pauses"].tolist() == [2, 2]
+
+
+def test_pace_in_windows_and_rolling_windows():
+    """Words count where their middle is; windows without any are kept, can overlap, and end with the recording."""
+    rows = words(*(("A", "x", at, at + 400) for at in (0, 500, 1800, 6000)), ("B", "y", 1000, 1400))
+    table = pace(rows, window_s=2)
+    assert table["words"].tolist() == [3, 1, 0, 1]  # the third middle is at 2.0 s
+    assert table["end_ms"].tolist() == [2000, 4000, 6000, 6400]
+    assert table["words_per_minute"].tolist() == pytest.approx([90, 30, 0, 150])
+    assert table["speech_s"].tolist() == pytest.approx([1.4, 0.2, 0, 0.4])
+    rolling = pace(rows, window_s=4, step_s=2)
+    assert rolling[["start_ms", "words"]].values.tolist() == [[0, 4], [2000, 1], [4000, 1]]
+    apart = pace(rows, by="speaker", window_s=4)
+    assert apart[["speaker", "start_ms", "words"]].values.tolist() == [
+        ["A", 0, 3],
+        ["A", 4000, 1],
+        ["B", 0, 1],
+        ["B", 4000, 0],
+    ]
+    two = pace(pd.concat([rows, rows.iloc[:1].assign(transcript_id="u")]).reset_index(drop=True), by=None, window_s=10)
+    assert two[["transcript_id", "words"]].values.tolist() == [["t", 5], ["u", 1]]
+    with pytest.raises(OptionError, match="multiple of step_s, got 5 and 2"):
+        pace(rows, window_s=5, step_s=2)
+
+
+def test_sentiment_in_windows():
+    """Polarity is the difference of positive and negative sentences over all sentences, null without sentences."""
+    rows = words(("A", "", 0, 10), ("B", "", 10, 20), ("A", "", 20, 30), ("A", "", 2500, 2600))
+    rows["sentiment"] = ["positive", "NEGATIVE", "POSITIVE", "other"]
+    table = sentiment_over_time(rows, window_s=1)
+    assert table[["sentences", "positive", "neutral", "negative"]].values.tolist() == [
+        [3, 2, 0, 1],
+        [0] * 4,
+        [1, 0, 0, 0],
+    ]
+    assert table["polarity"].fillna(9).tolist() == pytest.approx([1 / 3, 9, 0])
+    assert sentiment_over_time(rows, by="speaker", window_s=9)["polarity"].tolist() == pytest.approx([2 / 3, -1])
+
+
+def test_labels_per_speaker_and_minute():
+    """Words under several labels count for each; the share is of all words of the group, the strength their mean."""
+    rows = words(("A", "x", 0, 100), ("A", "x", 100, 200), ("B", "x", 200, 300), ("A", "x", 60_000, 60_100))
+    labels = pd.DataFrame(
+        {
+            "transcript_id": ["t", "t", "u"],
+            "label": ["Pets", "News", "Pets"],
+            "relevance": [0.5, 1.0, 0.1],
+            "start_ms": [0, 120, 0],
+            "end_ms": [300, 70_000, 70_000],
+        }
+    )
+    table = label_shares(labels, rows)
+    assert table[["speaker", "minute", "label", "words", "share", "strength"]].values.tolist() == [
+        ["A", 0, "News", 1, 0.5, 1.0],
+        ["A", 0, "Pets", 2, 1.0, 0.5],
+        ["A", 1, "News", 1, 1.0, 1.0],
+        ["B", 0, "News", 1, 1.0, 1.0],
+        ["B", 0, "Pets", 1, 1.0, 0.5],
+    ]
+    assert label_shares(labels, rows, by=None)["share"].tolist() == [0.75, 0.75]
+    assert len(label_shares(labels.iloc[:0], rows)) == 0
