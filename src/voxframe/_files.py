@@ -49,6 +49,19 @@ def file_name(transcript_id: str) -> str:
     return f"{readable}~{digest}"
 
 
+def readable_name(name: str) -> str:
+    """Return a file name that resembles a name given by a user and is safe on every file system.
+
+    Different names may have the same file name.
+
+    Example:
+        >>> readable_name("Call 7: part 2"), readable_name("../a")
+        ('Call 7_ part 2', '_.._a')
+    """
+    safe = re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f]', "_", name.encode("utf-8", "replace").decode()).strip(". ")[:100]
+    return f"_{safe}" if not safe or name.startswith((".", "~")) or _DEVICES.fullmatch(safe.lower()) else safe
+
+
 def is_plain(name: str) -> bool:
     """Return True if a file name made by `file_name` is the id itself."""
     return "~" not in name

@@ -141,6 +141,16 @@ SPEAKER_NAME = Column(
     "speaker_name", STRING, "Name set with `corpus.speakers` for the speaker or the turn; otherwise the label."
 )
 
+#: Columns about the recording of a transcript of a corpus: of `transcripts`, and of any table on request.
+RECORDING = Column(
+    "recording",
+    STRING,
+    "Short name of the audio, which transcripts of the same audio share: the stem of its file, or the last segment of "
+    "its URL; otherwise the id.",
+)
+SOURCE = Column("source", STRING, "Path or URL of the recording or of the added payload, as given; null if unknown.")
+RECORDING_COLUMNS: tuple[str, ...] = (RECORDING.name, SOURCE.name)
+
 _ID = Column("transcript_id", STRING, "Id of the transcript, as the service sent it.", None, "id")
 _SESSION = Column("session_id", STRING, "Id of the session.", None, "session_id")
 _SPEAKER = Column("speaker", STRING, "Speaker label; null if speaker labels were not requested.", None, "speaker")
@@ -425,6 +435,7 @@ JOBS = Table(
     (
         Column("key", STRING, "Hash of the media, the options and the service.", nullable=False),
         Column("transcript_id", STRING, "Id of the transcript; null until the service sends one.", None, "id"),
+        RECORDING,
         Column("source", STRING, "Submitted file or URL."),
         Column(
             "state", STRING, "planned, uploading, submitting, submitted, completed, error or uncertain.", nullable=False
@@ -576,14 +587,25 @@ TABLES: dict[str, Table] = {
 }
 
 
+#: Columns that follow `transcript_id` in tables of a corpus.
+_OF_RECORDING = {
+    "transcripts": (RECORDING, SOURCE),
+    "concordance": (RECORDING,),
+    "sentence_matches": (RECORDING,),
+}
+
+
 def _named(table: Table) -> Table:
+    if more := _OF_RECORDING.get(table.name):
+        table = replace(table, columns=(table.columns[0], *more, *table.columns[1:]))
     if "speaker" not in table.names or SPEAKER_NAME in table.columns:
         return table
     place = table.names.index("speaker") + 1
     return replace(table, columns=(*table.columns[:place], SPEAKER_NAME, *table.columns[place:]))
 
 
-#: All tables as a corpus returns them: tables with `speaker` also have `speaker_name`.
+#: All tables as a corpus returns them: tables with `speaker` also have `speaker_name`, `transcripts` and `concordance`
+#: the name of the recording.
 CORPUS_TABLES: dict[str, Table] = {name: _named(table) for name, table in TABLES.items()}
 
 #: Names of the tables built from the transcript payload alone, in reading order.

@@ -17,11 +17,13 @@ from voxframe import frames
 from voxframe._files import write_atomic
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import Job, record_of
+from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
 from voxframe.corpus.part_files import stored_schema
 from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
 from voxframe.corpus.part_writer import PartWriter
 from voxframe.corpus.parts import Parts
+from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import SpeakerFiles
 from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, View, content_hash, folder, sweep
 from voxframe.corpus.table_batch import TableBatch
@@ -48,6 +50,8 @@ class Archive:
         store: The payloads in it.
         parts: The tables in it, with the labels of the service.
         names: The names of speakers, which are added when tables are read.
+        ledger: The jobs, and the names of recordings that were not submitted.
+        recordings: The names of recordings, which are added when tables are read and are accepted instead of ids.
         merges: True if small parts are merged after writes.
     """
 
@@ -56,6 +60,8 @@ class Archive:
         self.store = Store(path)
         self.parts = Parts(path, stored_tables())
         self.names = SpeakerFiles(path)
+        self.ledger = Ledger(path / "ledger.sqlite", self.store.submissions, self.store.recordings)
+        self.recordings = RecordingNames(self.store, self.ledger)
         self.merges = True
         self._prepared = False
         self._merging: threading.Thread | None = None
@@ -76,6 +82,7 @@ class Archive:
         view: View = "transcript",
         *,
         job: Job | None = None,
+        recording: Mapping[str, object] | None = None,
         batch: TableBatch | None = None,
     ) -> dict[str, pa.Table]:
         """Store a payload and its tables, replacing older ones. The payload is written first.
@@ -85,6 +92,8 @@ class Archive:
             raw: The response of the service, byte for byte.
             view: Kind of response: "transcript", "sentences" or "paragraphs".
             job: The submission that produced it, stored with the payload. None (default): keep the recorded one.
+            recording: The record of the recording from `Ledger.name_recordings`, stored with the payload. None
+                (default): keep the stored one.
             batch: Collects the tables of many transcripts. None (default): write the tables now.
 
         Returns:
@@ -100,7 +109,8 @@ class Archive:
         if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # cannot be encoded as UTF-8 in Parquet
             raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
         with clear_errors(self.path):
-            content, mark = self.store.put(transcript_id, view, raw, None if job is None else record_of(job))
+            submission = None if job is None else record_of(job)
+            content, mark = self.store.put(transcript_id, view, raw, submission, recording)
             new = self.make(transcript_id, view, raw, content, mark)
             self._keep(view, new, batch)
         return dict(new.tables)

@@ -26,7 +26,6 @@ from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.export import Exporter
 from voxframe.corpus.importing import Added, Payloads
-from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
 from voxframe.corpus.llm_batches import LlmTexts
 from voxframe.corpus.metadata import Metadata, Wanted
@@ -91,11 +90,11 @@ class Corpus:
         self.path = chosen.absolute()
         self._client = DefaultClient()
         self._archive = Archive(self.path)
-        self._ledger = Ledger(self.path / "ledger.sqlite", self._archive.store.submissions)
+        self._ledger = self._archive.ledger
         self._names = CurrentNames(self._archive)
         self.speakers = Speakers(self._archive, self._names)
         self.corrections = Corrections(self._archive, self._names)
-        self.metadata = Metadata(self._archive, self._ledger)
+        self.metadata = Metadata(self._archive)
         self._query = Query(self._archive, self.metadata, self._names)
         self._search = Search(self._archive, self._names, self.metadata)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)

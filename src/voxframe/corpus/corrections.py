@@ -61,6 +61,7 @@ class Corrections:
             >>> corpus.corrections.set("t1", {0: "Hello."})["text"].to_list()
             ['Hello.']
         """
+        transcript_id = self._archive.recordings.id(transcript_id)
         positions = fingerprints(self._archive.table("utterances", transcript_id))
         path = self._path(transcript_id)
         gone = _read(path)[0].keys()  # corrections of turns that no longer exist can still be removed
@@ -101,7 +102,7 @@ class Corrections:
         """
         rows = [
             (transcript_id, position, text)
-            for transcript_id in ([ids] if isinstance(ids, str) else ids)
+            for transcript_id in self._archive.recordings.ids(ids)
             for position, text in self._corrected(transcript_id, stale=False).items()
         ]
         dtypes = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}

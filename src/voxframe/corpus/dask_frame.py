@@ -13,7 +13,6 @@ import pandas as pd
 
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import CurrentNames
@@ -103,5 +102,4 @@ def _partition(
 def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
     archive = Archive(path)
-    metadata = Metadata(archive, Ledger(path / "ledger.sqlite", archive.store.submissions))
-    return Query(archive, metadata, CurrentNames(archive))
+    return Query(archive, Metadata(archive), CurrentNames(archive))

@@ -18,7 +18,6 @@ from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, join
 from voxframe.corpus.metadata import chosen as columns
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import identifiers
 from voxframe.errors import OptionError
 from voxframe.export.data_card import DataCard
 from voxframe.export.pii_masking import mask
@@ -63,7 +62,7 @@ class Exporter:
         """Write the transcripts to files; `Corpus.export` describes the arguments."""
         check_format(kind, partition_by, escape_formulas=escape_formulas)
         check_outside(target, self._archive.path)
-        wanted = self._archive.ids() if ids is None else identifiers(ids)
+        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         single = FORMATS[kind] != "" and os.fspath(target).lower().endswith(FORMATS[kind].lower())
         if kind not in TABLE_FORMATS:
             if tables is not None:
@@ -92,8 +91,9 @@ class Exporter:
         omitted: Losses = Counter()
         with folder(target, overwrite=overwrite) as into:
             if kind not in TABLE_FORMATS:
+                stems = self._archive.recordings.stems(wanted)
                 for part in parts:
-                    write_transcripts(part["words"], into, kind, losses, omitted)
+                    write_transcripts(part["words"], into, kind, losses, omitted, stems)
             else:
                 jobs = [job for job in self._ledger.jobs() if job.transcript_id in set(wanted)]
                 recordings = _recordings(jobs, audio)

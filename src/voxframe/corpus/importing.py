@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from voxframe.client.progress import Progress
+from voxframe.corpus.addresses import canonical, is_address, unmarked
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.store import UNFINISHED, View
+from voxframe.corpus.recording_names import EXTENSIONS, short_name, tidy
+from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import PayloadError
-from voxframe.frames.payloads import Members, encode, head_of, members_of_payloads
+from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
 from voxframe.importers import SUFFIXES as IMPORTED
 from voxframe.importers import converted
 
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
-#: Name and bytes of a payload, or the reason why it cannot be read, its fields, and the bytes it was converted from.
-_Found: TypeAlias = "tuple[str, bytes | PayloadError, Members, bytes | None]"
-
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
 #: Maximum size after decompression. A ten-hour transcript with every analysis takes 25 MB.
@@ -39,6 +39,30 @@ _PACKED = {".gz": "gzip", ".zst": "zstd"}
 SUFFIXES = tuple(f"{plain}{packed}" for plain in (".json", ".jsonl", ".ndjson", *IMPORTED) for packed in ("", *_PACKED))
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
+
+
+#: Payloads that are named in one transaction, and their bytes.
+_TOGETHER, _BYTES_TOGETHER = 64, 32 * 1024 * 1024
+
+
+class _Found(NamedTuple):
+    """A payload of a source.
+
+    Attributes:
+        name: Name of the payload, for messages.
+        payload: Its bytes, or the reason why it cannot be read.
+        members: Its fields.
+        original: The bytes it was converted from.
+        source: Path of its file.
+        is_alone: True if it is the only payload of the file.
+    """
+
+    name: str
+    payload: bytes | PayloadError
+    members: Members = None
+    original: bytes | None = None
+    source: str | None = None
+    is_alone: bool = True
 
 
 @dataclass
@@ -117,13 +141,13 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     known = len(read) if isinstance(read, list) else 0
     with Progress("adding", jobs=known, show=progress) as bar, StoringProcesses(archive, expected=known) as workers:
         adding = _Adding(archive, workers, replace=replace)
-        early: dict[int, tuple[Path | bytes, Collection[str]]] = {}
         for n, source in enumerate(read):
-            if names := adding.add(source, n):
-                early[n] = source, names
+            adding.add(source, n)
             bar.advance(1)
-        for n, (source, names) in early.items():
+        adding.store()
+        for n, (source, names) in list(adding.early.items()):
             adding.add(source, n, only=names)
+        adding.store()
     return adding.found()
 
 
@@ -134,12 +158,17 @@ class _Adding:
         archive: Stores the payloads.
         workers: Processes that store them.
         replace: Replace a different payload with the same id.
+
+    Attributes:
+        early: Sources with exports that precede their transcript, and the names of these, by number of the source.
     """
 
     def __init__(self, archive: Archive, workers: StoringProcesses, *, replace: bool) -> None:
         self._archive, self._workers, self._replace = archive, workers, replace
         self._results: list[tuple[int, str, Result]] = []
-        self._count = 0
+        self._count = self._bytes = 0
+        self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
+        self.early: dict[int, tuple[Path | bytes, set[str]]] = {}
 
     def found(self) -> Added:
         """Return the result of all sources, in their order."""
@@ -148,37 +177,53 @@ class _Adding:
         added = sum(result.done for result in results)
         return Added(added, len(results) - added - len(left_out), left_out)
 
-    def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> Collection[str]:
-        """Add the payloads of one source. Return the names of exports that precede their transcript, to add them later.
+    def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
+        """Add the payloads of one source, now or with later ones.
 
         Args:
             source: A file or a payload.
             number: Position of the source among all, from 0.
             only: Names of the payloads to add. None (default): all payloads, in the first attempt.
         """
-        early = set()
-        for name, payload, members, original in _payloads(source, number):
-            if only is not None and name not in only:
+        for found in _payloads(source, number):
+            if only is not None and found.name not in only:
                 continue
-            tell = partial(self._tell, self._count, name)
+            tell = partial(self._tell, self._count, found.name)
             self._count += 1
             try:
-                if isinstance(payload, PayloadError):
-                    raise payload
-                transcript_id, view = _id_and_view(members)
+                if isinstance(found.payload, PayloadError):
+                    raise found.payload
+                head = _checked_head(found.members)
             except PayloadError as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
-            if original is not None and (self._replace or not self._has(transcript_id)):
-                self._archive.store.put_original(transcript_id, original)
-            if view == "transcript" or self._has(transcript_id):
-                self._workers.do(Task(transcript_id, view, payload, self._replace), tell)
-            elif only is None:
-                early.add(name)
+            self._held.append((tell, found, head, -1 if only is not None else number, source))
+            self._bytes += len(found.payload)
+            if len(self._held) == _TOGETHER or self._bytes > _BYTES_TOGETHER:
+                self.store()
+
+    def store(self) -> None:
+        """Store the payloads that are held, after naming their recordings in one transaction."""
+        held, self._held, self._bytes = self._held, [], 0
+        wanted = {
+            str(head.id): _recording(found, head)
+            for _, found, head, _, _ in held
+            if head.kind == "transcript" and (self._replace or not self._archive.has(str(head.id)))
+        }
+        records = self._archive.ledger.name_recordings(wanted) if wanted else {}
+        for tell, found, head, number, source in held:
+            transcript_id, payload = str(head.id), found.payload
+            assert isinstance(payload, bytes)
+            if found.original is not None and (self._replace or not self._has(transcript_id)):
+                self._archive.store.put_original(transcript_id, found.original)
+            if head.kind == "transcript" or self._has(transcript_id):
+                record = records.get(transcript_id) if head.kind == "transcript" else None
+                self._workers.do(Task(transcript_id, head.kind, payload, self._replace, record), tell)
+            elif number >= 0:
+                self.early.setdefault(number, (source, set()))[1].add(found.name)
             else:
                 why = f"it is an export of transcript {transcript_id!r}, which is not in the corpus; add that first"
                 tell(Result(done=False, error=why))
-        return early
 
     def _has(self, transcript_id: str) -> bool:
         self._workers.settle(transcript_id)
@@ -226,7 +271,7 @@ def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
             with source.open("rb") as file:
                 data = contents(file, source.name)
         except (OSError, UnreadableFileError) as error:
-            yield str(source), _unreadable(error), None, None
+            yield _Found(str(source), _unreadable(error))
         else:
             yield from _each(str(source), data)
 
@@ -243,24 +288,21 @@ def _zipped(path: Path) -> Iterator[_Found]:
                 name = f"{path}:{info.filename}"
                 if not is_payload_file(info.filename):
                     reason = "unpack it first" if _is_zip(info.filename) else "it is not a payload file, such as .json"
-                    yield name, PayloadError(reason), None, None
+                    yield _Found(name, PayloadError(reason))
                     continue
                 try:
                     with zipped.open(info) as file:
                         data = contents(file, info.filename)
                 except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, UnreadableFileError) as error:
-                    yield name, _unreadable(error), None, None  # RuntimeError: it is encrypted
+                    yield _Found(name, _unreadable(error))  # RuntimeError: it is encrypted
                     continue
                 yield from _each(name, data)
             if len(members) > MAX_MEMBERS:
-                yield (
-                    str(path),
-                    PayloadError(f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"),
-                    None,
-                    None,
+                yield _Found(
+                    str(path), PayloadError(f"it contains {len(members)} files; the first {MAX_MEMBERS} were read")
                 )
     except (OSError, zipfile.BadZipFile) as error:
-        yield str(path), _unreadable(error), None, None
+        yield _Found(str(path), _unreadable(error))
 
 
 def _unreadable(error: Exception) -> PayloadError:
@@ -278,14 +320,15 @@ def _each(name: str, data: bytes, file: str | None = None) -> Iterator[_Found]:
     try:
         payloads = converted(data, name if file is None else file)
         original = None if payloads is data else data
+        source = name if file is None else None
         for place, payload, members in members_of_payloads(payloads):
-            yield f"{name}{place}", payload, members, original
+            yield _Found(f"{name}{place}", payload, members, original, source, not place)
     except PayloadError as error:
-        yield name, error, None, None
+        yield _Found(name, error)
 
 
-def _id_and_view(members: Members) -> tuple[str, View]:
-    """Return the id and the kind of a payload."""
+def _checked_head(members: Members) -> Head:
+    """Return the fields of a payload that identify it."""
     found = head_of(members)
     if not found.id:
         raise PayloadError("it has no id")
@@ -293,4 +336,31 @@ def _id_and_view(members: Members) -> tuple[str, View]:
         raise PayloadError("it is neither a transcript nor an export: it has no status, words or utterances")
     if found.status in UNFINISHED:
         raise PayloadError(f"its status is {found.status!r}; add it when it is finished")
-    return found.id, found.kind
+    return found
+
+
+def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
+    """Return the wanted name, the source and the identity of the recording of a payload.
+
+    The name is the stem of its file, or else the last segment of its URL, or else the id. If a file has several
+    payloads or is named by the id, the URL comes first.
+    """
+    address = head.audio_url or ""
+    of_address = short_name(address) if address else None
+    stem = payload_stem(found.source) if found.source else None
+    first, second = (stem, of_address) if found.is_alone and stem != head.id else (of_address, stem)
+    audio = canonical(unmarked(address)) if is_address(address) and of_address else ""
+    return first or second or tidy(str(head.id)) or "transcript", found.source or head.audio_url, audio
+
+
+def payload_stem(path: str) -> str | None:
+    """Return the name of a payload file without its suffixes, also without that of a recording before them.
+
+    Example:
+        >>> payload_stem("vendor/call 7.mp3.json.gz"), payload_stem("vendor.zip:2024/call 8.json")
+        ('call 7', 'call 8')
+    """
+    name = re.split(r"[/\\]|\.zip:", path)[-1]
+    for suffixes in (tuple(_PACKED), SUFFIXES, tuple(EXTENSIONS)):
+        name = next((name[: -len(end)] for end in suffixes if name.lower().endswith(end)), name)
+    return tidy(name) or None

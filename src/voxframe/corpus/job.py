@@ -49,6 +49,7 @@ class Job:
         answered_order: Position of the response that held the transcript id. It orders requests and responses even if
             the clock changes.
         updated: Time of the last change of state, UTC.
+        recording: Short name of the recording. The ledger sets it if it is None.
     """
 
     key: str
@@ -69,6 +70,7 @@ class Job:
     sent_order: int | None = None
     answered_order: int | None = None
     updated: datetime | None = None
+    recording: str | None = None
 
 
 JOB_COLUMNS = tuple(f.name for f in fields(Job))

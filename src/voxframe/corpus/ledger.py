@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import time
@@ -29,11 +30,19 @@ from voxframe.corpus.job import (
     record_of,
     stored,
 )
+from voxframe.corpus.recording_names import NameGiver, job_stem, name_jobs
 from voxframe.corpus.store import check_writable
 from voxframe.errors import CorpusWarning
 
 #: First version of the ledger with metadata for transcripts that were not submitted from this corpus.
 _WITH_ABOUT = 2
+#: First version of the ledger with names of recordings.
+_WITH_RECORDINGS = 5
+_RECORDINGS = (
+    "SELECT transcript_id, recording, source FROM recordings "
+    "UNION ALL SELECT transcript_id, recording, source FROM jobs WHERE transcript_id IS NOT NULL"
+)
+_RECORD = ("transcript_id", "recording", "source", "audio")
 _ABOUT = "SELECT transcript_id, metadata FROM about"
 _ABOUT_JOBS = "SELECT transcript_id, metadata FROM jobs WHERE transcript_id IS NOT NULL"
 _INSERT = f"INSERT INTO jobs ({', '.join(JOB_COLUMNS)}) VALUES ({', '.join('?' * len(JOB_COLUMNS))})"  # noqa: S608  no value in it
@@ -51,12 +60,19 @@ class Ledger:
     Args:
         path: The file. It is created when the first job is saved.
         archived_records: Returns the records that are stored with payloads.
+        archived_recordings: Returns the recordings that are stored with payloads, as `named` returns them.
     """
 
-    def __init__(self, path: Path, archived_records: Callable[[], Iterable[Mapping[str, Any]]] = tuple) -> None:
+    def __init__(
+        self,
+        path: Path,
+        archived_records: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
+        archived_recordings: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
+    ) -> None:
         self.path = path
         self._records = JobRecords(path.parent / ".submissions")
         self._archived_records = archived_records
+        self._archived_recordings = archived_recordings
 
     def find(self, key: str) -> Job | None:
         """Return the job with this key, or None."""
@@ -101,7 +117,7 @@ class Ledger:
 
     def _keep(self, db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
         """Write jobs, their records first: a sent job must be known even if the ledger is lost."""
-        kept = _ordered(db, _stamped(jobs))
+        kept = _ordered(db, _named(db, _stamped(jobs)))
         for job in kept:
             if job.state in RECORDED:
                 self._records.write(job.key, record_of(job))
@@ -127,13 +143,14 @@ class Ledger:
             return self._keep(db, [replace(job, state="submitted", transcript_id=transcript_id, error=None)])[0]
 
     def plan(self, jobs: Iterable[Job]) -> None:
-        """Add jobs. For known jobs, update only the source, the metadata and a missing duration."""
-        kept = _stamped(jobs)
+        """Add jobs. For known jobs, update only the source, the metadata, the name and a missing duration."""
         known = (
-            "source = excluded.source, metadata = excluded.metadata, "
+            "source = excluded.source, metadata = excluded.metadata, recording = excluded.recording, "
             "audio_duration_s = coalesce(audio_duration_s, excluded.audio_duration_s)"
         )
         with self.writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            kept = _named(db, _stamped(jobs))
             db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {known}", _rows(kept))
 
     def remove(self, transcript_id: str) -> None:
@@ -149,6 +166,7 @@ class Ledger:
                 db.execute(f"DELETE FROM answers WHERE {about_it}", [transcript_id] * 3)  # noqa: S608
                 db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
                 db.execute("DELETE FROM about WHERE transcript_id = ?", [transcript_id])
+                db.execute("DELETE FROM recordings WHERE transcript_id = ?", [transcript_id])
             for job in jobs:
                 self._records.drop(job.key)
 
@@ -160,6 +178,59 @@ class Ledger:
             (version,) = db.execute("PRAGMA user_version").fetchone()  # older if the directory is read-only
             rows = db.execute(_ABOUT_JOBS if version < _WITH_ABOUT else f"{_ABOUT} UNION ALL {_ABOUT_JOBS}").fetchall()
         return [(transcript_id, text or "{}") for transcript_id, text in rows]
+
+    def recordings(self, ids: Collection[str] | None = None) -> dict[str, tuple[str, str | None]]:
+        """Return name and source of the recordings of transcripts, by transcript id. Those without a name are missing.
+
+        Args:
+            ids: Ids of transcripts. None (default): all.
+        """
+        folder = self.path.parent
+        if not ledger_file.is_there(self.path) and not ((folder / "raw").is_dir() and os.access(folder, os.W_OK)):
+            return {}
+        with self.opened() as db:  # rebuilds a missing ledger from the payloads
+            if db.execute("PRAGMA user_version").fetchone()[0] < _WITH_RECORDINGS:  # and the directory is read-only
+                return {}
+            where, values = "", []
+            if ids is not None:
+                where, values = " WHERE transcript_id IN (SELECT value FROM json_each(?))", [json.dumps(list(ids))]
+            rows = db.execute(f"SELECT * FROM ({_RECORDINGS}){where}", values)  # noqa: S608  no value in it
+            return {transcript_id: (recording, source) for transcript_id, recording, source in rows}
+
+    def with_recording(self, recording: str) -> list[str]:
+        """Return the ids of the transcripts of the recordings with a name, oldest first."""
+        if not ledger_file.is_there(self.path):
+            return []
+        with self.opened() as db:
+            if db.execute("PRAGMA user_version").fetchone()[0] < _WITH_RECORDINGS:
+                return []
+            rows = db.execute(f"SELECT transcript_id FROM ({_RECORDINGS}) WHERE recording = ?", [recording])  # noqa: S608
+            return list(dict.fromkeys(row[0] for row in rows))
+
+    def name_recordings(self, wanted: Mapping[str, tuple[str, str | None, str]]) -> dict[str, dict[str, str | None]]:
+        """Name the recordings of transcripts that were not submitted from here. Known ones keep their names.
+
+        Args:
+            wanted: Wanted name, source and identity of the audio (empty if unknown), by transcript id.
+
+        Returns:
+            The record of each recording by transcript id: `transcript_id`, `recording`, `source` and `audio`. Those of
+            submitted recordings are missing: their jobs hold them.
+        """
+        with self.writing() as db:
+            db.execute("BEGIN IMMEDIATE")
+            known = json.dumps(list(wanted))
+            of_jobs = "SELECT transcript_id FROM jobs WHERE transcript_id IN (SELECT value FROM json_each(?))"
+            submitted = {row[0] for row in db.execute(of_jobs, [known])}
+            old_names = "SELECT * FROM recordings WHERE transcript_id IN (SELECT value FROM json_each(?))"
+            found = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in db.execute(old_names, [known])}
+            giver = NameGiver(db)
+            for transcript_id, (stem, source, audio) in wanted.items():
+                if transcript_id not in submitted and transcript_id not in found:
+                    row = (transcript_id, giver.name(stem, audio), source, audio)
+                    db.execute("INSERT INTO recordings VALUES (?, ?, ?, ?)", row)
+                    found[transcript_id] = dict(zip(_RECORD, row, strict=True))
+        return found
 
     def set_metadata(self, rows: Mapping[str, str]) -> None:
         """Update metadata columns in one transaction. Other columns keep their values.
@@ -313,9 +384,10 @@ class Ledger:
             if ledger_file.is_sound(self.path):
                 known = {job.key: job for job in self.jobs()}
                 better = [job for job in self._better(known) if job != known.get(job.key)]
-                if better:
-                    with self.writing() as db:
-                        db.executemany(_UPSERT, _rows(better))
+                with self.writing() as db:
+                    db.executemany(_UPSERT, _rows(better))
+                    db.executemany("INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)", self._recorded_names())
+                    name_jobs(db)
                 return len(better)
             return self._make()
 
@@ -329,7 +401,8 @@ class Ledger:
         rows = (dict(zip(JOB_COLUMNS, row, strict=True)) for row in found["jobs"])
         known = {job.key: job for row in rows if (job := job_of(row)) is not None}
         known |= {job.key: job for job in self._better(known)}
-        ledger_file.make(self.path, JOB_COLUMNS, {**found, "jobs": _rows(known.values())})
+        names = [*self._recorded_names(), *found["recordings"]]
+        ledger_file.make(self.path, JOB_COLUMNS, {**found, "jobs": _rows(known.values()), "recordings": names})
         return len(known)
 
     def recorded(self) -> list[Job]:
@@ -340,6 +413,10 @@ class Ledger:
             if job is not None and (job.key not in found or progress(job) > progress(found[job.key])):
                 found[job.key] = job
         return list(found.values())
+
+    def _recorded_names(self) -> list[tuple[str | None, ...]]:
+        """Return the rows of `recordings` that are stored with payloads."""
+        return [tuple(record.get(name) for name in _RECORD) for record in self._archived_recordings()]
 
     def _better(self, known: Mapping[str, Job]) -> list[Job]:
         """Return the recorded jobs that are missing from `known` or more advanced than in it."""
@@ -356,6 +433,20 @@ class Ledger:
 def _stamped(jobs: Iterable[Job]) -> list[Job]:
     moment = now()
     return [replace(job, created=job.created or moment, updated=moment) for job in jobs]
+
+
+def _named(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
+    """Return jobs with the names of their recordings. A known job keeps its name, unless it is given another one."""
+    giver, named = NameGiver(db), []
+    for job in jobs:
+        name = job.recording
+        if name is None:
+            known = db.execute("SELECT recording FROM jobs WHERE key = ?", [job.key]).fetchone()
+            name = known and known[0]
+        if name is None:
+            name = giver.name(job_stem(job.source, job.transcript_id, job.key), job.media)
+        named.append(replace(job, recording=giver.keep(name, job.media)))
+    return named
 
 
 def _ordered(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from voxframe._files import hidden_path, open_sqlite, put_in_place
+from voxframe.corpus.recording_names import name_jobs
 
 #: Increased when the tables change. A ledger of an earlier version is upgraded when it is next opened.
-_VERSION = 4
+_VERSION = 5
 #: Files that SQLite keeps beside a database.
 _LOGS = ("-wal", "-shm")
 #: Columns of the tables besides `jobs`. The first is the primary key; in `requests` it is all columns.
@@ -20,6 +21,7 @@ _TABLES = {
     "files": ("place", "signature", "media", "audio_duration_s"),
     "requests": ("request_id", "service", "transcript_id"),
     "about": ("transcript_id", "metadata"),
+    "recordings": ("transcript_id", "recording", "source", "audio"),
     "answers": ("key", "service", "transcript_id", "request_id", "request", "content", "created", "pending_since"),
 }
 #: Tables that are not salvaged, because files are simply read again.
@@ -85,6 +87,7 @@ def make(path: Path, job_columns: Sequence[str], rows: Mapping[str, Iterable[Seq
             for table, known in rows.items():
                 marks = ", ".join("?" * len(_columns(table, job_columns)))
                 db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", known)  # noqa: S608
+            name_jobs(db)
         if is_there(path):
             path.replace(damaged_path(path))
         for suffix in _LOGS:  # of the old file: SQLite would apply them to the new one
@@ -116,8 +119,10 @@ def salvage(path: Path, job_columns: Sequence[str]) -> dict[str, list[tuple[Any,
         if not is_there(path) or table in _NOT_SALVAGED:
             continue
         with suppress(sqlite3.Error), closing(open_sqlite(path, "rw", pragmas=False)) as db:
+            present = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}  # fewer in an older ledger
+            names = (name if name in present else "NULL" for name in _columns(table, job_columns))
             # extend keeps the rows before the damage, too
-            rows.extend(db.execute(f"SELECT {', '.join(_columns(table, job_columns))} FROM {table}"))  # noqa: S608
+            rows.extend(db.execute(f"SELECT {', '.join(names)} FROM {table}"))  # noqa: S608
     return found
 
 
@@ -148,4 +153,12 @@ def _prepare(db: sqlite3.Connection, path: Path, job_columns: Sequence[str]) -> 
             db.execute(f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(columns)}, PRIMARY KEY ({key}))")
         if not db.execute("SELECT 1 FROM pragma_table_info('answers') WHERE name = 'pending_since'").fetchone():
             db.execute("ALTER TABLE answers ADD COLUMN pending_since")
+        for table, name in (
+            ("jobs", "recording"),
+            ("jobs", "media"),
+            ("recordings", "recording"),
+            ("recordings", "audio"),
+        ):
+            db.execute(f"CREATE INDEX IF NOT EXISTS {table}_by_{name} ON {table} ({name})")
+        name_jobs(db)
         db.execute(f"PRAGMA user_version = {_VERSION}")

@@ -9,7 +9,6 @@ from typing import Any
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import identifiers
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import OptionError
 from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
@@ -58,7 +57,7 @@ class LlmTexts:
             CorpusError: A transcript is not in the corpus, or an id is invalid.
             OptionError: The selection is empty, a transcript is not completed, or none contains speech.
         """
-        ids = None if transcripts is None else identifiers(transcripts)
+        ids = None if transcripts is None else self._archive.recordings.ids(transcripts)
         known = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
         if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
             raise OptionError(f"transcript {undone[0]!r} is not completed, so it has no text; leave it out")

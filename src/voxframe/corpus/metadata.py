@@ -17,11 +17,10 @@ from voxframe._text import masked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import Job
-from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.reading import DTYPES, Where, all_of, identifiers
+from voxframe.corpus.reading import DTYPES, Where, all_of
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, OptionError
-from voxframe.schema import CORPUS_TABLES, JOBS
+from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 
 #: Columns to join: True for all, False for none, a name, or a list of names.
 Wanted: TypeAlias = "bool | str | Sequence[str]"
@@ -34,13 +33,12 @@ class Metadata:
     """Columns about the recordings of a corpus, as `corpus.metadata`.
 
     Args:
-        archive: The transcripts.
-        ledger: Stores the columns with the jobs.
+        archive: The transcripts, and the ledger, which stores the columns.
     """
 
-    def __init__(self, archive: Archive, ledger: Ledger) -> None:
+    def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._ledger = ledger
+        self._ledger = archive.ledger
 
     def set(self, about: pd.DataFrame) -> pd.DataFrame:
         """Set columns about recordings, such as customer, date or group, in addition to those passed to `submit`.
@@ -50,14 +48,16 @@ class Metadata:
         removes a value.
 
         Args:
-            about: A DataFrame with `transcript_id` and columns of text, numbers, booleans or dates.
+            about: A DataFrame with `transcript_id` or `recording`, and columns of text, numbers, booleans or dates.
+                Names of recordings may stand for ids. The columns `recording` and `source` themselves do not change.
 
         Returns:
             The metadata of all transcripts, as `get` returns it.
 
         Raises:
             OptionError: A column or value cannot be stored, or a transcript occurs twice; nothing was changed.
-            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+            CorpusError: A transcript is not in the corpus, a recording has several transcripts, or the corpus cannot be
+                written.
 
         Example:
             >>> import tempfile, voxframe
@@ -67,7 +67,7 @@ class Metadata:
             >>> corpus.table("words", where=[("customer", "==", "Acme")], metadata=True)[["text", "customer"]].values
             array([['Hi', 'Acme']], dtype=object)
         """
-        _check(about)
+        about = self._by_id(about)
         names = [name for name in about.columns if name != _ID]
         rows = {
             row[_ID]: metadata_to_json({name: row[name] for name in names})
@@ -87,28 +87,50 @@ class Metadata:
         """Return the metadata of recordings.
 
         Args:
-            ids: Id or ids, in this order. None (default): all transcripts in the corpus.
+            ids: Id or ids, or names of recordings, in this order. None (default): all transcripts in the corpus.
 
         Returns:
-            One row per transcript, even if it has no metadata: `transcript_id` and the columns passed to `submit` and
-            `set`. Text is str, integers are Int64, booleans boolean, dates datetime64.
+            One row per transcript, even if it has no metadata: `transcript_id`, the `recording` and its `source`, and
+            the columns passed to `submit` and `set`. Text is str, integers are Int64, booleans boolean, dates
+            datetime64.
         """
         return to_frame(self.to_arrow(ids))
 
     def to_arrow(self, ids: str | Iterable[str] | None = None) -> pa.Table:
         """Return the metadata of recordings as an Arrow table; see `get`."""
-        wanted = self._archive.ids() if ids is None else identifiers(ids)
+        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         with clear_errors(self._archive.path):
+            about = self._archive.recordings.table(wanted)
             rows: dict[str, dict[str, Any]] = {}
             for transcript_id, text in self._ledger.metadata():
                 rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
-        names = list(dict.fromkeys(name for row in rows.values() for name in row))
-        return pa.table({_ID: pa.array(wanted, pa.string())} | typed([rows.get(i, {}) for i in wanted], names))
+        names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
+        for name, column in typed([rows.get(i, {}) for i in wanted], names).items():
+            about = about.append_column(name, column)
+        return about
+
+    def _by_id(self, about: object) -> pd.DataFrame:
+        """Return columns to set with their `transcript_id`, after checking them."""
+        if not isinstance(about, pd.DataFrame) or not {_ID, "recording"} & {*about.columns}:
+            raise OptionError(
+                "metadata must be a DataFrame with a column transcript_id or recording, and other columns about it"
+            )
+        key = _ID if _ID in about.columns else "recording"
+        check_columns(about.columns.drop([name for name in RECORDING_COLUMNS if name in about.columns]), _ID)
+        if not all(isinstance(value, str) for value in about[key]):
+            raise OptionError(f"the column {key} must contain only text; drop the other rows")
+        ids = about[key].map(self._archive.recordings.id)
+        if not ids.is_unique:
+            raise OptionError(
+                f"the column {key} contains {about[key][ids.duplicated()].iloc[0]!r} more than once; keep one row"
+            )
+        rest = about.drop(columns=[name for name in RECORDING_COLUMNS if name in about.columns])
+        return rest.assign(**{_ID: ids})
 
 
 def is_named(name: str, columns: Sequence[str] | None, where: Where | None, metadata: Wanted) -> bool:
     """Return True if a read uses columns that are not in its table."""
-    own = CORPUS_TABLES[name].names if name in CORPUS_TABLES else ()
+    own = _own(name)
     asked = [columns] if isinstance(columns, str) else columns or ()
     return (
         bool(metadata)
@@ -131,7 +153,7 @@ def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | No
     Raises:
         CorpusError: A condition does not fit the type of its column.
     """
-    own = CORPUS_TABLES[name].names
+    own = _own(name)
     clauses: list[Sequence[Any]] = []
     possible: set[str] | None = set()
     for clause in _clauses(where):
@@ -172,13 +194,13 @@ def with_metadata(
     Raises:
         CorpusError: A column does not exist, or a condition is invalid.
     """
-    own = CORPUS_TABLES[name].names
-    about = apart(about, own)
+    own, given = _own(name), about
+    about = apart(given, own)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
     rest, possible = resolve(name, where, about)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
-        return join(read(ids, None, rest), about, metadata)
+        return join(read(ids, None, rest), apart(given, CORPUS_TABLES[name].names), metadata)
     of_about = [column for column in asked if _is_about(column, own, about)]
     frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
     whole = join(frame, about, [*of_about, *chosen(about, metadata)])
@@ -190,8 +212,9 @@ def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
 
     Args:
         about: Metadata.
-        own: Names of the table's columns.
+        own: Names of the table's columns. Of `recording` and `source`, those that the table has itself are left out.
     """
+    about = about.drop_columns([n for n in RECORDING_COLUMNS if n in own and n in about.column_names])
     return about.rename_columns([f"metadata_{n}" if n in own and n != _ID else n for n in about.column_names])
 
 
@@ -257,17 +280,9 @@ def check_columns(columns: pd.Index[Any], key: str) -> None:
         )
 
 
-def _check(about: object) -> None:
-    if not isinstance(about, pd.DataFrame) or _ID not in about.columns:
-        raise OptionError("metadata must be a DataFrame with a column transcript_id and columns about the recordings")
-    check_columns(about.columns, _ID)
-    ids = about[_ID]
-    if not all(isinstance(transcript_id, str) for transcript_id in ids):
-        raise OptionError("the column transcript_id must contain only transcript ids (text); drop the other rows")
-    if not ids.is_unique:
-        raise OptionError(
-            f"the column transcript_id contains {ids[ids.duplicated()].iloc[0]!r} more than once; keep one row for it"
-        )
+def _own(name: str) -> list[str]:
+    """Return the columns of a table, without those about the recording, which are read like metadata."""
+    return [c for c in CORPUS_TABLES[name].names if c not in RECORDING_COLUMNS] if name in CORPUS_TABLES else []
 
 
 def _clauses(where: Where | None) -> list[Sequence[Any]]:

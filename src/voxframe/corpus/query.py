@@ -21,6 +21,7 @@ from voxframe.corpus.part import Part
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.part_reading import Located
 from voxframe.corpus.reading import Where
+from voxframe.corpus.recordings import in_where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
@@ -53,6 +54,7 @@ class Query:
 
     def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name."""
+        transcript_id = self._archive.recordings.id(transcript_id)
         found = self._archive.tables(transcript_id)
         for view in EXPORTS:
             if self._archive.has(transcript_id, view):
@@ -64,7 +66,11 @@ class Query:
                         CorpusWarning,
                         stacklevel=caller(),
                     )
-        return reading.to_frames({name: self._names.add_to(table) for name, table in found.items()})
+        return reading.to_frames({name: self.complete(name, table) for name, table in found.items()})
+
+    def complete(self, name: str, table: pa.Table) -> pa.Table:
+        """Return a stored table with the columns that a corpus adds when it is read."""
+        return self._archive.recordings.add_to(self._names.add_to(table), name)
 
     def table(
         self,
@@ -78,6 +84,7 @@ class Query:
         """Return one table over many transcripts."""
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
+        where = in_where(where, self._archive.recordings.id)
         if not is_named(name, columns, where, metadata):
             return self._frame(name, self._select(name, ids), columns, where, limit, asked=ids is not None)
         wanted = self._select(name, ids)
@@ -119,7 +126,7 @@ class Query:
         *,
         asked: bool = False,
     ) -> pa.Table:
-        """Return rows of one table in the order of `ids`, with names of speakers.
+        """Return rows of one table in the order of `ids`, with names of speakers and recordings.
 
         Args:
             name: Name of the table.
@@ -138,13 +145,13 @@ class Query:
         chosen, condition = reading.checked_columns(name, columns), reading.checked(name, where)
         if (allowed := reading.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
-        is_named = SPEAKER_NAME in CORPUS_TABLES[name].columns and SPEAKER_NAME not in TABLES[name].columns
-        if is_named and condition is not None and SPEAKER_NAME.name in str(condition):
+        added = [column for column in CORPUS_TABLES[name].names if column not in TABLES[name].names]
+        if condition is not None and any(column in str(condition) for column in added):
             return self._by_name(name, ids, chosen, condition, asked)
-        if not is_named or (chosen is not None and SPEAKER_NAME.name not in chosen):
+        if not added or (chosen is not None and not set(added) & set(chosen)):
             return self._read(name, ids, chosen, condition, asked)
         stored = chosen and [c for c in TABLES[name].names if c in chosen or c in _NAMING]
-        table = self._names.add_to(self._read(name, ids, stored, condition, asked))
+        table = self.complete(name, self._read(name, ids, stored, condition, asked))
         return table if chosen is None else table.select(chosen)
 
     def _read(
@@ -157,11 +164,11 @@ class Query:
     def _by_name(
         self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: pc.Expression, asked: bool
     ) -> pa.Table:
-        """Return the rows that are chosen by the names of their speakers, which are not stored in the table."""
+        """Return the rows that are chosen by a name of a speaker or a recording, which are not stored in the table."""
         tables = [CORPUS_TABLES[name].empty]
         for at in range(0, len(ids), _AT_A_TIME):
             whole = self._read(name, ids[at : at + _AT_A_TIME], None, None, asked)
-            tables.append(self._names.add_to(whole).cast(CORPUS_TABLES[name].arrow).filter(where))
+            tables.append(self.complete(name, whole).cast(CORPUS_TABLES[name].arrow).filter(where))
         table = pa.concat_tables(tables)
         return table if columns is None else table.select(columns)
 
@@ -236,8 +243,13 @@ class Query:
     def _with_names(
         self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False
     ) -> tuple[ds.Dataset, pa.Table | None]:
-        """Return a table as stored, and the names of speakers in it that differ from their labels, with its key."""
+        """Return a table as stored, and the columns that a corpus adds, with its key.
+
+        Of the names of speakers, only those that differ from their labels.
+        """
         data = self.scan(name, ids, verify=verify)
+        if name == "transcripts":
+            return data, self._archive.recordings.table(self._select(name, ids))
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
             return data, None
         key, given = list(TABLES[name].key), self._names.all()
@@ -248,7 +260,7 @@ class Query:
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         self._archive.report_missing()
-        return self._archive.select(name, None if ids is None else reading.identifiers(ids))
+        return self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
 
 
 _LOCAL: Any = fs.LocalFileSystem()
@@ -287,7 +299,7 @@ def _run_sql(
         query: DuckDB SQL.
         parameters: Values of the placeholders: a sequence for `?`, a mapping for `$name`.
         tables: Names of the tables stored as files.
-        scan: Returns such a table as a dataset, and the names of its speakers that differ from their labels.
+        scan: Returns such a table as a dataset, and the columns to join to it: see `Query`.
         others: Functions that return the other tables, by name.
 
     Raises:
@@ -328,18 +340,17 @@ def _run_sql(
     return frame
 
 
-def _register(database: duckdb.DuckDBPyConnection, name: str, data: ds.Dataset, names: pa.Table | None) -> None:
-    """Register a table of the corpus with DuckDB, with the column `speaker_name` if it has speakers."""
-    if names is None:
+def _register(database: duckdb.DuckDBPyConnection, name: str, data: ds.Dataset, more: pa.Table | None) -> None:
+    """Register a table of the corpus with DuckDB, with the columns that a corpus adds."""
+    if more is None:
         database.register(name, data)
         return
+    key = TABLES[name].key
+    added = {column: f"n.{column}" for column in more.column_names if column not in key}
+    if SPEAKER_NAME.name in added:
+        added[SPEAKER_NAME.name] = f"coalesce(n.{SPEAKER_NAME.name}, t.speaker)"
+    columns = [f"{added.get(column, f't.{column}')} as {column}" for column in CORPUS_TABLES[name].names]
     database.register(f"_{name}", data)
-    columns = [f"t.{column}" for column in CORPUS_TABLES[name].names]
-    place = columns.index("t.speaker_name")
-    join = ""
-    columns[place] = "t.speaker as speaker_name"
-    if names.num_rows:
-        database.register(f"_{name}_names", names)
-        columns[place] = "coalesce(n.speaker_name, t.speaker) as speaker_name"
-        join = f" left join _{name}_names n using ({', '.join(TABLES[name].key)})"
-    database.execute(f"create temp view {name} as select {', '.join(columns)} from _{name} t{join}")  # noqa: S608
+    database.register(f"_{name}_added", more)
+    join = f"left join _{name}_added n using ({', '.join(key)})"
+    database.execute(f"create temp view {name} as select {', '.join(columns)} from _{name} t {join}")  # noqa: S608

@@ -46,19 +46,19 @@ class Raw:
         """Return a payload byte for byte as received.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or the name of its recording.
             view: "transcript", "sentences" or "paragraphs".
 
         Raises:
             CorpusError: The payload is not in the corpus, or its file is damaged.
         """
-        return self._archive.raw(transcript_id, view)
+        return self._archive.raw(self._archive.recordings.id(transcript_id), view)
 
     def original(self, transcript_id: str) -> bytes | None:
         """Return the file in another format that a payload was converted from, byte for byte.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or the name of its recording.
 
         Returns:
             The content of the file; None if the payload was not converted.
@@ -66,7 +66,7 @@ class Raw:
         Raises:
             CorpusError: The file is damaged.
         """
-        return self._archive.store.original(transcript_id)
+        return self._archive.store.original(self._archive.recordings.id(transcript_id))
 
     def put(self, transcript_id: str, raw: bytes, view: View = "transcript") -> None:
         """Store a payload and its tables, replacing older ones. The payload is written first.
@@ -156,7 +156,7 @@ class Raw:
         """Return the captions made by the service, cached. `Corpus.export` makes captions with speaker names.
 
         Args:
-            transcript_id: Id of a transcript in the corpus.
+            transcript_id: Id of a transcript in the corpus, or the name of its recording.
             format: "srt" or "vtt".
             chars_per_caption: Maximum number of characters of a caption. None (default): the service decides.
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
@@ -167,6 +167,7 @@ class Raw:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             ServiceError: The service is unavailable or refused the request.
         """
+        transcript_id = self._archive.recordings.id(transcript_id)
         request = {"view": "captions", "format": format, "chars_per_caption": chars_per_caption}
 
         def ask(client: Client) -> bytes:
@@ -185,7 +186,7 @@ class Raw:
         """Return the matches of the service's word search. The response is cached. `Corpus.search` needs no service.
 
         Args:
-            transcript_id: Id of a transcript in the corpus.
+            transcript_id: Id of a transcript in the corpus, or the name of its recording.
             terms: Words and phrases, as for `Client.word_search`.
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
             refresh: Send the request even if the response is cached.
@@ -196,6 +197,7 @@ class Raw:
             ServiceError: The service is unavailable or refused the request.
         """
         checked = results.check_terms(terms)
+        transcript_id = self._archive.recordings.id(transcript_id)
         request = {"view": "word-search", "words": checked}
         raw = self._view(
             transcript_id, request, lambda client: client.word_search(transcript_id, checked).raw, client, refresh
@@ -206,7 +208,8 @@ class Raw:
         """Download the recording with personal data beeped out. Later calls return the stored file.
 
         Args:
-            transcript_id: Id of a transcript made with `redact_pii=True, redact_pii_audio=True`.
+            transcript_id: Id of a transcript made with `redact_pii=True, redact_pii_audio=True`, or the name of its
+                recording.
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
             refresh: Download the recording even if it is stored.
 
@@ -217,6 +220,7 @@ class Raw:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             ServiceError: Redacted audio was not requested, has expired, or cannot be downloaded.
         """
+        transcript_id = self._archive.recordings.id(transcript_id)
         self._there(transcript_id)
         folder = self._archive.path / "redacted"
         with clear_errors(self._archive.path), self._ledger.lock(f"redacted-{file_name(transcript_id)}"):

@@ -149,29 +149,28 @@ def to_frame(name: str, table: pa.Table) -> pd.DataFrame:
 
 
 def to_frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
-    """Return tables of a corpus as DataFrames with the dtypes of the data dictionary, including `speaker_name`."""
+    """Return tables of a corpus as DataFrames with the dtypes of the data dictionary, with the columns it adds."""
     found = frames.all_to_pandas({name: frames.from_table(name, table) for name, table in tables.items()})
     for name, table in tables.items():
-        _add_names(found[name], table)
+        _add_columns(found[name], table)
     return found
 
 
 def _some_columns(table: pa.Table, name: str) -> pd.DataFrame:
-    own = [column for column in table.column_names if column != SPEAKER_NAME.name]
+    own = [column for column in table.column_names if column in TABLES[name].names]
     frame = frames.to_pandas(table.select(own), name)
-    _add_names(frame, table)
+    _add_columns(frame, table)
     return frame
 
 
-def _add_names(frame: pd.DataFrame, table: pa.Table) -> None:
-    """Insert `speaker_name` at its position in the Arrow table. The data dictionary of a single transcript lacks it."""
+def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
+    """Insert the columns that a corpus adds, such as `speaker_name`, at their positions in the Arrow table."""
     if table.num_columns == frame.shape[1]:
         return  # a fast check: comparing column names takes longer
-    if SPEAKER_NAME.name not in table.column_names or SPEAKER_NAME.name in frame:
-        return
-    place = table.column_names.index(SPEAKER_NAME.name)
-    text = table.select([SPEAKER_NAME.name]).to_pandas(types_mapper=DTYPES.get)
-    frame.insert(place, SPEAKER_NAME.name, text[SPEAKER_NAME.name].array)
+    for place, name in enumerate(table.column_names):
+        if name not in frame:
+            text = table.select([name]).to_pandas(types_mapper=DTYPES.get)
+            frame.insert(place, name, text[name].array)
 
 
 def expression(name: str, where: Where | None) -> pc.Expression | None:
@@ -237,13 +236,14 @@ def check_column(name: str, column: str) -> None:
         raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
 
 
-def lazy_frame(name: str, data: ds.Dataset, names: pa.Table | None) -> pl.LazyFrame:
+def lazy_frame(name: str, data: ds.Dataset, more: pa.Table | None) -> pl.LazyFrame:
     """Return a dataset as a Polars LazyFrame, which is read when it is collected.
 
     Args:
         name: Name of the table.
         data: The table as stored.
-        names: Names of speakers that differ from their labels, with the key of the table; None if it has no speakers.
+        more: Columns that the corpus adds, with the key of the table; None if there are none. A null name of a speaker
+            means the label.
 
     Raises:
         MissingExtraError: Polars is not installed.
@@ -253,10 +253,9 @@ def lazy_frame(name: str, data: ds.Dataset, names: pa.Table | None) -> pl.LazyFr
     except ModuleNotFoundError:
         raise MissingExtraError("polars", "Corpus.to_polars") from None
     frame = pl.scan_pyarrow_dataset(data)
-    if names is None:
+    if more is None:
         return frame
-    named = pl.col("speaker").alias(SPEAKER_NAME.name)
-    if names.num_rows:
-        frame = frame.join(pl.LazyFrame(pl.from_arrow(names)), on=TABLES[name].key, how="left", maintain_order="left")
-        named = pl.coalesce(SPEAKER_NAME.name, "speaker")
-    return frame.with_columns(named.alias(SPEAKER_NAME.name)).select(CORPUS_TABLES[name].names)
+    frame = frame.join(pl.LazyFrame(pl.from_arrow(more)), on=TABLES[name].key, how="left", maintain_order="left")
+    if SPEAKER_NAME.name in more.column_names:
+        frame = frame.with_columns(pl.coalesce(SPEAKER_NAME.name, "speaker").alias(SPEAKER_NAME.name))
+    return frame.select(CORPUS_TABLES[name].names)

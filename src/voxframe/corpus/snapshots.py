@@ -34,6 +34,7 @@ from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, with_
 from voxframe.corpus.part_files import parquet_options
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
+from voxframe.corpus.recordings import in_where, one_id
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
@@ -89,9 +90,10 @@ class Snapshot:
             CorpusError: A transcript, table or column does not exist, a condition is invalid, or a file is damaged.
         """
         data = self.scan(name)
-        wanted = None if ids is None else reading.identifiers(ids)
         if name == _METADATA:
             raise CorpusError("metadata is not a table; use Snapshot.metadata(), or metadata=... to join it to a table")
+        wanted = None if ids is None else list(dict.fromkeys(map(self._id, reading.identifiers(ids))))
+        where = in_where(where, self._id)
         if absent := sorted(set(wanted or ()) - set(self.ids() if wanted else ())):
             raise CorpusError(f"{self!r} has no transcript {absent[0]!r}; ids() lists its transcripts")
         if not is_named(name, columns, where, metadata):
@@ -130,6 +132,15 @@ class Snapshot:
         if name == _METADATA:
             return ds.dataset(self._file(name))
         return reading.dataset(name, [self._file(name)])
+
+    def _id(self, given: str) -> str:
+        """Return the id of a transcript, given the id or the name of its recording."""
+        about = self._about()
+        names = about["recording" if "recording" in about.column_names else "transcript_id"].to_pylist()
+        ids = about["transcript_id"].to_pylist()
+        return one_id(
+            given, set(ids).__contains__, lambda name: [i for i, n in zip(ids, names, strict=True) if n == name]
+        )
 
     def verify(self) -> None:
         """Compare every file with its hash in the manifest.

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
-from voxframe.corpus.reading import identifiers
 from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
 from voxframe.errors import OptionError
 
@@ -71,7 +70,7 @@ class CurrentNames:
         """Return the names without those of turns that have changed.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or the name of its recording.
             names: All its names.
             settled: Time at which a payload was last replaced; -1 if this may be happening now.
         """
@@ -112,7 +111,7 @@ class Speakers:
         `undo` reverts the change.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or the name of its recording.
             names: Name by label, `{"A": "Ada", "B": "Ben"}`; None removes a name. If only channels are known, the
                 label is "channel 1".
             turns: Speaker of single turns by `utterance_idx`: a label of the transcript or any other name; None
@@ -134,6 +133,7 @@ class Speakers:
             >>> corpus.table("utterances")["speaker_name"].to_list()
             ['Ada', 'B', 'B']
         """
+        transcript_id = self._archive.recordings.id(transcript_id)
         new_names, new_turns = self._checked(transcript_id, names or {}, turns or {})
         files = self._archive.names
         with clear_errors(self._archive.path), files.turn(transcript_id):
@@ -159,6 +159,7 @@ class Speakers:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             OptionError: There is no change to revert.
         """
+        transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
         files = self._archive.names
@@ -181,7 +182,7 @@ class Speakers:
         """
         given = self._current.all()
         rows: list[tuple[str, str | None, str, int | None]] = []
-        for transcript_id in sorted(given) if ids is None else identifiers(ids):
+        for transcript_id in sorted(given) if ids is None else self._archive.recordings.ids(ids):
             names = given.get(transcript_id, SpeakerNames())
             rows += [(transcript_id, label, name, None) for label, name in names.speakers.items()]
             rows += [(transcript_id, None, names.of_turn(position), position) for position in sorted(names.turns)]

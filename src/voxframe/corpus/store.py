@@ -77,15 +77,29 @@ class Store:
         return self.put(transcript_id, view, raw, submission)[0]
 
     def put(
-        self, transcript_id: str, view: View, raw: bytes, submission: Mapping[str, Any] | None = None
+        self,
+        transcript_id: str,
+        view: View,
+        raw: bytes,
+        submission: Mapping[str, Any] | None = None,
+        recording: Mapping[str, Any] | None = None,
     ) -> tuple[str, str]:
-        """Like `put_raw`, but return the content hash and the stamp of the file."""
+        """Like `put_raw`, but return the content hash and the stamp of the file.
+
+        Args:
+            transcript_id: Id of the transcript.
+            view: Kind of response.
+            raw: The payload.
+            submission: Record of the submission that produced it. None (default): keep the stored one.
+            recording: Name and source of the recording, if it was not submitted. None (default): keep the stored one.
+        """
         self.prepare()
         content = content_hash(raw)
         path = self._raw_path(transcript_id, view)
         told: dict[str, Any] = {"transcript_id": transcript_id, "view": view, "content": content}
-        submission = submission or (_note(path) or {}).get("submission")
-        note = json.dumps(told | ({"submission": submission} if submission else {})).encode()
+        old = _note(path) or {}
+        more = {"submission": submission or old.get("submission"), "recording": recording or old.get("recording")}
+        note = json.dumps(told | {name: record for name, record in more.items() if record}).encode()
         note += struct.pack("<I", len(note))
         frame = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compress(raw)
         folder(path.parent)
@@ -152,8 +166,15 @@ class Store:
 
     def submissions(self) -> Iterator[dict[str, Any]]:
         """Yield the records of submissions that are stored with payloads."""
+        return self._records("submission")
+
+    def recordings(self) -> Iterator[dict[str, Any]]:
+        """Yield the names and sources of recordings that are stored with payloads."""
+        return self._records("recording")
+
+    def _records(self, kind: str) -> Iterator[dict[str, Any]]:
         for stem in self.listing():
-            record = (_note(self._file("transcript", stem)) or {}).get("submission")
+            record = (_note(self._file("transcript", stem)) or {}).get(kind)
             if isinstance(record, dict):
                 yield record
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn, Self, get_args
 
@@ -42,12 +42,14 @@ class Task(NamedTuple):
         view: Kind of response.
         payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
         replace: Replace a different payload of the transcript.
+        recording: Record of the recording, to store with the payload.
     """
 
     transcript_id: str
     view: View
     payload: bytes | None = None
     replace: bool = False
+    recording: Mapping[str, str | None] | None = None
 
 
 class Result(NamedTuple):
@@ -67,7 +69,7 @@ def perform(archive: Archive, batch: TableBatch, task: Task) -> Result:
     Raises:
         CorpusError, OSError: The corpus cannot be written.
     """
-    transcript_id, view, payload, _ = task
+    transcript_id, view, payload = task[:3]
     try:
         if payload is not None:
             return _store(archive, batch, task, payload)
@@ -93,7 +95,7 @@ def _store(archive: Archive, batch: TableBatch, task: Task, payload: bytes) -> R
         if not task.replace:
             raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
     try:
-        archive.put(transcript_id, payload, view, batch=batch)
+        archive.put(transcript_id, payload, view, recording=task.recording, batch=batch)
     except PayloadError as error:
         raise PayloadError(f"it was stored, but cannot be read: {error}") from None
     return Result(done=True)
@@ -316,11 +318,11 @@ def _cores() -> int:
 def _read(file: IO[bytes]) -> Iterator[Task]:
     """Yield tasks until the main process closes the pipe, or dies."""
     for line in file:
-        transcript_id, view, _, replace, size = orjson.loads(line)
+        transcript_id, view, _, replace, recording, size = orjson.loads(line)
         payload = None if size is None else file.read(size)
         if payload is not None and len(payload) < size:
             return
-        yield Task(transcript_id, view, payload, replace)
+        yield Task(transcript_id, view, payload, replace, recording)
 
 
 def main() -> None:

@@ -196,7 +196,14 @@ def names(given: str | Sequence[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
 
 
-def write_transcripts(df: pd.DataFrame, into: Folder, format: str, losses: Losses, omitted: Losses) -> None:  # noqa: A002
+def write_transcripts(
+    df: pd.DataFrame,
+    into: Folder,
+    format: str,  # noqa: A002  the usual name in pandas
+    losses: Losses,
+    omitted: Losses,
+    stems: Mapping[str, str] | None = None,
+) -> None:
     """Write one file per transcript into a directory.
 
     Args:
@@ -205,6 +212,7 @@ def write_transcripts(df: pd.DataFrame, into: Folder, format: str, losses: Losse
         format: A speech format.
         losses: Counter for values that the format cannot hold.
         omitted: Counter for values of columns that the format has no field for.
+        stems: Name of the file of each transcript without its suffix, by id. None (default): the id.
 
     Raises:
         OptionError: A column is missing.
@@ -212,7 +220,8 @@ def write_transcripts(df: pd.DataFrame, into: Folder, format: str, losses: Losse
     if "transcript_id" not in df:
         SPEECH_FORMATS[format].text(df, losses=losses)  # raises OptionError with the missing columns
     for transcript_id, part in df.groupby("transcript_id", sort=False, dropna=False):
-        stem = file_name("" if pd.isna(transcript_id) else str(transcript_id))
+        name = "" if pd.isna(transcript_id) else str(transcript_id)
+        stem = (stems or {}).get(name) or file_name(name)
         with into.open(f"{stem}{FORMATS[format]}") as out:
             out.write(_speech(part, format, losses, omitted))
 

@@ -48,12 +48,14 @@ class Head:
         id: Id of the transcript; None if absent.
         status: Status of the transcript; None if absent.
         fields: Names of all fields.
+        audio_url: URL of the media; None if absent.
     """
 
     kind: Kind
     id: str | None
     status: str | None
     fields: frozenset[str]
+    audio_url: str | None = None
 
 
 def payloads(raw: bytes) -> Iterator[tuple[str, bytes]]:
@@ -113,7 +115,8 @@ def head_of(fields: Members) -> Head:
     if fields is None:
         raise PayloadError("a payload must be a JSON object, as the service returns it; pass one transcript")
     names = frozenset(fields)
-    return Head(_kind(names), _scalar(fields.get("id")), _scalar(fields.get("status")), names)
+    own = (_scalar(fields.get(name)) for name in ("id", "status"))
+    return Head(_kind(names), *own, names, _scalar(fields.get("audio_url")))
 
 
 def encode(document: Mapping[str, Any]) -> bytes:

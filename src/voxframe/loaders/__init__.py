@@ -2,7 +2,7 @@
 
 Every loader takes the same `source`:
 
-- A transcript handle, or an id. It is read from the corpus (`corpus=`, or the default one). If the corpus does not have
+- A transcript handle, an id, or the name of a recording. It is read from the corpus (`corpus=`, or the default one). If the corpus does not have
   it, it is fetched from the service once; an id then needs `client=`. `refresh=True` fetches it again.
 - A payload as a dict or as JSON bytes, or the path of a .json, .jsonl or .ndjson file, also with .gz or .zst. Bytes and
   files may hold several payloads, as a list or as JSON lines. Each may be in an envelope such as `{"data": {...}}`.
@@ -15,7 +15,7 @@ Every DataFrame has all columns of its table and their dtypes, even without rows
 `Int64` for other integers (times are ms from the start of the media), `float64` for confidences, `boolean` for flags.
 Fields that the data dictionary does not define are in `extra`, as JSON text. `voxframe.describe("words")` shows the
 columns of a table with their units. A table from a corpus also has `speaker_name` after `speaker`: the name set in the
-corpus for the speaker, or else the label.
+corpus for the speaker, or else the label. `transcripts` has the `recording` and its `source` after `transcript_id`.
 
 A null is NaN in text and floats, NA in integers and flags, and NaT in times; `isna()` finds each.
 

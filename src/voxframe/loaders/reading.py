@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, TypedDict
 
 import pandas as pd
@@ -193,6 +194,7 @@ def _made(
             continue
         if isinstance(found, Remote):
             where = _corpus(corpus)
+            found = replace(found, transcript_id=where._archive.recordings.id(found.transcript_id))
             try:
                 good.append(of_remote(where, found))
             except (PayloadError, DamagedFileError) as error:
@@ -268,10 +270,20 @@ def _table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
 
 
 def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
-    """Concatenate tables of several sources; if one comes from a corpus, all get the column of speaker names."""
+    """Concatenate tables of several sources; if one comes from a corpus, all get the columns that a corpus adds."""
     if any(table.num_columns != found[0].num_columns for table in found):
         found = [with_names(table, {}) for table in found]
+        names = max(found, key=lambda table: len(table.column_names)).schema
+        found = [_with_columns(table, names) for table in found]
     return frames.concat_tables(found, name)
+
+
+def _with_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the columns of a schema, with nulls in those that it does not have."""
+    missing = [field for field in schema if field.name not in table.column_names]
+    for field in missing:
+        table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(schema.names)
 
 
 def _corpus(given: Corpus | None) -> Corpus:
@@ -334,7 +346,7 @@ def cached_tables(
     """
     if not refresh and remote.transcript_id in corpus:
         tables = corpus._archive.tables(remote.transcript_id, names)
-        return {name: corpus._names.add_to(table) for name, table in tables.items()}
+        return {name: corpus._query.complete(name, table) for name, table in tables.items()}
     # A finished handle holds the final response; another request would return the same.
     handle = None if refresh else remote.handle
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
@@ -348,7 +360,7 @@ def cached_tables(
             "until it is completed; wait for it with client.wait(id) and load it again",
             stacklevel=caller(),
         )
-    return {name: corpus._names.add_to(tables[name]) for name in names}
+    return {name: corpus._query.complete(name, tables[name]) for name in names}
 
 
 def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False) -> pa.Table:
@@ -373,9 +385,9 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
     if transcripts["status"][0].as_py() != "completed":
         return CORPUS_TABLES[view].empty
     if not refresh and corpus._archive.has(remote.transcript_id, view):
-        return corpus._names.add_to(corpus._archive.table(view, remote.transcript_id))
+        return corpus._query.complete(view, corpus._archive.table(view, remote.transcript_id))
     table = corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
-    return corpus._names.add_to(table)
+    return corpus._query.complete(view, table)
 
 
 def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:

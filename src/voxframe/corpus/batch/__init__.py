@@ -193,6 +193,7 @@ class Batch:
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
         """Delete a transcript, at the service first, so that a call that fails can be repeated."""
         with clear_errors(self._archive.path):
+            transcript_id = self._archive.recordings.id(transcript_id)
             jobs = self._ledger.of_transcript(transcript_id)
             if not jobs and transcript_id not in self._archive.ids():
                 raise self._archive.missing(transcript_id)

@@ -15,6 +15,7 @@ import pandas as pd
 from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.batch.media import filesystem, reading
 from voxframe.corpus.metadata import check_columns
+from voxframe.corpus.recording_names import EXTENSIONS, checked_name
 from voxframe.errors import AudioNotFoundError, OptionError
 
 #: One source: the path of a file or folder, a pattern (`*`, `?`, `[]`, `**`), or a URL.
@@ -24,13 +25,6 @@ Recordings: TypeAlias = "OneSource | Iterable[OneSource] | pd.DataFrame"
 
 #: Allowed names of the column of sources in a DataFrame.
 SOURCE_COLUMNS = ("audio", "path", "url", "source", "file", "audio_url")
-
-#: Extensions of recordings in a folder, and of matches of a pattern without an extension.
-EXTENSIONS = frozenset(
-    ".3ga .3gp .8svx .aac .ac3 .aif .aifc .aiff .alac .amr .ape .au .caf .dss .flac .flv .m2ts .m4a .m4b .m4p .m4r "
-    ".m4v .mkv .mov .mp2 .mp3 .mp4 .mpeg .mpga .mpg .mts .mxf .oga .ogg .ogv .opus .qcp .ts .tta .voc .wav .webm .wma "
-    ".wmv .wv".split()
-)
 
 _MAGIC = frozenset("*?[")
 
@@ -42,10 +36,12 @@ class Recording:
     Attributes:
         source: Path or URL.
         metadata: Columns about it, by name.
+        name: Its name, if the user gave one.
     """
 
     source: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    name: str | None = None
 
 
 def expand(sources: Recordings) -> list[Recording]:
@@ -54,7 +50,8 @@ def expand(sources: Recordings) -> list[Recording]:
     Args:
         sources: A path, a pattern, a folder (searched recursively), an http or https URL, a URL that fsspec knows
             (`s3://bucket/calls/*.mp3`), an iterable of these, or a DataFrame. The DataFrame has one column of sources
-            named audio, path, url, source, file or audio_url; its other columns are metadata.
+            named audio, path, url, source, file or audio_url. A column `recording` names the recordings; its other
+            columns are metadata.
 
     Raises:
         OptionError: The sources have another type, or the DataFrame is ambiguous.
@@ -76,14 +73,16 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
             f"a DataFrame of recordings must have one column of paths or URLs, named {', '.join(SOURCE_COLUMNS[:-1])} "
             f"or {SOURCE_COLUMNS[-1]}; {found}. Rename the column"
         )
-    check_columns(df.columns, named[0])
-    others = [name for name in df.columns if name != named[0]]
+    check_columns(df.columns.drop("recording", errors="ignore"), named[0])
+    others = [name for name in df.columns if name not in (named[0], "recording")]
+    given = df["recording"] if "recording" in df.columns else [None] * len(df)
     for row, source in enumerate(df[named[0]]):
         if not isinstance(source, str | os.PathLike):
             raise OptionError(f"row {row} of the column {named[0]!r} must be a path or a URL, got {source!r}")
         metadata = {name: df[name].iloc[row] for name in others}
+        recording = checked_name(given[row] if isinstance(given, list) else given.iloc[row])
         for path in _paths(source):
-            yield Recording(path, metadata)
+            yield Recording(path, metadata, recording)
 
 
 def _paths(source: object) -> list[str]:

@@ -205,6 +205,7 @@ def make_plan(
                 recording.source, unreadable(recording.source), options, service, state="error", error=str(media)
             )
             job = replace(known.get(job.key, job), error=job.error, metadata=note)
+            job = replace(job, recording=recording.name or job.recording)
             steps.setdefault(job.key, Step(job, "unreadable", recording.source))
             continue
         if lost and not is_address(recording.source) and (place := unreadable(recording.source)) in lost:
@@ -214,6 +215,8 @@ def make_plan(
         if old is not None:
             duration_s = old.audio_duration_s or job.audio_duration_s
             job = replace(old, source=job.source, audio_duration_s=duration_s)
+        if recording.name is not None:
+            job = replace(job, recording=recording.name)
         if note != "{}":  # other columns, such as those of `set_metadata`, stay
             job = replace(job, metadata=merged(job.metadata, note))
         step = steps.setdefault(job.key, Step(job, _verdict(old, sent_before=media.identity in sent), recording.source))

@@ -92,16 +92,16 @@ _ADVICE = {
 
 def store_plan(ledger: Ledger, plan: Plan) -> None:
     """Write a plan into the ledger: unreadable recordings as failed, without those that can be read again."""
+    if plan.recovered:  # first, because they have the names of the recordings
+        ledger.drop_unreadable(plan.recovered)
     ledger.plan([step.job for step in plan.steps if step.verdict != "unreadable"])
     ledger.save_all([step.job for step in plan.steps if step.verdict == "unreadable"])
-    if plan.recovered:
-        ledger.drop_unreadable(plan.recovered)
 
 
 def read_again(ledger: Ledger, job: Job) -> list[Item]:
     """Return the work for a recording that could not be read before, if it can be read now."""
     options = json.loads(job.options)
-    recording = Recording(job.source, metadata_from_json(job.metadata))
+    recording = Recording(job.source, metadata_from_json(job.metadata), job.recording)
     try:
         plan = make_plan(ledger, [recording], options, job.service, measure=False, progress=False)
     except AudioError as error:  # still unreadable

@@ -199,10 +199,9 @@ class Adoption:
                 job = replace(job, key=new_job(item.id, item.id, {}, self.service).key)
             elif known is not None:
                 job = replace(job, source=known.source, metadata=known.metadata)
+            job = self._ledger.save(job, state="submitted")  # with the name of the recording
             if status in FINISHED:
                 keep(self._archive, self._ledger, job, handle, batch)
-            else:
-                self._ledger.save(job, state="submitted")
             self.adopted += 1
             self.fetched += status in FINISHED
 

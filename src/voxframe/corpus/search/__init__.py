@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from voxframe import frames
 from voxframe._files import file_name
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve
-from voxframe.corpus.reading import Where, identifiers
+from voxframe.corpus.reading import Where, to_frame
+from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, find_in_context, labelled, wanted_ranks
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
@@ -24,7 +24,7 @@ from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
-from voxframe.schema import CONCORDANCE, SENTENCE_MATCHES, Table
+from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
 
 _OF_WORDS = ("speaker", "speaker_name", "channel")
 #: Columns to group by that need no metadata.
@@ -84,8 +84,7 @@ class Search:
         found = find_in_context(
             self.index.view(), query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
         )
-        frame = frames.to_pandas(found, "concordance")
-        return frame if about is None else join(frame, about, metadata)
+        return self._with_recordings(CONCORDANCE, found, about, metadata)
 
     def by_meaning(
         self,
@@ -105,7 +104,11 @@ class Search:
         found = self.meaning.find(
             queries, context, speaker=speaker, ids=ids, where=where, limit=limit, without=without, progress=progress
         )
-        frame = frames.to_pandas(found, SENTENCE_MATCHES.name)
+        return self._with_recordings(SENTENCE_MATCHES, found, about, metadata)
+
+    def _with_recordings(self, table: Table, found: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
+        """Return matches as a DataFrame with the names of their recordings, and with metadata."""
+        frame = to_frame(table.name, self._archive.recordings.add_to(found, table.name))
         return frame if about is None else join(frame, about, metadata)
 
     def topics(
@@ -129,10 +132,12 @@ class Search:
     ) -> tuple[Sequence[str] | None, Where | None, pa.Table | None]:
         """Return the ids and conditions of a search without metadata, and the metadata if they are used."""
         wanted = self._known(ids)
+        where = in_where(where, self._archive.recordings.id)
         if not is_named(table.name, None, where, metadata):
             return wanted, where, None
         about = apart(self._metadata.to_arrow(wanted), table.names)
         where, possible = resolve(table.name, where, about)
+        about = apart(about, CORPUS_TABLES[table.name].names)
         return wanted if possible is None else sorted(possible), where, about
 
     def counts(
@@ -155,7 +160,7 @@ class Search:
         self._archive.report_missing()
         if ids is None:
             return None
-        wanted = identifiers(ids)
+        wanted = self._archive.recordings.ids(ids)
         for transcript_id in wanted:
             if not self._archive.has(transcript_id):
                 raise self._archive.missing(transcript_id)

@@ -1,0 +1,143 @@
+"""Names and sources of the recordings of a corpus: read from the ledger, joined to tables, and accepted as ids."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe._files import file_name, readable_name
+from voxframe._text import masked
+from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.reading import Ids, identifiers
+from voxframe.corpus.store import Store
+from voxframe.errors import CorpusError
+from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
+
+T = TypeVar("T")
+
+_ID = "transcript_id"
+_FEW = 500  # transcripts that are looked up one by one
+
+
+class RecordingNames:
+    """Names and sources of recordings.
+
+    A transcript without a name, such as one from `corpus.raw.put`, has its id as the name of its recording.
+
+    Args:
+        store: The payloads.
+        ledger: Holds the names.
+    """
+
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store, self._ledger = store, ledger
+
+    def table(self, ids: Sequence[str]) -> pa.Table:
+        """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
+        some = ids if len(ids) < _FEW else None
+        nothing: dict[str, tuple[str, str | None]] = {}
+        found = self._steady(lambda: self._ledger.recordings(some), nothing) if ids else nothing
+        rows = [found.get(transcript_id, (transcript_id, None)) for transcript_id in ids]
+        columns = [ids, [name for name, _ in rows], [source and masked(source) for _, source in rows]]
+        return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
+
+    def add_to(self, table: pa.Table, name: str) -> pa.Table:
+        """Return a table with those of the columns `recording` and `source` that it has in a corpus.
+
+        Args:
+            table: Rows with `transcript_id`, as stored.
+            name: Name of the table.
+        """
+        missing = [n for n in RECORDING_COLUMNS if n in CORPUS_TABLES[name].names and n not in table.column_names]
+        if not missing or _ID not in table.column_names:
+            return table
+        ids = table[_ID].unique().to_pylist()
+        about = self.table(ids)
+        rows = pc.index_in(table[_ID], about[_ID].combine_chunks())
+        place = table.column_names.index(_ID) + 1
+        for column in reversed(missing):
+            table = table.add_column(place, column, about[column].take(rows))
+        return table
+
+    def ids(self, given: Ids) -> list[str]:
+        """Return transcript ids, in their order and without duplicates, of ids or names of recordings.
+
+        Args:
+            given: An id, a name, an object with an `id`, an iterable of these, or a DataFrame with `transcript_id`.
+
+        Raises:
+            CorpusError: A name stands for several transcripts, or a value is no text.
+        """
+        return list(dict.fromkeys(map(self.id, identifiers(given))))
+
+    def id(self, given: str) -> str:
+        """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is.
+
+        Raises:
+            CorpusError: The recording has several transcripts.
+        """
+        return one_id(given, lambda text: self._store.has(text, "transcript"), self.with_name)
+
+    def with_name(self, name: str) -> list[str]:
+        """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""
+        return self._steady(lambda: self._ledger.with_recording(name), [])
+
+    def stems(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return a file name without suffix for each transcript: its recording, with the id if others have it, too."""
+        recordings = self.table(ids)["recording"].to_pylist()
+        names = [file_name(i) if name == i else readable_name(name) for i, name in zip(ids, recordings, strict=True)]
+        spelled = Counter(name.casefold() for name in names)  # a file system may ignore case
+        return {i: n if spelled[n.casefold()] == 1 else f"{n}-{file_name(i)}" for i, n in zip(ids, names, strict=True)}
+
+    def _steady(self, read: Callable[[], T], otherwise: T) -> T:
+        """Read the ledger, after rebuilding it if it is damaged."""
+        try:
+            return read()
+        except sqlite3.DatabaseError:
+            with contextlib.suppress(OSError, sqlite3.Error):
+                self._ledger.restore()
+                return read()
+        return otherwise
+
+
+def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], list[str]]) -> str:
+    """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is.
+
+    Args:
+        given: The id or name.
+        is_id: Returns True for the id of a transcript.
+        with_name: Returns the ids of the transcripts of the recordings with a name.
+
+    Raises:
+        CorpusError: The recording has several transcripts.
+    """
+    if not isinstance(given, str) or not given or is_id(given):
+        return given
+    found = with_name(given)
+    if len(found) > 1 and given not in found:
+        raise CorpusError(
+            f"the recording {given!r} has {len(found)} transcripts: {', '.join(found)}. Pass one of these ids"
+        )
+    return found[0] if len(found) == 1 else given
+
+
+def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
+    """Return conditions with ids instead of names of recordings in the conditions on `transcript_id`.
+
+    Args:
+        where: The conditions.
+        id_of: Returns the id of a transcript, given the id or the name of its recording.
+    """
+    if not isinstance(where, list | tuple):
+        return where
+    if len(where) == 3 and where[0] == _ID:
+        column, operator, value = where
+        several = isinstance(value, list | tuple | set)
+        return column, operator, [id_of(one) for one in value] if several else id_of(value)
+    return [in_where(part, id_of) for part in where] if all(isinstance(p, list | tuple) for p in where) else where
