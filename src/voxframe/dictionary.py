@@ -12,11 +12,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 from voxframe.errors import OptionError
 from voxframe.options import option_rows
-from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, SPEAKER_NAME, TABLES, Table
+from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, Table
 
 PAGE = Path("data", "dictionary.md")
 
@@ -104,7 +105,13 @@ def _notes(table: Table) -> tuple[tuple[str, str], ...]:
     notes = (("one row per", table.grain), ("key", ", ".join(table.key)), ("from", table.source))
     if CORPUS_TABLES.get(table.name, table) == table:
         return notes
-    return (*notes, ("in a corpus", f"speaker is followed by {SPEAKER_NAME.name}. {SPEAKER_NAME.description}"))
+    columns = CORPUS_TABLES[table.name].columns
+    added = [
+        (f"in a corpus, {column.name} after {before.name}", column.description)
+        for before, column in pairwise(columns)
+        if column not in table.columns
+    ]
+    return (*notes, *added)
 
 
 def _columns(table: Table) -> Iterable[tuple[str, ...]]:

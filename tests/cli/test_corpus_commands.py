@@ -68,7 +68,10 @@ def test_metadata_selects_and_groups(directory: str, tmp_path: Path, capsys: pyt
     assert pd.read_parquet(target)["year"].unique().tolist() == [2025, 2026]
     assert main(["search", "the", "--corpus", directory, "--where", "region=x"]) == 1
     assert main(["search", "the", "--corpus", directory, "--where", "region"]) == 2
-    assert "there is no metadata column 'region'; the columns are: customer, year" in capsys.readouterr().err
+    assert (
+        "there is no metadata column 'region'; the columns are: recording, source, customer, year"
+        in capsys.readouterr().err
+    )
 
 
 def test_tables_as_json(directory: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,7 +146,7 @@ def test_submit_and_set_share_their_columns(peer, client, corpus: voxframe.Corpu
     assert corpus.jobs()[["customer", "calls"]].to_numpy().tolist() == [["Acme", 2]]
     assert voxframe.Corpus(corpus.path).metadata.get()[["customer", "calls"]].to_numpy().tolist() == [["Acme", 2]]
     corpus.forget(transcript_id)
-    assert corpus.metadata.get().columns.to_list() == ["transcript_id"]
+    assert corpus.metadata.get().columns.to_list() == ["transcript_id", "recording", "source"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_submit_and_set_share_their_columns(peer, client, corpus: voxframe.Corpu
         ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named 'state'"),
         ({"transcript_id": ["t1"], "": ["A"]}, "a name must be non-empty text"),
         ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "contains 't1' more than once"),
-        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only transcript ids"),
+        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only text"),
         ({"transcript_id": ["t1"], "x": [[1]]}, "must be text, numbers, booleans or dates"),
     ],
 )
@@ -172,13 +172,15 @@ def test_invalid_metadata_is_refused(filled: voxframe.Corpus, about: dict, said:
 
 def test_unknown_columns_are_named(filled: voxframe.Corpus) -> None:
     """Unknown columns, and conditions that do not fit their column, are errors."""
-    with pytest.raises(CorpusError, match=r"no metadata column 'region'; the columns are: customer, calls"):
+    with pytest.raises(
+        CorpusError, match=r"no metadata column 'region'; the columns are: recording, source, customer, calls"
+    ):
         filled.table("words", metadata="region")
     with pytest.raises(CorpusError, match="no column 'region'"):
         filled.table("words", where=[("region", "==", "x")])
     with pytest.raises(CorpusError, match="is not valid"):
         filled.table("words", where=[("calls", "<", "x")])
-    with pytest.raises(OptionError, match=r"channel, customer, calls.*got 'region'"):
+    with pytest.raises(OptionError, match=r"channel, recording, source, customer, calls.*got 'region'"):
         filled.counts("good", by="region")
 
 
@@ -195,7 +197,7 @@ def test_a_read_only_ledger_of_an_older_version(filled: voxframe.Corpus) -> None
         db.execute("DROP TABLE about")
         db.execute("PRAGMA user_version = 1")
     db.close()
-    assert filled.metadata.get().columns.to_list() == ["transcript_id"]
+    assert filled.metadata.get().columns.to_list() == ["transcript_id", "recording", "source"]
     assert filled.metadata.set(ABOUT)["calls"].fillna(0).to_list() == [3, 7, 0]
 
 

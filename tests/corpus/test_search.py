@@ -9,7 +9,7 @@ import pytest
 
 import voxframe
 from voxframe.errors import OptionError
-from voxframe.schema import CONCORDANCE
+from voxframe.schema import CORPUS_TABLES
 from voxframe.server.http import serialization
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
@@ -121,7 +121,7 @@ def test_columns_and_dtypes_also_without_rows(recordings: voxframe.Corpus, tmp_p
     nowhere = voxframe.Corpus(tmp_path / "nothing").search("the")
     assert len(some) > 20
     for df in (some, none, nowhere):
-        assert df.dtypes.astype(str).to_dict() == {c.name: c.dtype for c in CONCORDANCE.columns}
+        assert df.dtypes.astype(str).to_dict() == {c.name: c.dtype for c in CORPUS_TABLES["concordance"].columns}
     assert not (tmp_path / "nothing").exists()
 
 

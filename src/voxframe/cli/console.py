@@ -60,7 +60,9 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add --corpus, and --id and --where, which select transcripts."""
     add_corpus(parser)
-    parser.add_argument("--id", action="append", metavar="ID", help="only this transcript; may be repeated")
+    parser.add_argument(
+        "--id", action="append", metavar="ID", help="only this transcript, by id or recording; may be repeated"
+    )
     parser.add_argument(
         "--where", action="append", metavar="COLUMN=VALUE", help="only transcripts with this metadata; may be repeated"
     )

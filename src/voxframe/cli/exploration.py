@@ -138,8 +138,8 @@ def add_search(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         "--by",
         action="append",
         metavar="COLUMN",
-        help="with --count: group by transcript_id, speaker, speaker_name, channel, a metadata column, or nothing; "
-        "may be repeated (default: transcript_id)",
+        help="with --count: group by transcript_id, recording, speaker, speaker_name, channel, a metadata column, or "
+        "nothing; may be repeated (default: recording and transcript_id)",
     )
     add_format(parser)
 
@@ -154,7 +154,7 @@ def search(given: argparse.Namespace) -> int:
     corpus = open_corpus(given.corpus)
     ids = selected_ids(corpus, given)
     if given.count:
-        by = [name for name in given.by or ["transcript_id"] if name != "nothing"]
+        by = [name for name in given.by or ["recording", "transcript_id"] if name != "nothing"]
         counted = corpus.counts(given.query, by=by, slop=given.slop, speaker=given.speaker, ids=ids)
         write(counted.round({"per_1000": 3}), given.form, given.rows)
         return 0
@@ -184,7 +184,7 @@ def _print(found: pd.DataFrame, *, more: bool) -> None:
         time = "" if pd.isna(row["start_ms"]) else clock(row["start_ms"] / 1000)
         speaker = shorten(plain(row["speaker"]), 12) if isinstance(row["speaker"], str) else ""
         texts = (cut, shorten(plain(row["match"]), _MATCH), shorten(plain(row["right"]), _SIDE))
-        rows.append((shorten(plain(row["transcript_id"]), 36), time, speaker, *texts))
+        rows.append((shorten(plain(row["recording"]), 36), time, speaker, *texts))
     widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
     for transcript, time, speaker, left, match, right in rows:
         where = f"{transcript:{widths[0]}}  {time:>{widths[1]}}  {speaker:{widths[2]}}"

@@ -84,12 +84,13 @@ def transcribe(given: argparse.Namespace) -> int:
         load_sentences(transcript_id, client=client, corpus=corpus)
         load_paragraphs(transcript_id, client=client, corpus=corpus)
         row = load_transcripts(transcript_id, corpus=corpus).iloc[0]
+        name = shorten(plain(row["recording"]), 36)
         if row["status"] == "completed":
             text = row["text"] if isinstance(row["text"], str) else ""
-            print(f"{transcript_id}  {clock(row['audio_duration_s'])}  {shorten(plain(text), 80)}")
+            print(f"{transcript_id}  {name}  {clock(row['audio_duration_s'])}  {shorten(plain(text), 80)}")
         else:
             failed += 1
-            print(f"{transcript_id}  failed: {plain(row['error'])}")
+            print(f"{transcript_id}  {name}  failed: {plain(row['error'])}")
     note(f"stored in {corpus.path}")
     return 1 if failed else 0
 
@@ -126,7 +127,7 @@ def check_audio(path: Path) -> None:
 
 
 #: Columns of jobs shown as text; those of the metadata follow.
-_SHOWN = ("transcript_id", "source", "state", "attempts", "audio_duration_s", "error")
+_SHOWN = ("transcript_id", "recording", "source", "state", "attempts", "audio_duration_s", "error")
 
 _SUBMIT_EPILOG = """\
 examples:

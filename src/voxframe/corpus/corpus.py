@@ -59,7 +59,8 @@ class Corpus:
 
     `len(corpus)` is the number of transcripts, and iteration yields their ids. `corpus[transcript_id]` returns the
     tables of one transcript as a dict of DataFrames. `transcript_id in corpus` is True if the transcript is stored,
-    readable and finished.
+    readable and finished. The name of a recording stands for its transcript, here and in all methods: `corpus["call"]`.
+    If the recording has several transcripts, the error lists their ids.
 
     Args:
         path: Directory of the corpus. None (default): the default corpus in voxframe's data directory
@@ -131,7 +132,10 @@ class Corpus:
         return iter(self._archive.ids())
 
     def __contains__(self, transcript_id: object) -> bool:
-        return isinstance(transcript_id, str) and self._archive.is_finished(transcript_id)
+        if not isinstance(transcript_id, str):
+            return False
+        ids = [transcript_id, *self._archive.recordings.with_name(transcript_id)]
+        return any(map(self._archive.is_finished, ids))
 
     def __getitem__(self, transcript_id: str) -> dict[str, pd.DataFrame]:
         return self._query.tables(transcript_id)
@@ -189,11 +193,14 @@ class Corpus:
         service's job list. If that does not settle it, the job is marked "uncertain" and is only submitted again by
         `retry(uncertain=True)`.
 
+        A recording is named by the stem of its file or the last segment of its URL, with `-2` and so on if other audio
+        has that name. The name stands for the transcript id in all methods.
+
         Args:
             sources: Recordings: a file path, a folder, a pattern (`"calls/**/*.mp3"`), an http or https URL, a URL that
                 fsspec supports (`"s3://bucket/calls"`; extra `remote`), or an iterable of these. Also a DataFrame with
-                one of the columns audio, path, url, source, file or audio_url; its other columns are stored as
-                metadata.
+                one of the columns audio, path, url, source, file or audio_url. Its column `recording` names the
+                recordings; its other columns are stored as metadata.
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
             concurrency: Maximum number of concurrent submissions. It is reduced while the service responds with "too
                 many requests".
@@ -407,7 +414,8 @@ class Corpus:
                 `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples that must all hold, or a
                 list of such lists, one of which must hold. Also a pyarrow expression, which cannot use metadata. Times
                 are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls.
-            metadata: Metadata columns to add: a name, a list of names, or True for all.
+            metadata: Columns about the recording to add: `recording`, `source` or those of `corpus.metadata`. A name, a
+                list of names, or True for all.
             limit: Maximum number of rows; the first ones are returned.
             category: Return ids, speakers and labels as `category`, which takes half of the memory of a table of words.
             timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
@@ -758,8 +766,9 @@ class Corpus:
         pandas reads the folder. The card states source, dates, options, models, redaction, licence and counts.
         `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. Captions,
         annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, tsv, and docx with the extra
-        `docx`) are a directory with one file per transcript; transcripts without words are left out. A target that ends
-        in the suffix of the format (`calls.rttm`) is one file. The target appears only after everything is written.
+        `docx`) are a directory with one file per transcript, named by its recording; transcripts without words are left
+        out. A target that ends in the suffix of the format (`calls.rttm`) is one file. The target appears only after
+        everything is written.
 
         Values are written exactly. If the format cannot represent a value, the result and a warning report how many.
 

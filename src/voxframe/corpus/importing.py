@@ -42,7 +42,7 @@ _FINISHED = frozenset({"status", "words", "utterances"})
 
 
 #: Payloads that are named in one transaction, and their bytes.
-_TOGETHER, _BYTES_TOGETHER = 64, 32 * 1024 * 1024
+_TOGETHER, _BYTES_TOGETHER = 16, 32 * 1024 * 1024
 
 
 class _Found(NamedTuple):

@@ -16,6 +16,7 @@ from voxframe._text import masked
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.reading import Ids, identifiers
 from voxframe.corpus.store import Store
+from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
 
@@ -134,6 +135,8 @@ def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
         where: The conditions.
         id_of: Returns the id of a transcript, given the id or the name of its recording.
     """
+    if isinstance(where, str) and _ID in where:
+        where = parse(where)
     if not isinstance(where, list | tuple):
         return where
     if len(where) == 3 and where[0] == _ID:

@@ -115,8 +115,8 @@ def head_of(fields: Members) -> Head:
     if fields is None:
         raise PayloadError("a payload must be a JSON object, as the service returns it; pass one transcript")
     names = frozenset(fields)
-    own = (_scalar(fields.get(name)) for name in ("id", "status"))
-    return Head(_kind(names), *own, names, _scalar(fields.get("audio_url")))
+    transcript_id, status, audio_url = (_scalar(fields.get(name)) for name in ("id", "status", "audio_url"))
+    return Head(_kind(names), transcript_id, status, names, audio_url)
 
 
 def encode(document: Mapping[str, Any]) -> bytes:

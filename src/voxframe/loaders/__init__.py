@@ -2,8 +2,9 @@
 
 Every loader takes the same `source`:
 
-- A transcript handle, an id, or the name of a recording. It is read from the corpus (`corpus=`, or the default one). If the corpus does not have
-  it, it is fetched from the service once; an id then needs `client=`. `refresh=True` fetches it again.
+- A transcript handle, an id, or the name of a recording. It is read from the corpus (`corpus=`, or the default one). If
+  the corpus does not have it, it is fetched from the service once; an id then needs `client=`. `refresh=True` fetches
+  it again.
 - A payload as a dict or as JSON bytes, or the path of a .json, .jsonl or .ndjson file, also with .gz or .zst. Bytes and
   files may hold several payloads, as a list or as JSON lines. Each may be in an envelope such as `{"data": {...}}`.
   Payloads are not stored in a corpus.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import TypeAlias, TypedDict
 
 import pandas as pd
@@ -194,7 +194,9 @@ def _made(
             continue
         if isinstance(found, Remote):
             where = _corpus(corpus)
-            found = replace(found, transcript_id=where._archive.recordings.id(found.transcript_id))
+            known = where._archive.recordings.id(found.transcript_id)
+            if known != found.transcript_id:  # the name of a recording
+                found = Remote(known, None if client is None else partial(client.fetch, known))
             try:
                 good.append(of_remote(where, found))
             except (PayloadError, DamagedFileError) as error:

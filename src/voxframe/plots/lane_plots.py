@@ -15,7 +15,18 @@ from voxframe import analysis
 from voxframe._text import clock
 from voxframe.analysis.speaker_turns import require, row_speakers
 from voxframe.plots import style
-from voxframe.plots.spans import RESOLUTION, Floats, Spans, corners, joined, one_transcript, packed, seconds, spans
+from voxframe.plots.spans import (
+    RESOLUTION,
+    Floats,
+    Spans,
+    corners,
+    joined,
+    one_transcript,
+    packed,
+    recordings_of,
+    seconds,
+    spans,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +52,8 @@ def timeline(
         df: Words, utterances, sentences, entities or any other rows with `start_ms` and `end_ms` (ms). Rows without
             times are left out.
         ax: Axes to draw on. None (default): a new figure.
-        by: Column with one lane per value, such as "entity_type" or "transcript_id". None (default): `speaker` of one
+        by: Column with one lane per value, such as "entity_type" or "transcript_id"; if the rows have a column
+            `recording`, it names the lanes of transcripts. None (default): `speaker` of one
             transcript, or `channel` if there is no speaker.
         pack: Put the spans into as few lanes as possible without overlap, with a legend for the colours, instead of one
             lane per speaker.
@@ -247,7 +259,7 @@ def dispersion(
         top, height = (n / len(asked), 1 / len(asked)) if shared else (0.0, 1.0)
         strokes.append(_strokes(ax, start[of], lane[of] - 0.4 + 0.8 * top, 0.8 * height, until, colors[n]))
     ax.hlines(np.arange(len(names)), 0, ends, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
-    style.name_lanes(ax, names)
+    style.name_lanes(ax, recordings_of(names, found, transcripts) if by == "transcript_id" else names)
     style.clock_axis(ax, 0, until)
     if shared:
         style.add_legend(ax, strokes, asked)

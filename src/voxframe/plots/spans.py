@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,6 +88,7 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
     else:
         code, labels = pd.factorize(df[by], use_na_sentinel=False)
         names = [None if pd.isna(label) else str(label) for label in labels]
+        names = recordings_of(names, df) if by == "transcript_id" else names
     start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
     found = Spans(start, end, code, np.arange(len(df)), names, named)
     found = _sorted(found.where(np.isfinite(start) & np.isfinite(end) & (end >= start)))
@@ -129,6 +131,22 @@ def _by_start(start: Floats) -> tuple[Floats, Ints]:
 def seconds(times: pd.Series[Any]) -> Floats:
     """Convert times from ms to seconds; unknown times become NaN."""
     return times.to_numpy(np.float64, na_value=np.nan) / 1000
+
+
+def recordings_of(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:
+    """Return the recording of each transcript as the name of its lane; the id if it is unknown or has several.
+
+    Args:
+        ids: Ids of the transcripts.
+        *tables: Tables that may have the columns `transcript_id` and `recording`.
+    """
+    known: dict[Any, str] = {}
+    for table in tables:
+        if table is not None and {"transcript_id", "recording"} <= {*table.columns}:
+            rows = table[["transcript_id", "recording"]].dropna().drop_duplicates("transcript_id")
+            known |= dict(rows.itertuples(index=False))
+    shared = {name for name, count in Counter(known.get(i) for i in ids).items() if count > 1}
+    return [i if i not in known or known[i] in shared else str(known[i]) for i in ids]
 
 
 def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:

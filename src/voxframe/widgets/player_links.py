@@ -23,12 +23,14 @@ class RecordingFinder:
 
     Args:
         corpus: The corpus.
-        audio: Recordings by transcript id, if the ledger does not know them or they were moved.
+        audio: Recordings by transcript id or name, if the ledger does not know them or they were moved.
     """
 
     def __init__(self, corpus: Corpus, audio: Mapping[str, str | os.PathLike[str]] | None = None) -> None:
-        self._ledger = corpus._ledger
-        self._given = {name: os.fspath(path) for name, path in (audio or {}).items()}
+        self._ledger, self._store = corpus._ledger, corpus._archive.store
+        self._recordings = corpus._archive.recordings
+        self._names: dict[str, str] = {}
+        self._given = {self._recordings.id(name): os.fspath(path) for name, path in (audio or {}).items()}
         self._known: dict[str, str] = {}
 
     def source(self, transcript_id: str) -> str | None:
@@ -40,9 +42,11 @@ class RecordingFinder:
         return self._given.get(transcript_id) or self._known[transcript_id] or None
 
     def name(self, transcript_id: str) -> str:
-        """Return the file name of a recording, or the transcript id if the recording is unknown."""
-        source = self.source(transcript_id)
-        return (source.rstrip("/").rpartition("/")[2] or source) if source else transcript_id
+        """Return the name of a recording; the transcript id if it is unknown."""
+        if transcript_id not in self._names:
+            about = self._recordings.table(self._store.ids())
+            self._names = dict(zip(*about.select(["transcript_id", "recording"]).to_pydict().values(), strict=True))
+        return self._names.setdefault(transcript_id, transcript_id)
 
     def playable(self, transcript_id: str) -> str | None:
         """Return a path or URL that a player accepts; None if the recording is unknown.

@@ -196,7 +196,7 @@ def _row(job: Job, progress: float | None) -> dict[str, Any]:
     since = job.sent or job.created
     return {
         "key": job.key,
-        "name": source.rstrip("/").rpartition("/")[2] or source,
+        "name": job.recording or source,
         "source": source,
         "state": state,
         "state_text": "queued at the service" if progress == 0 else _STATE_TEXTS[state],

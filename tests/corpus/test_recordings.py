@@ -1,0 +1,213 @@
+"""Names and sources of recordings, from their submission to every table."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe.corpus.importing import payload_stem
+from voxframe.corpus.recording_names import short_name
+from voxframe.errors import CorpusError, OptionError
+
+
+def _payload(transcript_id: str, audio_url: str | None = None) -> dict[str, object]:
+    words = [{"text": text, "start": n, "end": n + 1, "speaker": "A"} for n, text in enumerate(["Hi", "there"])]
+    return {"id": transcript_id, "status": "completed", "audio_url": audio_url, "words": words}
+
+
+@pytest.fixture
+def vendor(tmp_path: Path) -> Path:
+    """Payload files: two with one stem, one of a URL, and one with two payloads."""
+    for name, content in {
+        "one/call.json": json.dumps(_payload("t1")),
+        "two/call.json": json.dumps(_payload("t2")),
+        "two/Call 7.mp3.json": json.dumps(_payload("t3", "https://a.example/x/meeting.mp3")),
+        "two/many.jsonl": "\n".join(json.dumps(_payload(i, f"https://a.example/{i}.wav")) for i in ("m1", "m2")),
+    }.items():
+        path = tmp_path / "vendor" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return tmp_path / "vendor"
+
+
+@pytest.fixture
+def filled(tmp_path: Path, vendor: Path) -> voxframe.Corpus:
+    """A corpus of these files, of a payload of the same audio in memory, and of one without any name."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([vendor / "one", vendor / "two"])
+    corpus.add([_payload("t4", "https://a.example/x/meeting.mp3?Signature=s&Expires=1"), _payload("t5")])
+    return corpus
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("calls/2024/call 7.v2.wav", "call 7.v2"),
+        ("https://b.example/calls/call%207.MP3?sig=x#t=1", "call 7"),
+        ("s3://bucket/a/b", "b"),
+        ("https://b.example/", None),
+        ("/tmp/a\n\x07b.wav", "a b"),
+    ],
+)
+def test_short_names(source: str, name: str | None) -> None:
+    """A file gives its stem, a URL its last segment without the extension of a recording; both on one line."""
+    assert short_name(source) == name
+
+
+@pytest.mark.parametrize("path", ["v/call.json.gz", "v/call.mp3.json", "v.zip:deep/call.jsonl", "a.zip:call.json"])
+def test_stems_of_payload_files(path: str) -> None:
+    """Suffixes of payloads and recordings, folders and the zip are no part of the name."""
+    assert payload_stem(path) == "call"
+
+
+def test_added_payloads_have_names(filled: voxframe.Corpus, vendor: Path) -> None:
+    """Equal stems get -2, equal audio shares its name, several payloads of a file are named by URL, others by id."""
+    found = filled.table("transcripts").set_index("transcript_id")
+    assert found["recording"].to_dict() == {
+        "t1": "call",
+        "t2": "call-2",
+        "t3": "Call 7",
+        "t4": "Call 7",
+        "t5": "t5",
+        "m1": "m1",
+        "m2": "m2",
+    }
+    assert found["source"].fillna("-")[["t1", "t3", "m2", "t5"]].to_list() == [
+        str(vendor / "one" / "call.json"),
+        str(vendor / "two" / "Call 7.mp3.json"),
+        str(vendor / "two" / "many.jsonl"),
+        "-",
+    ]
+    assert "Signature" not in found["source"]["t4"] or "Signature=s" not in found["source"]["t4"]
+
+
+def test_names_stand_for_ids(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Reads, conditions, metadata, names of speakers, snapshots and `forget` take the name of a recording."""
+    assert filled["call"]["words"].equals(filled["t1"]["words"])
+    assert "call" in filled
+    assert set(voxframe.load_words(["call-2", "t1"], corpus=filled)["transcript_id"]) == {"t1", "t2"}
+    for where in ([("recording", "==", "call-2")], [("transcript_id", "==", "call-2")], "transcript_id == 'call-2'"):
+        assert filled.table("words", where=where)["transcript_id"].to_list() == ["t2", "t2"]
+        assert filled.search("hi", where=where)["transcript_id"].to_list() == ["t2"]
+    assert filled.counts("hi", ids=["call"])["words"].to_list() == [2]
+    about = filled.metadata.set(pd.DataFrame({"recording": ["call"], "customer": ["Acme"]}))
+    assert about.set_index("recording")["customer"].dropna().to_dict() == {"call": "Acme"}
+    filled.metadata.set(filled.metadata.get())  # its columns recording and source change nothing
+    assert filled.speakers.set("call", {"A": "Ada"})["transcript_id"].to_list() == ["t1"]
+    snapshot = filled.snapshots.create(progress=False)
+    assert snapshot.table("words", "call-2")["transcript_id"].to_list() == ["t2", "t2"]
+    assert snapshot.table("transcripts", "call-2")["recording"].to_list() == ["call-2"]
+    assert json.loads(filled.raw.get("call"))["id"] == "t1"
+    filled.forget("m1")
+    with pytest.warns(match="snapshots"):
+        filled.forget("call-2")
+    assert filled.ids() == ["m2", "t1", "t3", "t4", "t5"]
+
+
+def test_a_name_of_several_transcripts_is_refused(filled: voxframe.Corpus) -> None:
+    """The error lists their ids; a condition on `recording` selects all of them."""
+    assert "Call 7" in filled
+    for ask in (lambda: filled["Call 7"], lambda: filled.words("Call 7"), lambda: filled.forget("Call 7")):
+        with pytest.raises(CorpusError, match="'Call 7' has 2 transcripts: t3, t4"):
+            ask()
+    assert set(filled.words(where=[("recording", "==", "Call 7")])["transcript_id"]) == {"t3", "t4"}
+
+
+def test_columns_of_other_tables(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Any table has `recording` and `source` on request; search hits, SQL, groups and files have the name."""
+    words = filled.words("call", metadata=["recording", "source"])
+    assert words.columns.to_list()[-2:] == ["recording", "source"]
+    assert words["recording"].to_list() == ["call", "call"]
+    assert filled.search("hi", ids="t2")["recording"].to_list() == ["call-2"]
+    assert filled.table("transcripts", "t2", columns=["status", "recording"]).iloc[0].to_list() == [
+        "completed",
+        "call-2",
+    ]
+    assert filled.counts("hi", by="recording").set_index("recording")["occurrences"]["Call 7"] == 2
+    assert filled.sql("select recording from transcripts where transcript_id = 't2'")["recording"].to_list() == [
+        "call-2"
+    ]
+    assert sorted(filled.export(tmp_path / "captions", "vtt", ids=["t1", "t2", "t3", "t4"]).files) == [
+        "Call 7-t3.vtt",
+        "Call 7-t4.vtt",
+        "call-2.vtt",
+        "call.vtt",
+    ]
+    parts = filled.export(tmp_path / "set", tables="words", partition_by="recording").files
+    assert "words/recording=call-2/part-0.parquet" in parts
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_rebuilt_ledger_has_the_names(filled: voxframe.Corpus, is_damaged: bool) -> None:
+    """Names and sources are stored with the payloads, so that they survive the loss of the ledger."""
+    columns = ["transcript_id", "recording", "source"]
+    before = filled.table("transcripts", columns=columns)
+    for path in filled.path.glob("ledger.sqlite*"):
+        path.unlink()
+    if is_damaged:
+        (filled.path / "ledger.sqlite").write_bytes(b"no database" * 1000)
+        with pytest.warns(match="damaged"):
+            after = voxframe.Corpus(filled.path).table("transcripts", columns=columns)
+    else:
+        after = voxframe.Corpus(filled.path).table("transcripts", columns=columns)
+    pd.testing.assert_frame_equal(after, before)
+
+
+def test_submitted_recordings_have_names(peer, client, tmp_path: Path) -> None:
+    """Files with one stem get -2, one audio under two options shares its name, and a column `recording` sets it."""
+    for name in ("a/call.mp3", "b/call.mp3", "c/other.mp3"):
+        path = tmp_path / name
+        path.parent.mkdir()
+        path.write_bytes(name.encode())
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.submit([tmp_path / "a", tmp_path / "b"], client=client)
+    corpus.submit(tmp_path / "b", client=client, speaker_labels=True)
+    given = pd.DataFrame({"path": [tmp_path / "c/other.mp3"], "recording": ["Meeting 5"], "customer": ["Acme"]})
+    corpus.submit(given, client=client)
+    assert corpus.jobs()["recording"].to_list() == ["call", "call-2", "call-2", "Meeting 5"]
+    corpus.sync(client=client)
+    columns = ["recording", "source"]
+    found = corpus.table("transcripts", columns=columns).sort_values(columns, ignore_index=True)
+    paths = [tmp_path / name for name in ("c/other.mp3", "a/call.mp3", "b/call.mp3", "b/call.mp3")]
+    assert found.to_numpy().tolist() == [
+        [name, str(path)] for name, path in zip(["Meeting 5", "call", "call-2", "call-2"], paths, strict=True)
+    ]
+    for path in corpus.path.glob("ledger.sqlite*"):
+        path.unlink()
+    rebuilt = voxframe.Corpus(corpus.path).table("transcripts", columns=columns)
+    pd.testing.assert_frame_equal(rebuilt.sort_values(columns, ignore_index=True), found)
+    with pytest.raises(OptionError, match="name of a recording"):
+        corpus.submit(given.assign(recording="a/b"), client=client)
+
+
+def test_adopted_and_transcribed_recordings_have_names(peer, client, tmp_path: Path) -> None:
+    """An adopted transcript has the name of its URL; `transcribe` names the file."""
+    address = f"{peer.base_url}/calls/interview%201.mp3"
+    (tmp_path / "memo.wav").write_bytes(b"sound")
+    client.submit(address)
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.adopt(client)
+    corpus.transcribe(client, tmp_path / "memo.wav")
+    found = corpus.table("transcripts", columns=["recording", "source"])
+    assert set(map(tuple, found.to_numpy())) == {("interview 1", address), ("memo", str(tmp_path / "memo.wav"))}
+
+
+def test_an_older_ledger_gets_names(peer, client, tmp_path: Path) -> None:
+    """Jobs of a ledger of version 4 are named when it is opened, oldest first."""
+    import sqlite3
+
+    for name in ("a/call.mp3", "b/call.mp3"):
+        path = tmp_path / name
+        path.parent.mkdir()
+        path.write_bytes(name.encode())
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.submit([tmp_path / "a", tmp_path / "b"], client=client)
+    with sqlite3.connect(corpus.path / "ledger.sqlite") as db:
+        db.execute("DROP TABLE recordings")
+        db.execute("DROP INDEX jobs_by_recording")
+        db.execute("ALTER TABLE jobs DROP COLUMN recording")
+        db.execute("PRAGMA user_version = 4")
+    db.close()
+    assert voxframe.Corpus(corpus.path).jobs()["recording"].to_list() == ["call", "call-2"]
