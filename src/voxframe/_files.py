@@ -56,10 +56,14 @@ def readable_name(name: str) -> str:
 
     Example:
         >>> readable_name("Call 7: part 2"), readable_name("../a")
-        ('Call 7_ part 2', '_.._a')
+        ('Call 7_ part 2', '__a')
     """
     safe = re.sub(r'[<>:"/\\|?*\x00-\x1f\x7f]', "_", name.encode("utf-8", "replace").decode()).strip(". ")[:100]
-    return f"_{safe}" if not safe or name.startswith((".", "~")) or _DEVICES.fullmatch(safe.lower()) else safe
+    return (
+        f"_{safe}"
+        if not safe or name.startswith((".", "~")) or _DEVICES.fullmatch(safe.lower().partition(".")[0])
+        else safe
+    )
 
 
 def is_plain(name: str) -> bool:

@@ -214,5 +214,7 @@ def test_invalid_searches_are_refused(recordings: voxframe.Corpus, arguments: di
 
 def test_counts_by_an_unknown_column(recordings: voxframe.Corpus) -> None:
     """The message names the columns to group by."""
-    with pytest.raises(OptionError, match="among transcript_id, speaker, speaker_name, channel, got 'customer'"):
+    with pytest.raises(
+        OptionError, match="among transcript_id, speaker, speaker_name, channel, recording, source, got 'customer'"
+    ):
         recordings.counts("the", by="customer")

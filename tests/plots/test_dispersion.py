@@ -49,15 +49,18 @@ def test_transcripts_have_lanes_and_queries_colours():
 
 
 def test_search_results_are_drawn(tmp_path):
-    """Search results are drawn as they are, with a lane for each transcript without a match."""
-    corpus = voxframe.Corpus(tmp_path)
+    """Search results are drawn as they are, with a lane for each recording, also for one without a match."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
     for name, text in (("t1", "so it goes"), ("t2", "it is"), ("t3", "no")):
         said = ", ".join(
             f'{{"text": "{word}", "start": {n * 1000}, "end": {n * 1000 + 9}}}' for n, word in enumerate(text.split())
         )
-        corpus.raw.put(name, f'{{"id": "{name}", "audio_duration": 60, "words": [{said}]}}'.encode())
+        (tmp_path / f"call {name}.json").write_text(
+            f'{{"id": "{name}", "audio_duration": 60, "words": [{said}]}}', encoding="utf-8"
+        )
+    corpus.add(tmp_path / "call *.json")
     ax = plots.dispersion(corpus.search("it"), transcripts=corpus.table("transcripts"))
-    assert lanes(ax) == ["t1", "t2", "t3"]
+    assert lanes(ax) == ["call t1", "call t2", "call t3"]
     assert strokes(ax, 0) == [1, 0]
     assert ax.get_xlim() == (0, 60)
     assert lanes(corpus.search(["it", "is"], ids="t2").vox.dispersion()) == ["it", "is"]

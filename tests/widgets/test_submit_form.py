@@ -108,7 +108,7 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
     code = form.code.replace("voxframe.connect()", "given")
     exec(code, {"given": form._client, "print": lambda *_: None}, names)
     assert names["corpus"].jobs()["state"].to_list() == ["completed"]
-    assert "short.wav" in form._repr_mimebundle_()[0]["text/html"]
+    assert ">short<" in form._repr_mimebundle_()[0]["text/html"]
 
 
 @pytest.mark.speech
@@ -304,5 +304,5 @@ def test_names_and_errors_are_text(form, short, tmp_path):
     tags = Tags()
     tags.feed(form._repr_mimebundle_()[0]["text/html"] + form._pane.value)
     assert tags.seen <= {"div", "p", "strong", "table", "tr", "th", "td"}
-    assert form.table._rows[0]["name"] == bad.name
+    assert form.table._rows[0]["name"] == bad.stem
     assert Path(form.table._rows[0]["source"]) == bad

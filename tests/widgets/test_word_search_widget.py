@@ -126,7 +126,7 @@ def test_a_match_is_played_from_its_time(corpus):
     player = search.player
     assert isinstance(player, TranscriptPlayer)
     assert (player.title, player.time, player.interval) == (
-        "call.flac",
+        "call",
         row["start_ms"],
         [row["start_ms"], row["end_ms"]],
     )

@@ -13,6 +13,7 @@ from ipywidgets import widget_serialization
 
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote
+from voxframe.corpus.recording_names import short_name
 from voxframe.errors import AudioError, CorpusError, CorpusWarning
 from voxframe.widgets.base import ScriptedWidget
 from voxframe.widgets.player import TranscriptPlayer
@@ -46,7 +47,9 @@ class RecordingFinder:
         if transcript_id not in self._names:
             about = self._recordings.table(self._store.ids())
             self._names = dict(zip(*about.select(["transcript_id", "recording"]).to_pydict().values(), strict=True))
-        return self._names.setdefault(transcript_id, transcript_id)
+        name = self._names.setdefault(transcript_id, transcript_id)
+        given = self._given.get(transcript_id) if name == transcript_id else None
+        return (given and short_name(given)) or name
 
     def playable(self, transcript_id: str) -> str | None:
         """Return a path or URL that a player accepts; None if the recording is unknown.
