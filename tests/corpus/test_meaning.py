@@ -14,7 +14,7 @@ from voxframe.corpus.search import sentence_index
 from voxframe.corpus.search.meaning import sentences_of, top
 from voxframe.corpus.search.sentence_index import COLUMNS, SentencePart, SentenceView
 from voxframe.errors import CorpusError, CorpusWarning, ModelError, OptionError
-from voxframe.schema import SENTENCE_MATCHES
+from voxframe.schema import CORPUS_TABLES
 from voxframe.server.text.sentences import sentences_of as sentences_of_server
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
@@ -65,7 +65,9 @@ def test_sentences_that_mean_the_query_are_found(corpus: voxframe.Corpus) -> Non
     assert (first["transcript_id"], first["speaker"], first["start_ms"], first["end_ms"]) == ("shop", "B", 2000, 8900)
     assert (first["word_idx"], first["last_word_idx"], first["sentence_idx"]) == (2, 8, 1)
     assert (first["left"], first["right"]) == ("Good morning.", "I will not")
-    assert {name: str(found[name].dtype) for name in found} == {c.name: c.dtype for c in SENTENCE_MATCHES.columns}
+    assert {name: str(found[name].dtype) for name in found} == {
+        c.name: c.dtype for c in CORPUS_TABLES["sentence_matches"].columns
+    }
     assert len(found) == 9
     several = corpus.search(["insects", "delays of the railway"], mode="meaning", limit=1)
     assert several["transcript_id"].to_list() == ["garden", "train"]
