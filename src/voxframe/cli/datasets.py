@@ -137,7 +137,7 @@ def add_subtitles(commands: argparse._SubParsersAction[Any], help_line: str) -> 
         "Print the captions of a transcript, with speaker names and corrected text.",
         _SUBTITLES_EPILOG,
     )
-    parser.add_argument("id", metavar="ID", help="id of the transcript")
+    parser.add_argument("id", metavar="ID", help="id of the transcript, or its recording")
     add_corpus(parser)
     parser.add_argument("--format", choices=("srt", "vtt"), default="srt", help="SRT or WebVTT (default: srt)")
     parser.add_argument("--chars", type=int, metavar="N", help="maximum number of characters of a caption")

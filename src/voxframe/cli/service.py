@@ -78,7 +78,7 @@ def add_delete(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         "undone.",
         _DELETE_EPILOG,
     )
-    parser.add_argument("id", nargs="+", metavar="ID", help="id of a transcript")
+    parser.add_argument("id", nargs="+", metavar="ID", help="id of a transcript, or its recording")
     add_corpus(parser)
     parser.add_argument("--remote", action="store_true", help="also delete them at the service, with their media")
     parser.add_argument("--yes", action="store_true", help="do not ask")
