@@ -18,6 +18,7 @@ from pathlib import Path
 
 import duckdb
 import orjson
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -139,13 +140,20 @@ def with_polars(folder: Path, count: int) -> None:
 
 def read_words(folder: Path, _count: int) -> None:
     """All words to pandas."""
-    print(len(voxframe.Corpus(folder / "corpus").table("words")))
+    _print_size(voxframe.Corpus(folder / "corpus").table("words"))
+
+
+def read_categories(folder: Path, _count: int) -> None:
+    """All words to pandas, with ids and speakers as `category`."""
+    _print_size(voxframe.Corpus(folder / "corpus").table("words", category=True))
+
+
+def _print_size(words: pd.DataFrame) -> None:
+    print(f"{len(words)}: {words.memory_usage(deep=True).sum() / len(words):.0f} MB per million words")
 
 
 def one_file(folder: Path, _count: int) -> None:
     """The same words from one Parquet file with `pandas.read_parquet`."""
-    import pandas as pd
-
     print(len(pd.read_parquet(folder / "words.parquet")))
 
 
@@ -208,8 +216,8 @@ def search_cold(folder: Path, _count: int) -> None:
 
 
 _STEPS = (
-    loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_transcripts, some_words,
-    by_confidence, one_transcript, open_corpus, search_cold, put_one, forget_one,
+    loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_categories, read_transcripts,
+    some_words, by_confidence, one_transcript, open_corpus, search_cold, put_one, forget_one,
 )  # fmt: skip
 
 
@@ -248,7 +256,7 @@ def _measure(folder: Path, count: int) -> None:
         out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
         seconds, megabytes = out[-1].split()
         took[step.__name__] = float(seconds)
-        peer = "one_file" if step in (read_words, some_words, by_confidence) else "loads"
+        peer = "one_file" if step in (read_words, read_categories, some_words, by_confidence) else "loads"
         peer = "read_words" if step in (some_words, by_confidence) else peer
         ratio = f"{took[step.__name__] / took[peer]:6.2f} of {peer}"
         said = ", ".join(out[:-1])

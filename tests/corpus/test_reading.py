@@ -122,6 +122,17 @@ def test_other_text_is_refused_and_never_run(filled: voxframe.Corpus, text: str,
         filled.table("words", where=text)
 
 
+def test_categories_over_batches(filled: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table with categories is read in batches, and has the rows and the dtypes of a read in one piece."""
+    asked = [{}, {"where": "text != 'Good'"}, {"columns": ["start_ms", "speaker"]}, {"ids": ["c", "a"]}, {"ids": []}]
+    asked += [{"limit": 4}, {"where": "text == 'nobody'"}]
+    whole = [filled.table("words", **one, category=True, timedeltas=True) for one in asked]
+    assert set(whole[0].dtypes[["transcript_id", "speaker", "speaker_name"]].astype(str)) == {"category"}
+    monkeypatch.setattr("voxframe.corpus.query._IN_CATEGORIES", 1)
+    for one, expected in zip(asked, whole, strict=True):
+        pd.testing.assert_frame_equal(filled.table("words", **one, category=True, timedeltas=True), expected)
+
+
 def test_limit_returns_the_first_rows(filled: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     """`limit` returns the first rows of the same read without it, also with conditions and over several batches."""
     monkeypatch.setattr("voxframe.corpus.query._AT_A_TIME", 1)

@@ -437,7 +437,7 @@ class Corpus:
             ...     "words", columns=["text", "start_ms"], where="speaker == 'A' and start_ms < 60_000"
             ... )
         """
-        frame = self._query.table(name, ids, columns, where, metadata, limit)
+        frame = self._query.table(name, ids, columns, where, metadata, limit, category)
         return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(

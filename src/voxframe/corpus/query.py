@@ -25,6 +25,7 @@ from voxframe.corpus.recordings import in_where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
+from voxframe.frames import joined, suited
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TRANSCRIPT_TABLES
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by the names of speakers, or the first rows are read
+_IN_CATEGORIES = 32  # transcripts in memory without categories
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
 
@@ -80,16 +82,19 @@ class Query:
         where: Where | None = None,
         metadata: Wanted = False,
         limit: int | None = None,
+        category: bool = False,
     ) -> pd.DataFrame:
         """Return one table over many transcripts."""
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
         where = in_where(where, self._archive.recordings.id)
         if not is_named(name, columns, where, metadata):
-            return self._frame(name, self._select(name, ids), columns, where, limit, asked=ids is not None)
+            return self._frame(name, self._select(name, ids), columns, where, limit, category, asked=ids is not None)
         wanted = self._select(name, ids)
         return with_metadata(
-            lambda some, columns, where: self._frame(name, some, columns, where, limit, asked=ids is not None),
+            lambda some, columns, where: self._frame(
+                name, some, columns, where, limit, category, asked=ids is not None
+            ),
             name,
             self._metadata.to_arrow(wanted),
             columns=columns,
@@ -104,9 +109,14 @@ class Query:
         columns: Sequence[str] | None,
         where: Where | None,
         limit: int | None,
+        category: bool,
         *,
         asked: bool,
     ) -> pd.DataFrame:
+        if category and limit is None and len(ids) > _IN_CATEGORIES:
+            read = range(0, len(ids), _IN_CATEGORIES)
+            some = (self.arrow(name, ids[at : at + _IN_CATEGORIES], columns, where) for at in read)
+            return joined([suited(reading.to_frame(name, table), category=True) for table in some])
         if limit is None or len(ids) <= _AT_A_TIME:
             table = self.arrow(name, ids, columns, where, asked=asked)
         else:  # the first rows are often in the first transcripts

@@ -7,6 +7,7 @@ from voxframe.frames.dataframes import (
     all_to_pandas,
     concat_tables,
     empty_table,
+    joined,
     suited,
     to_pandas,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "concat_tables",
     "empty_table",
     "from_table",
+    "joined",
     "no_rows",
     "paragraph_table",
     "sentence_table",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pandas.api.types import union_categoricals
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe.frames.columns import TEXT, Arrays, from_table
@@ -99,6 +100,21 @@ def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = Fa
         for name in ("end", "start"):
             frame.insert(place, name, pd.to_timedelta(frame[f"{name}_ms"], unit="ms").astype("timedelta64[ms]"))
     return frame
+
+
+def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several parts of a table, with the categories of all. Empties the list, to need less memory."""
+    columns = list(parts[0].columns)
+    arrays = [{name: frame[name].array for name in columns} for frame in parts]
+    parts.clear()
+    whole: dict[str, Any] = {}
+    for name in columns:
+        values = [one.pop(name) for one in arrays]
+        if isinstance(values[0], pd.Categorical):
+            whole[name] = union_categoricals(values, sort_categories=True)
+        else:
+            whole[name] = pd.concat([pd.Series(one, copy=False) for one in values], ignore_index=True).array
+    return pd.DataFrame(whole, copy=False)
 
 
 def empty_table(name: str) -> pa.Table:
