@@ -95,13 +95,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 class _BrowserTogether(LoadFileScheduling):
-    """Distribute tests by file, but run all browser tests in one process.
+    """Distribute tests by file, but run the browser tests in two processes: those of the player, and the others.
 
-    JupyterLab, Voila and Chromium then start once. As the largest group, they are begun first.
+    JupyterLab, Voila and Chromium then start twice instead of once per file. As the largest groups, they are begun
+    first.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "tests/browser" if nodeid.startswith("tests/browser/") else super()._split_scope(nodeid)
+        if not nodeid.startswith("tests/browser/"):
+            return super()._split_scope(nodeid)
+        return "tests/browser/test_widgets" if nodeid.startswith("tests/browser/test_widgets") else "tests/browser"
 
 
 @pytest.hookimpl(optionalhook=True)  # without xdist there is no such hook

@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import voxframe
@@ -12,13 +13,18 @@ MODULES = {
     ".".join(("voxframe", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in ROOT.rglob("*.py")
 }
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax tree of every module."""
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
 
 
 def imports(name: str) -> set[str]:
     """Return the modules of voxframe that a module imports anywhere, also lazily or for type checking."""
     found = set()
-    for node in ast.walk(TREES[name]):
+    for node in ast.walk(trees()[name]):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
@@ -51,13 +57,13 @@ def test_import_cycles_are_small():
 
 def test_class_names_are_unique():
     """Different classes have different names."""
-    names = Counter(node.name for tree in TREES.values() for node in tree.body if isinstance(node, ast.ClassDef))
+    names = Counter(node.name for tree in trees().values() for node in tree.body if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_class_inherits_to_share_code():
     """No class of the package is called a mixin."""
-    classes = [node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node.name for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert [name for name in classes if "Mixin" in name] == []
 
 

@@ -225,7 +225,7 @@ def serve() -> Iterator[Callable[[dict[str, tuple[str, bytes]]], str]]:
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         servers.append(server)
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         return f"http://127.0.0.1:{server.server_port}"
 
     yield start

@@ -147,7 +147,7 @@ class Web:
 
         self.server = Quiet(("127.0.0.1", 0), Handler)
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def page(self, path: str, body: bytes = b"", status: int = 200, **headers: str) -> str:
         """Serve this response at `path`; return its URL."""

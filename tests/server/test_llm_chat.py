@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import requests
+from tests.server.conftest import Service
 
 KEY = "sk-nobody-may-see-this"
 
@@ -22,11 +23,7 @@ class FakeModel:
 
     def __init__(self):
         fake = self
-        self.requests = []
-        self.headers = []
-        self.answer = lambda text: "An answer."
-        self.usage = {"prompt_tokens": 100, "completion_tokens": 7}
-        self.release = threading.Event()
+        self.forget()
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
@@ -53,7 +50,15 @@ class FakeModel:
 
         self.server = Quiet(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def forget(self):
+        """Return to the state of the beginning."""
+        self.requests = []
+        self.headers = []
+        self.answer = lambda text: "An answer."
+        self.usage = {"prompt_tokens": 100, "completion_tokens": 7}
+        self.release = threading.Event()
 
     def completion(self, text):
         """Return a complete response of the protocol."""
@@ -70,9 +75,9 @@ class FakeModel:
         return [body["messages"][-1]["content"] for _, body in self.requests]
 
 
-@pytest.fixture
-def fake():
-    """A simulated model."""
+@pytest.fixture(scope="module")
+def model():
+    """A simulated model for the tests of this module."""
     running = FakeModel()
     yield running
     running.release.set()
@@ -80,19 +85,36 @@ def fake():
     running.server.server_close()
 
 
-@pytest.fixture
-def serving(start, fake):
-    """Start a server that uses the model."""
+def using(model):
+    """Return the options and the environment of a server that uses the model without a limit of requests."""
+    arguments = ("--llm-url", model.url, "--llm-model", "tiny", "--llm-requests", "0")
+    return arguments, {"VOXFRAME_LLM_KEY": KEY}
 
-    def begin(*arguments, **environment):
-        return start(
-            "--llm-url",
-            fake.url,
-            "--llm-model",
-            "tiny",
-            *arguments,
-            environment={"VOXFRAME_LLM_KEY": KEY, **environment},
-        )
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, model):
+    """One server that uses the model, for the tests without options of their own."""
+    arguments, environment = using(model)
+    running = Service(tmp_path_factory.mktemp("shared") / "data", *arguments, environment=environment)
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def fake(model):
+    """The simulated model, as if it were new."""
+    model.forget()
+    yield model
+    model.release.set()
+
+
+@pytest.fixture
+def serving(shared, start, fake):
+    """Return a server that uses the model, a new one if it has more options."""
+
+    def begin(*more):
+        arguments, environment = using(fake)
+        return start(*arguments, *more, environment=environment) if more else shared
 
     return begin
 
@@ -251,7 +273,7 @@ def test_model_that_is_not_there_is_a_503(start):
 
 def test_model_that_is_slow_holds_up_nothing_else(serving, fake):
     """Other endpoints respond while more requests wait for the model than are processed at once."""
-    service = serving("--llm-requests", "0")
+    service = serving()
 
     def hold(_):
         fake.release.wait(30)

@@ -26,8 +26,10 @@ from voxframe.server.jobs.scheduler import cores
 from voxframe.server.realtime import websocket
 from voxframe.server.realtime.websocket import StreamLimits
 from voxframe.server.server import SOCKETS
+from voxframe.server.speech.engines import EngineChoice
 
 KEY = "a-key-for-tests"
+SERVICE_ARGUMENTS = ("--engine", "sphinx")  # it starts faster than the default; no test here needs words
 SECOND = bytes(32_000)
 
 
@@ -62,7 +64,8 @@ def limited(tmp_path: Path) -> Iterator[Callable[..., str]]:
     servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def start(**limits: float) -> str:
-        app = make_app(DataDir(tmp_path / f"data{len(servers)}"), KEY, stream_limits=StreamLimits(**limits))
+        data_dir = DataDir(tmp_path / f"data{len(servers)}")
+        app = make_app(data_dir, KEY, stream_limits=StreamLimits(**limits), choice=EngineChoice("sphinx"))
         config = uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=1, **SOCKETS)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, daemon=True)
