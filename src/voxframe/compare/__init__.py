@@ -1,8 +1,8 @@
 """Compare two transcripts of one recording, or a transcript with a reference: DataFrame in, DataFrame out.
 
-`align` pairs the words of both. `error_rates`, `time_differences` and `compare_engines` compute measures of an
-alignment. `cpwer` and `diarization_error_rate` compare speakers without an alignment, because speaker labels of two
-transcripts need not have the same names.
+`align` pairs the words of both, and `disagreements` lists where they differ, with times to listen to. `error_rates`,
+`time_differences` and `compare_engines` compute measures of an alignment. `cpwer` and `diarization_error_rate` compare
+speakers without an alignment, because speaker labels of two transcripts need not have the same names.
 
 Example:
     >>> rates = error_rates(align("The cat sat.", "the cat sat down"))
@@ -11,6 +11,7 @@ Example:
 """
 
 from voxframe.compare.alignment import align
+from voxframe.compare.disagreement_spans import disagreements
 from voxframe.compare.error_rates import compare_engines, error_rates, time_differences
 from voxframe.compare.normalization import RULES, normalized
 from voxframe.compare.speakers import cpwer, diarization_error_rate
@@ -21,6 +22,7 @@ __all__ = [
     "compare_engines",
     "cpwer",
     "diarization_error_rate",
+    "disagreements",
     "error_rates",
     "normalized",
     "time_differences",

@@ -3,7 +3,8 @@
 Colours adapt to a light or dark background. `matplotlib.style.use("dark_background")` makes every plot dark.
 """
 
+from voxframe.plots.disagreement_plot import disagreements
 from voxframe.plots.lane_plots import dispersion, talk_time, timeline
 from voxframe.plots.over_time_plot import confidence, sentiment
 
-__all__ = ["confidence", "dispersion", "sentiment", "talk_time", "timeline"]
+__all__ = ["confidence", "disagreements", "dispersion", "sentiment", "talk_time", "timeline"]
