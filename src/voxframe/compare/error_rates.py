@@ -278,7 +278,7 @@ class _Bootstrap:
 
 
 def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
-    """Return what is counted in each row of an alignment, and its groups."""
+    """Return the counts of each row of an alignment, and its groups."""
     require(alignment, _NEEDED, purpose)
     names = ("matches", "substitutions", "deletions", "insertions")
     counts = {name: (alignment["edit"] == edit).to_numpy(bool) for name, edit in zip(names, EDITS, strict=True)}

@@ -84,7 +84,7 @@ def normalizer(rules: Normalization) -> Callable[[str], list[str]]:
 
 
 def normalized(text: str, rules: Normalization = DEFAULT) -> str:
-    """Return a text as it is compared.
+    """Normalise a text for comparison.
 
     Args:
         text: The text.

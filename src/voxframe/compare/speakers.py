@@ -203,7 +203,7 @@ def _der(ref: list[_Matrix], hyp: list[_Matrix], collar: float, *, skip_overlap:
 
 
 def _active(speakers: list[_Matrix], points: _Matrix) -> npt.NDArray[np.bool_]:
-    """Return for each speaker and each piece between two points if the speaker speaks."""
+    """Return a mask of the speakers who speak in each interval between two points."""
     active = np.zeros((len(speakers), max(0, len(points) - 1)), bool)
     for row, spans in zip(active, speakers, strict=True):
         step = np.zeros(len(points) + 1, int)

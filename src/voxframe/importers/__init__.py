@@ -105,7 +105,7 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
     """Return the name and the reader of a text format.
 
     Raises:
-        PayloadError: It is not UTF-8 or UTF-16, or RTTM, which has no words.
+        PayloadError: The text is neither UTF-8 nor UTF-16, or it is RTTM, which has no words.
     """
     suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
     begin = data[:400]

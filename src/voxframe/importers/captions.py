@@ -24,7 +24,7 @@ _LABEL = re.compile(r"^\d+(\.\d+)?\t\d+(\.\d+)?\t")
 
 
 def srt(text: str) -> dict[str, Any]:
-    """Read SRT. A cue that begins with a name and a colon is of that speaker; tags are removed.
+    """Read SRT. A cue that begins with a name and a colon belongs to that speaker; tags are removed.
 
     Source: the SubRip documentation. As SRT has no field for the speaker, cues after it without a name have none.
     """
@@ -50,7 +50,7 @@ def webvtt(text: str) -> dict[str, Any]:
 
 
 def audacity(text: str) -> dict[str, Any]:
-    """Read an Audacity label track. A label that begins with a name and a colon is of that speaker.
+    """Read an Audacity label track. A label that begins with a name and a colon belongs to that speaker.
 
     Source: the manual of Audacity, "Importing and Exporting Labels". Lines with frequencies begin with a backslash.
     """

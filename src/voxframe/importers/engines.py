@@ -265,7 +265,7 @@ def gladia(document: Document) -> dict[str, Any]:
 
 
 def _has(*paths: str) -> Callable[[Document], bool]:
-    """Return a test if a document has fields, such as "results.channels"; `*` is the first item of a list."""
+    """Return a test of a document for fields, such as "results.channels"; `*` is the first item of a list."""
     return lambda document: all(_at(document, path.split(".")) is not None for path in paths)
 
 

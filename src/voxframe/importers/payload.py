@@ -1,4 +1,4 @@
-"""Build a payload of the interface from what another format says. What it does not say is null."""
+"""Build payloads of the interface from transcripts in other formats. Values that a format does not have are null."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from voxframe._text import join_words
 
 
 class SpokenWord(NamedTuple):
-    """A word, with times in milliseconds; None for what is not known."""
+    """A word, with its times in milliseconds. Unknown values are None."""
 
     text: str
     start: int | None = None
@@ -57,7 +57,7 @@ def label(value: Any) -> str | None:
 
 
 def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
-    """Return the payload of a transcript in turns; their words make the list of words."""
+    """Return the payload of a transcript given as turns. Its list of words joins the words of the turns."""
     utterances, words = [], []
     for turn in turns:
         given = turn.words or [

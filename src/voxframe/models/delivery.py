@@ -1,4 +1,4 @@
-"""Checks and progress of a download, wherever it comes from."""
+"""Verification and progress of downloads from all sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SourceError(Exception):
 
 
 def save(file: ModelFile, chunks: Iterable[bytes], folder: Path) -> None:
-    """Write a file of a model, and refuse what is not the official file.
+    """Write a file of a model, and check that it is the official file.
 
     Args:
         file: The official file.

@@ -64,7 +64,7 @@ def download(model: Model, staging: Path) -> Path:
 
 
 def _content(session: requests.Session, url: str, file: ModelFile, bar: Any) -> Iterator[bytes]:
-    """Yield the content of a file; a connection that breaks is resumed as long as each attempt brings something."""
+    """Yield the content of a file; a broken connection is resumed as long as each attempt receives data."""
     done = 0
     while done < file.size:
         before = done
@@ -88,7 +88,7 @@ def _content(session: requests.Session, url: str, file: ModelFile, bar: Any) -> 
 
 
 def _open(session: requests.Session, url: str, start: int) -> requests.Response:
-    """Ask for a file from a byte on; the time limit covers all that requests itself would wait for in turn."""
+    """Request a file from a byte offset. One time limit covers the name lookup, all addresses and all redirects."""
     answers: queue.SimpleQueue[requests.Response | Exception] = queue.SimpleQueue()
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
 
@@ -109,5 +109,5 @@ def _open(session: requests.Session, url: str, start: int) -> requests.Response:
 
 
 def _host(url: str) -> str:
-    """Return the host of an address, without a password that it may hold."""
+    """Return the host of a URL, without user name and password."""
     return urlsplit(url).netloc.rpartition("@")[2] or "the address in HF_ENDPOINT"

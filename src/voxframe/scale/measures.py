@@ -145,7 +145,7 @@ def _index(words: pd.DataFrame) -> OpenIndex:
 
 
 def _namer(words: pd.DataFrame) -> Callable[[pa.Table], pa.Table]:
-    """Return a function that adds names of speakers to a table, as they are in a frame of words."""
+    """Return a function that adds the names of speakers in a DataFrame of words to another table."""
     if SPEAKER_NAME.name not in words.columns:
         return labelled
     known = words[[*_WHO, SPEAKER_NAME.name]].drop_duplicates(_WHO)
