@@ -273,3 +273,9 @@ def raw() -> Iterator[RawServer]:
     server = RawServer()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Poll jobs at once, for tests of what a wait does rather than of its pauses."""
+    monkeypatch.setattr("voxframe.client.waiting.interval", lambda *_, **__: 0.01)

@@ -60,6 +60,7 @@ def test_polling_adapts_to_the_length_of_the_wait_and_the_audio():
     assert all(waiting.interval(m) <= max(1.25, 1.2 * lag) for m, lag in zip(schedule(100), late, strict=False))
 
 
+@pytest.mark.usefixtures("soon")
 def test_wait_returns_the_finished_handle(client, peer):
     """`wait` returns the given handle when the job is finished."""
     peer.on("GET", PATH, QUEUED, {"id": ID, "status": "something new"}, DONE)
@@ -85,6 +86,7 @@ def test_a_timeout_has_the_status_and_a_note(client, peer):
     assert caught.value.__notes__ == ["The job continues at the service; client.wait('t1') waits for it again."]
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_short_outage_is_tolerated(client, peer, reply):
     """A wait survives a restart of the service and a rate limit."""
     peer.on(
@@ -95,6 +97,7 @@ def test_a_short_outage_is_tolerated(client, peer, reply):
     assert len(peer.requests) == 7
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("how", ["wait", "wait_async", "wait_all", "wait_all_async"])
 def test_every_transient_status_is_tolerated(client, peer, reply, how):
     """No transient status, 408 and 425 included, ends the wait."""
@@ -107,6 +110,7 @@ def test_every_transient_status_is_tolerated(client, peer, reply, how):
     assert len(peer.requests) == 4
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("status", [408, 425, 503])
 def test_the_first_request_is_tolerated_as_later_ones_are(client, peer, reply, status):
     """A wait for an id survives an outage that is longer than the retries of one request."""
@@ -115,16 +119,18 @@ def test_the_first_request_is_tolerated_as_later_ones_are(client, peer, reply, s
     assert len(peer.requests) == 7
 
 
-@pytest.mark.parametrize("asked", ["0", "-5", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"])
-def test_retry_after_cannot_speed_up_polling(client, peer, reply, asked):
+def test_retry_after_cannot_speed_up_polling(client, peer, reply):
     """With any Retry-After, a job is polled at most once per second."""
-    peer.on("GET", PATH, QUEUED, *[reply(b"", status, {"Retry-After": asked}) for status in (429, 503)], DONE)
+    asked = {"0": 429, "-5": 503, "soon": 429, "Thu, 01 Jan 1970 00:00:00 GMT": 503}
+    refusals = [reply(b"", status, {"Retry-After": value}) for value, status in asked.items()]
+    peer.on("GET", PATH, QUEUED, *refusals, DONE)
     client.wait(ID)
     arrived = [request.at for request in peer.requests]
-    assert len(arrived) == 4
+    assert len(arrived) == 6
     assert min(after - before for before, after in itertools.pairwise(arrived)) > 1.0
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_long_outage_is_an_error(client, peer, reply, monkeypatch):
     """After the tolerated outage, the last error is raised with a note that names the job."""
     monkeypatch.setattr(waiting, "LOCAL_OUTAGE_S", 0.7)
@@ -134,6 +140,7 @@ def test_a_long_outage_is_an_error(client, peer, reply, monkeypatch):
     assert "client.wait('t1')" in caught.value.__notes__[0]
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_refused_request_ends_the_wait(client, peer, reply):
     """A NotFoundError ends the wait at once."""
     peer.on("GET", PATH, QUEUED, reply({"error": "Not found"}, 404))
@@ -142,6 +149,7 @@ def test_a_refused_request_ends_the_wait(client, peer, reply):
     assert len(peer.requests) == 2
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     ("audio", "called"),
     [("talk.flac", "talk.flac"), (b"audio", "audio"), ("https://host/a/talk.mp3?signed=1", "talk.mp3"), (None, ID)],
@@ -167,6 +175,7 @@ def listed(*statuses):
     return {"page_details": {}, "transcripts": items}
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     ("others", "said"),
     [

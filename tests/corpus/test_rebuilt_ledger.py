@@ -77,8 +77,7 @@ def put_another(path: Path) -> None:
 ACCIDENTS = [lose, overwrite, damage_inside, cut, empty, put_another]
 
 
-@pytest.mark.parametrize("accident", ACCIDENTS)
-@pytest.mark.parametrize("fetched", [0, 3, 6])
+@pytest.mark.parametrize(("accident", "fetched"), [*((accident, 3) for accident in ACCIDENTS), (lose, 0), (lose, 6)])
 def test_nothing_is_submitted_again(peer, client, corpus, folder: Path, accident, fetched: int) -> None:
     """Submit knows all jobs as they were, fetched or not."""
     peer.outcome = "processing"
