@@ -59,7 +59,7 @@ def test_help_and_version_need_no_pandas() -> None:
 
 _COMMANDS = (
     "demo transcribe submit sync jobs tables search summarize export snapshot list delete stream server "
-    "models doctor completion"
+    "models docs doctor completion"
 ).split()
 
 

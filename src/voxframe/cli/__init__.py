@@ -56,6 +56,7 @@ COMMANDS = {
     "stream": "transcribe a microphone or a recording while it plays",
     "server": "show or stop the server that commands share",
     "models": "list, download, verify or remove model files",
+    "docs": "open the reference of this version in a browser",
     "doctor": "check this installation",
     "completion": "print a shell completion script",
 }
@@ -74,7 +75,7 @@ voxframe turns speech into tidy tables. Commands to start with:
   voxframe transcribe call.mp3     transcribe recordings into a corpus
   voxframe tables --table words    read the tables of the corpus
   voxframe search 'money back'     find words and phrases, with context
-  voxframe doctor                  check this installation, if something does not work
+  voxframe docs                    open the reference: commands, Python, tables, options, errors
 
 `voxframe --help` lists all commands, and `voxframe COMMAND --help` explains one."""
 

@@ -21,13 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status.
     """
-    parser = argparse.ArgumentParser(
-        prog="voxframe serve", description="Run the embedded speech service on this machine."
-    )
-    _add_arguments(parser)
-    parser.add_argument("--parent-pipe", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--shared-for", type=_seconds, help=argparse.SUPPRESS)
-    given = vars(parser.parse_args(argv))
+    given = vars(make_parser().parse_args(argv))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
@@ -40,6 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         pass
     _end_at_once()
     return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of `voxframe serve`."""
+    parser = argparse.ArgumentParser(
+        prog="voxframe serve", description="Run the embedded speech service on this machine."
+    )
+    _add_arguments(parser)
+    parser.add_argument("--parent-pipe", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--shared-for", type=_seconds, help=argparse.SUPPRESS)
+    return parser
 
 
 def _end_at_once() -> None:
