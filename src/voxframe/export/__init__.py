@@ -1,5 +1,6 @@
 """Export of DataFrames to files for other tools: data sets, captions, annotations and scoring formats."""
 
+from voxframe.export.annotation_edits import read_edits
 from voxframe.export.annotation_tiers import eaf, textgrid
 from voxframe.export.caption_formats import srt, vtt
 from voxframe.export.delta import open_delta
@@ -20,6 +21,7 @@ __all__ = [
     "mask",
     "md",
     "open_delta",
+    "read_edits",
     "rttm",
     "srt",
     "stm",

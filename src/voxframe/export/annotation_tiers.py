@@ -110,7 +110,7 @@ def _tiers(df: pd.DataFrame, purpose: str, losses: Losses, *, points: bool = Fal
     """
     of_words = isinstance(df, pd.DataFrame) and "word_idx" in df
     segments = whole(df, purpose, losses, untimed=of_words)
-    names = _names(segments)
+    names = tier_names(segments)
     found: dict[str, list[SpeechSegment]] = {}
     for run in grouped(segments):
         name = names[run[0].voice, run[0].channel]
@@ -151,7 +151,7 @@ def _free(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def _names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], str]:
+def tier_names(segments: list[SpeechSegment]) -> dict[tuple[str | None, str], str]:
     """Return a tier name for each speaker and channel, numbered if names would clash."""
     names: dict[tuple[str | None, str], str] = {}
     taken: set[str] = set()

@@ -34,6 +34,7 @@ class SpeechSegment(NamedTuple):
         channel: Audio channel; "1" if the row has none.
         confidence: Confidence (0-1), or None.
         timed: False if the row has no times. The times are then those of the nearest row of the same speaker.
+        row: Position of the row among those of its transcript.
     """
 
     start: int
@@ -43,6 +44,7 @@ class SpeechSegment(NamedTuple):
     channel: str
     confidence: float | None
     timed: bool = True
+    row: int = 0
 
 
 def transcripts(
@@ -129,8 +131,8 @@ def _segments(rows: pd.DataFrame, losses: Losses) -> list[SpeechSegment]:
     """Return the rows that have text as segments, in their order. Rows without times get the time 0."""
     found = []
     columns = [_values(rows, name) for name in ("start_ms", "end_ms", "text", "confidence")]
-    for start_ms, end_ms, text, confidence, voice, channel in zip(
-        *columns, _voices(rows, losses), _values(rows, "channel"), strict=True
+    for row, (start_ms, end_ms, text, confidence, voice, channel) in enumerate(
+        zip(*columns, _voices(rows, losses), _values(rows, "channel"), strict=True)
     ):
         start, end, timed = _times(start_ms, end_ms, losses)
         line = "" if text is None else one_line(str(text))
@@ -138,7 +140,7 @@ def _segments(rows: pd.DataFrame, losses: Losses) -> list[SpeechSegment]:
             losses[_TEXT_CHANGED] += 1
         if line:
             sure = None if confidence is None else float(confidence)
-            found.append(SpeechSegment(start, end, line, voice, one_line(str(channel or 1)) or "1", sure, timed))
+            found.append(SpeechSegment(start, end, line, voice, one_line(str(channel or 1)) or "1", sure, timed, row))
         elif timed and not text:
             losses[_TEXT_MISSING] += 1
     return found

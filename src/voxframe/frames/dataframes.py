@@ -103,7 +103,7 @@ def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = Fa
 
 
 def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several parts of a table, with the categories of all. Empties the list, to need less memory."""
+    """Return the rows of several parts of a table, with the categories of all. Empties the list, to save memory."""
     columns = list(parts[0].columns)
     arrays = [{name: frame[name].array for name in columns} for frame in parts]
     parts.clear()

@@ -31,6 +31,11 @@ class Tier(NamedTuple):
 
 def textgrid(text: str) -> dict[str, Any]:
     """Read a TextGrid in the long or the short text format. Source: the manual of Praat, "TextGrid file formats"."""
+    return _joined(textgrid_tiers(text))
+
+
+def textgrid_tiers(text: str) -> list[Tier]:
+    """Return the tiers of a TextGrid."""
     tokens = [float(found[2]) if found[1] is None else found[1].replace('""', '"') for found in _TOKEN.finditer(text)]
     if tokens[:2] != ["ooTextFile", "TextGrid"]:
         raise PayloadError('a TextGrid begins with File type = "ooTextFile" and Object class = "TextGrid"')
@@ -46,7 +51,7 @@ def textgrid(text: str) -> dict[str, Any]:
                 rows.append((label, ms(start), ms(end)))
         at += size * count
         tiers.append(_tier(name, rows))
-    return _joined(tiers)
+    return tiers
 
 
 def eaf(text: str) -> dict[str, Any]:
@@ -54,6 +59,11 @@ def eaf(text: str) -> dict[str, Any]:
 
     Annotations without a time of their own, such as symbolic ones, have none.
     """
+    return _joined(eaf_tiers(text))
+
+
+def eaf_tiers(text: str) -> list[Tier]:
+    """Return the tiers of an EAF file."""
     if "<!DOCTYPE" in text:  # its entities could fill the memory
         raise PayloadError("an EAF file has no document type; remove <!DOCTYPE ...>")
     root = ET.fromstring(text)  # noqa: S314
@@ -72,12 +82,17 @@ def eaf(text: str) -> dict[str, Any]:
         participant = tier.get("PARTICIPANT") or found.speaker
         parent = tier.get("PARENT_REF")
         tiers.append(found._replace(speaker=participant, words_of=parent or found.words_of))
-    return _joined(tiers)
+    return tiers
 
 
 def _tier(name: str, rows: list[tuple[str, int | None, int | None]]) -> Tier:
     base = _WORDS.sub("", name)
-    return Tier(name, _EXTRA.sub("", base), base if base != name else None, rows)
+    return Tier(name, speaker_of(name), base if base != name else None, rows)
+
+
+def speaker_of(name: str) -> str:
+    """Return the speaker of a tier of our own export: "A" for "A words (2)"."""
+    return _EXTRA.sub("", _WORDS.sub("", name))
 
 
 def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:

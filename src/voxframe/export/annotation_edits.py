@@ -1,0 +1,247 @@
+"""Edits that a person made in an exported annotation file: which turns have another text, and which words other times.
+
+The file is compared with a new export of the same words, annotation by annotation. Annotations of one speaker that
+overlap by more than half of the shorter one belong together, so that splitting or merging annotations changes no text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pandas as pd
+
+from voxframe.errors import OptionError, PayloadError
+from voxframe.export.annotation_tiers import tier_names
+from voxframe.export.result import Losses
+from voxframe.export.segments import SpeechSegment, grouped, joined, whole
+from voxframe.importers.tiers import eaf_tiers, speaker_of, textgrid_tiers
+
+_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+_COLUMNS = {"transcript_id": _TEXT, "action": _TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": _TEXT}
+_COLUMNS |= {"text": _TEXT, "was": _TEXT, "start_ms": "Int64", "end_ms": "Int64"}
+
+
+class _Annotation(NamedTuple):
+    """An annotation of the edited file, or of the new export: then `rows` are its words."""
+
+    start: int
+    end: int
+    text: str
+    speaker: str
+    rows: tuple[int, ...] = ()
+
+
+def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return what was changed in an exported EAF or TextGrid file of one transcript.
+
+    Edits of turns count, and so do edits in the tier of words; if both changed the text of a turn, the turn counts.
+
+    Args:
+        words: The words that were exported, with `word_idx` and `utterance_idx`.
+        file: The edited file.
+
+    Returns:
+        One row per change, in the order of time: `transcript_id` str; `action` str; `utterance_idx`, `word_idx` Int64;
+        `speaker`, `text`, `was` str; `start_ms`, `end_ms` Int64 (ms). The actions are:
+
+        - text: the turn `utterance_idx` has the new `text`; `was` is its text before.
+        - time: the word `word_idx` has other times.
+        - speaker: the turn `utterance_idx` was moved to the tier of `speaker`; `was` is the tier before. If only a part
+          of the turn was moved, `word_idx` is its first word.
+        - deleted: the annotations of the turn `utterance_idx` were removed.
+        - added: a new annotation, which belongs to no turn.
+
+    Raises:
+        OptionError: A column is missing, or there is more than one transcript.
+        PayloadError: The file is neither EAF nor TextGrid, or it cannot be read.
+
+    Example:
+        >>> import tempfile, voxframe
+        >>> said = {"text": ["Helo.", "Yes."], "speaker": ["A", "B"], "start_ms": [0, 800], "end_ms": [700, 900]}
+        >>> words = pd.DataFrame({"transcript_id": "t", "word_idx": [0, 1], "utterance_idx": [0, 1], **said})
+        >>> path = Path(tempfile.mkdtemp(), "t.eaf")
+        >>> _ = path.write_text(voxframe.export.eaf(words).replace("Helo.", "Hello."))
+        >>> read_edits(words, path)[["action", "utterance_idx", "text", "was"]].values.tolist()
+        [['text', 0, 'Hello.', 'Helo.']]
+    """
+    if missing := [name for name in ("word_idx", "utterance_idx") if name not in words]:
+        raise OptionError(f"read_edits needs the words that were exported; the DataFrame lacks {', '.join(missing)}")
+    segments = whole(words, "read_edits", Losses())
+    edited = _edited(Path(file))
+    names = {key: speaker_of(name) for key, name in tier_names(segments).items()}
+    turns, single = [], []
+    for run in grouped(segments):
+        name, whole_run = names[run[0].voice, run[0].channel], joined(run)
+        turns.append(_Annotation(whole_run.start, whole_run.end, whole_run.text, name, tuple(s.row for s in run)))
+        single += [_Annotation(s.start, s.end, s.text, name, (s.row,)) for s in run if s.timed]
+    found = _Changes(_turn_of(words), {s.row: s for s in segments}, {s.row: s.text for s in segments})
+    for old, new in _groups(single, [one for is_word, one in edited if is_word]):
+        if new:  # a word that only the tier of words lacks was not deleted: its turn still has it
+            found.compare(old, new)
+    for old, new in _groups(turns, [one for is_word, one in edited if not is_word]):
+        found.compare(old, new)
+    return found.table(words)
+
+
+def _edited(path: Path) -> list[tuple[bool, _Annotation]]:
+    """Return the annotations of a file, each with True if it is a word."""
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        tiers = eaf_tiers(text) if text.lstrip().startswith("<") else textgrid_tiers(text)
+    except OSError as error:
+        raise PayloadError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except (ET.ParseError, ValueError, IndexError, TypeError) as error:
+        raise PayloadError(f"{str(path)!r} is neither a complete EAF nor a complete TextGrid file: {error}") from None
+    return [
+        (tier.words_of is not None, _Annotation(start, max(start, end), " ".join(said.split()), tier.speaker))
+        for tier in tiers
+        for said, start, end in tier.rows
+        if start is not None and end is not None
+    ]
+
+
+#: Annotations of the new export, and those of the edited file that belong to them.
+_Group: TypeAlias = tuple[list[_Annotation], list[_Annotation]]
+
+
+def _groups(old: Sequence[_Annotation], new: Sequence[_Annotation]) -> list[_Group]:
+    """Return annotations that belong together, by time. Those of another speaker at the same times do too."""
+    found: dict[int, _Group] = {}
+    for speaker in dict.fromkeys(one.speaker for one in (*old, *new)):
+        active: list[_Group] = []
+        mine = sorted([(one, False) for one in old if one.speaker == speaker], key=lambda pair: pair[0].start)
+        mine += [(one, True) for one in new if one.speaker == speaker]
+        for one, is_new in sorted(mine, key=lambda pair: (pair[0].start, pair[0].end)):
+            active = [group for group in active if max(a.end for side in group for a in side) >= one.start]
+            linked = [group for group in active if any(_overlap(one, a) for a in group[not is_new])]
+            merged: _Group = ([], [])
+            for group in linked:
+                merged[0].extend(group[0])
+                merged[1].extend(group[1])
+                del found[id(group)]
+            active = [group for group in active if id(group) in found]
+            merged[is_new].append(one)
+            active.append(merged)
+            found[id(merged)] = merged
+    return _moved([*found.values()])
+
+
+def _overlap(one: _Annotation, other: _Annotation) -> bool:
+    if (one.start, one.end) == (other.start, other.end):
+        return True
+    shared = min(one.end, other.end) - max(one.start, other.start)
+    return 2 * shared > min(one.end - one.start, other.end - other.start)
+
+
+def _moved(groups: list[_Group]) -> list[_Group]:
+    """Join annotations that are gone with new ones of another speaker at the same times."""
+    gone = {(old[0].start, old[0].end): old for old, new in groups if len(old) == 1 and not new}
+    found = []
+    for old, new in groups:
+        if not old and len(new) == 1 and (source := gone.pop((new[0].start, new[0].end), None)):
+            found.append(([*source], new))
+        else:
+            found.append((old, new))
+    moved = [old[0] for old, new in found if old and new and old[0].speaker != new[0].speaker]
+    found = [(old, new) for old, new in found if new or old[0] not in moved]
+    return sorted(found, key=lambda group: min(one.start for side in group for one in side))
+
+
+def _turn_of(words: pd.DataFrame) -> list[int]:
+    """Return the index of the turn of each word. Without utterances, turns are counted at changes of speaker."""
+    given = words["utterance_idx"]
+    if given.notna().all():
+        return [int(idx) for idx in given]
+    speakers = words.get("speaker", pd.Series(index=words.index, dtype=object)).astype(object)
+    changes = speakers.ne(speakers.shift()) & ~(speakers.isna() & speakers.shift().isna())
+    changes.iloc[:1] = False
+    return [int(idx) for idx in changes.cumsum()]
+
+
+class _Changes:
+    """Collects changes of words, and returns those of turns.
+
+    Args:
+        turn_of: Index of the turn of each row.
+        segments: Speech segment of each row that has text.
+        texts: Text of each of these rows; changed by `compare`.
+    """
+
+    def __init__(self, turn_of: Sequence[int], segments: dict[int, SpeechSegment], texts: dict[int, str]) -> None:
+        self._turn_of, self._segments, self._texts = turn_of, segments, texts
+        self._times: dict[int, list[int]] = {}
+        self._speakers: dict[int, tuple[str, str]] = {}  # new and old one, by row
+        self._added: list[_Annotation] = []
+
+    def compare(self, old: list[_Annotation], new: list[_Annotation]) -> None:
+        """Note what changed from some annotations to others."""
+        if not old:
+            self._added += new
+            return
+        old, new = sorted(old), sorted(new)
+        rows = [row for one in old for row in one.rows]
+        if [one.text for one in old] != [one.text for one in new]:
+            self._replace(rows, [token for one in new for token in one.text.split()])
+        if new:
+            self._move(rows, min(a.start for a in old), min(a.start for a in new), 0)
+            self._move(rows, max(a.end for a in old), max(a.end for a in new), 1)
+            if new[0].speaker != old[0].speaker:
+                self._speakers |= dict.fromkeys(rows, (new[0].speaker, old[0].speaker))
+
+    def _replace(self, rows: Sequence[int], tokens: Sequence[str]) -> None:
+        """Give new tokens to the rows of the words that they replace, or follow."""
+        before = [(row, token) for row in rows for token in self._segments[row].text.split()]
+        if [token for _, token in before] == [*tokens]:
+            return
+        given: dict[int, list[str]] = {row: [] for row in rows}
+        matcher = SequenceMatcher(None, [token for _, token in before], tokens, autojunk=False)
+        for tag, first, last, start, stop in matcher.get_opcodes():
+            for n, token in enumerate(tokens[start:stop]):
+                place = first + n if tag == "equal" else min(first + n, max(last - 1, first - 1 if first else 0))
+                given[before[place][0]].append(token)
+        self._texts |= {row: " ".join(said) for row, said in given.items()}
+
+    def _move(self, rows: Sequence[int], before: int, now: int, side: int) -> None:
+        """Change the start of the first word, or the end of the last one."""
+        timed = [self._segments[row] for row in rows if self._segments[row].timed]
+        if before == now or not timed:
+            return
+        word = max(timed, key=lambda s: s.end) if side else min(timed, key=lambda s: s.start)
+        times = self._times.setdefault(word.row, [word.start, word.end])
+        times[side] = now
+        times[1 - side] = max(times[1 - side], now) if side == 0 else min(times[1 - side], now)
+
+    def table(self, words: pd.DataFrame) -> pd.DataFrame:
+        """Return the changes."""
+        transcript_id, word_idx = words["transcript_id"].iloc[0] if len(words) else None, words["word_idx"].to_list()
+        found: list[tuple[int, dict[str, Any]]] = []
+        rows_of: dict[int, list[int]] = {}
+        for row in sorted(self._segments):
+            rows_of.setdefault(self._turn_of[row], []).append(row)
+        for turn, rows in rows_of.items():
+            start = min(self._segments[row].start for row in rows)
+            was = " ".join(self._segments[row].text for row in rows)
+            text = " ".join(self._texts[row] for row in rows if self._texts[row])
+            if text != was:
+                change: dict[str, Any] = {"action": "text", "text": text} if text else {"action": "deleted"}
+                found.append((start, {"utterance_idx": turn, "was": was, **change}))
+            if moved := [row for row in rows if row in self._speakers]:
+                speaker, before = self._speakers[moved[0]]
+                part = None if len(moved) == len(rows) else word_idx[moved[0]]
+                change = {"action": "speaker", "speaker": speaker, "was": before, "word_idx": part}
+                found.append((start, {"utterance_idx": turn, **change}))
+        for row, (start, end) in self._times.items():
+            place = {"utterance_idx": self._turn_of[row], "word_idx": word_idx[row], "start_ms": start, "end_ms": end}
+            found.append((start, {"action": "time", "text": self._texts[row] or None, **place}))
+        for a in self._added:
+            new = {"speaker": a.speaker, "text": a.text, "start_ms": a.start, "end_ms": a.end}
+            found.append((a.start, {"action": "added", **new}))
+        changes = [{"transcript_id": transcript_id, **change} for _, change in sorted(found, key=lambda pair: pair[0])]
+        return pd.DataFrame(changes, columns=list(_COLUMNS)).astype(_COLUMNS)
