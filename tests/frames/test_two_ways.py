@@ -5,13 +5,14 @@ import json
 import warnings
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.benchmarks.payloads import payload
 from tests.frames.two_ways import check
 
 from voxframe.errors import PayloadError
-from voxframe.frames import transcript_tables
+from voxframe.frames import as_table, decode_transcript, transcript_arrays, transcript_tables
 from voxframe.frames.json_schema import Shape, shape
 from voxframe.schema import TRANSCRIPT_TABLES, Column
 
@@ -144,3 +145,34 @@ def test_any_bytes(raw: bytes) -> None:
         warnings.simplefilter("ignore")
         with contextlib.suppress(PayloadError):
             assert list(transcript_tables(raw)) == list(TRANSCRIPT_TABLES)
+
+
+@pytest.mark.parametrize("start", ["250", '"250"', "250.5", "null", "[]"])
+@pytest.mark.filterwarnings("ignore::voxframe.errors.PayloadWarning")
+def test_a_transcript_decoded_ahead_gives_the_same_tables(start: str) -> None:
+    """Decoding a payload before its tables are made changes none of them, also if the tolerant way takes over."""
+    raw = payload(60).replace(b'"start":250', b'"start":' + start.encode(), 1)
+    document = decode_transcript(raw)
+    assert document.id == json.loads(raw)["id"]
+    arrays = transcript_arrays(raw, transcript_id="t1", document=document)
+    expected = transcript_tables(raw, transcript_id="t1")
+    assert {name: as_table(name, columns) for name, columns in arrays.items()} == expected
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"data": {"id": "a", "status": "completed", "words": []}}',
+        b'{"id": "a", "status": "completed", "words": [], "segments": []}',
+        b'{"status": "completed", "words": []}',
+        b'{"id": "a", "words": []}',
+        b'{"id": "a", "status": "completed"}',
+        b'[{"id": "a", "status": "completed", "words": []}]',
+        b'{"id": "a", "status": "completed", "words": []}\n{"id": "b", "status": "completed", "words": []}',
+        '{"id": "a", "status": "completed", "words": []}'.encode("utf-16"),
+        b'{"id": "a", "status": "completed", "words": [',
+    ],
+)
+def test_only_a_plain_transcript_is_decoded_ahead(raw: bytes) -> None:
+    """Envelopes, lists, other engines' files and damaged payloads are left to the code that tells them apart."""
+    assert decode_transcript(raw) is None

@@ -6,8 +6,9 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -84,7 +85,8 @@ class Archive:
         job: Job | None = None,
         recording: Mapping[str, object] | None = None,
         batch: TableBatch | None = None,
-    ) -> dict[str, pa.Table]:
+        document: Any = None,
+    ) -> NewMember:
         """Store a payload and its tables, replacing older ones. The payload is written first.
 
         Args:
@@ -95,9 +97,10 @@ class Archive:
             recording: The record of the recording from `Ledger.name_recordings`, stored with the payload. None
                 (default): keep the stored one.
             batch: Collects the tables of many transcripts. None (default): write the tables now.
+            document: Result of `frames.decode_transcript` for the payload, if it is known.
 
         Returns:
-            The Arrow tables by name, without names of speakers.
+            What was stored, with the Arrow tables by name, without names of speakers.
 
         Raises:
             CorpusError: The id is invalid, or the directory cannot be written.
@@ -110,10 +113,14 @@ class Archive:
             raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
         with clear_errors(self.path):
             submission = None if job is None else record_of(job)
-            content, mark = self.store.put(transcript_id, view, raw, submission, recording)
-            new = self.make(transcript_id, view, raw, content, mark)
+            with ThreadPoolExecutor(1) as thread:  # the disk is written while the tables are made
+                stored = thread.submit(self.store.put, transcript_id, view, raw, submission, recording)
+                try:
+                    new = self._make(transcript_id, view, raw, stored.result, document)
+                finally:
+                    stored.result()  # a payload that cannot be stored is the first error
             self._keep(view, new, batch)
-        return dict(new.tables)
+        return new
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[TableBatch]:
@@ -197,7 +204,7 @@ class Archive:
             new = self.make(transcript_id, view, self.raw(transcript_id, view))
             with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
                 self._keep(view, new, None)
-            tables = new.tables
+            tables = new.exact_tables()
         return {name: tables[name] for name in names}
 
     def select(self, name: str, ids: Iterable[str] | None) -> list[str]:
@@ -408,7 +415,7 @@ class Archive:
             elif transcript_id not in bad:
                 try:
                     new = self.make(transcript_id, view, self.raw(transcript_id, view))
-                    found.loose[transcript_id] = new.tables[name]
+                    found.loose[transcript_id] = new.exact_tables()[name]
                 except (PayloadError, DamagedFileError) as error:
                     found.bad.append((transcript_id, error))
 
@@ -480,16 +487,28 @@ class Archive:
         with contextlib.suppress(*DAMAGE):  # the next read reports it
             self.parts.merge()
 
-    def make(
-        self, transcript_id: str, view: View, raw: bytes, content: str | None = None, mark: str | None = None
-    ) -> NewMember:
+    def make(self, transcript_id: str, view: View, raw: bytes) -> NewMember:
         """Return the tables of a payload, with the hash of these very bytes: the file may have been replaced since."""
-        own = content or content_hash(raw)
-        own_mark = mark or self.store.stamp(transcript_id, view) or ""
+        known = content_hash(raw), self.store.stamp(transcript_id, view) or ""
+        return self._make(transcript_id, view, raw, lambda: known)
+
+    def _make(
+        self, transcript_id: str, view: View, raw: bytes, stored: Callable[[], tuple[str, str]], document: Any = None
+    ) -> NewMember:
+        """Return the tables of a payload.
+
+        Args:
+            transcript_id: Id of the transcript.
+            view: Kind of response.
+            raw: The payload.
+            stored: Returns its content hash and the stamp of its file.
+            document: Result of `frames.decode_transcript` for the payload, if it is known.
+        """
         if view == "transcript":
-            tables = frames.transcript_tables(raw, transcript_id=transcript_id)
+            arrays = frames.transcript_arrays(raw, transcript_id=transcript_id, document=document)
+            tables = {name: frames.uncast_table(name, columns) for name, columns in arrays.items()}
             status = tables["transcripts"]["status"][0].as_py()
-            return NewMember(transcript_id, own, own_mark, status, tables)
+            return NewMember(transcript_id, *stored(), status, tables)
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
         words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
         if of_words is not None:
@@ -501,6 +520,7 @@ class Archive:
                 found = frames.transcript_tables(self.raw(transcript_id), ("words",), transcript_id)
                 words = found["words"]
         table = make(raw, words, transcript_id)
+        own, own_mark = stored()
         return NewMember(transcript_id, _joined(own, of_words), _joined(own_mark, at), None, {view: table})
 
     def _check_view(self, view: View) -> None:

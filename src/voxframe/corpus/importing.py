@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from voxframe import frames
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import canonical, is_address, unmarked
 from voxframe.corpus.archive import Archive
@@ -42,7 +43,7 @@ _FINISHED = frozenset({"status", "words", "utterances"})
 
 
 #: Payloads that are named in one transaction, and their bytes.
-_TOGETHER, _BYTES_TOGETHER = 16, 32 * 1024 * 1024
+_TOGETHER, _BYTES_TOGETHER = 16, 16 * 1024 * 1024
 
 
 class _Found(NamedTuple):
@@ -55,6 +56,7 @@ class _Found(NamedTuple):
         original: The bytes it was converted from.
         source: Path of its file.
         is_alone: True if it is the only payload of the file.
+        document: Result of `frames.decode_transcript`, instead of its fields.
     """
 
     name: str
@@ -63,6 +65,7 @@ class _Found(NamedTuple):
     original: bytes | None = None
     source: str | None = None
     is_alone: bool = True
+    document: Any = None
 
 
 @dataclass
@@ -193,7 +196,7 @@ class _Adding:
             try:
                 if isinstance(found.payload, PayloadError):
                     raise found.payload
-                head = _checked_head(found.members)
+                head = _checked_head(found)
             except PayloadError as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
@@ -218,7 +221,7 @@ class _Adding:
                 self._archive.store.put_original(transcript_id, found.original)
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
-                self._workers.do(Task(transcript_id, head.kind, payload, self._replace, record), tell)
+                self._workers.do(Task(transcript_id, head.kind, payload, self._replace, record, found.document), tell)
             elif number >= 0:
                 self.early.setdefault(number, (source, set()))[1].add(found.name)
             else:
@@ -298,9 +301,8 @@ def _zipped(path: Path) -> Iterator[_Found]:
                     continue
                 yield from _each(name, data)
             if len(members) > MAX_MEMBERS:
-                yield _Found(
-                    str(path), PayloadError(f"it contains {len(members)} files; the first {MAX_MEMBERS} were read")
-                )
+                reason = f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"
+                yield _Found(str(path), PayloadError(reason))
     except (OSError, zipfile.BadZipFile) as error:
         yield _Found(str(path), _unreadable(error))
 
@@ -317,26 +319,32 @@ def _each(name: str, data: bytes, file: str | None = None) -> Iterator[_Found]:
         data: The bytes.
         file: Name of the file; empty if there is none. None (default): `name`.
     """
+    source = name if file is None else None
+    if (document := frames.decode_transcript(data)) is not None:
+        yield _Found(name, data, source=source, document=document)
+        return
     try:
         payloads = converted(data, name if file is None else file)
         original = None if payloads is data else data
-        source = name if file is None else None
         for place, payload, members in members_of_payloads(payloads):
             yield _Found(f"{name}{place}", payload, members, original, source, not place)
     except PayloadError as error:
         yield _Found(name, error)
 
 
-def _checked_head(members: Members) -> Head:
+def _checked_head(found: _Found) -> Head:
     """Return the fields of a payload that identify it."""
-    found = head_of(members)
-    if not found.id:
+    if (one := found.document) is not None:
+        head = Head("transcript", one.id, one.status, frozenset({"status"}), one.audio_url)
+    else:
+        head = head_of(found.members)
+    if not head.id:
         raise PayloadError("it has no id")
-    if found.kind == "transcript" and not found.fields & _FINISHED:
+    if head.kind == "transcript" and not head.fields & _FINISHED:
         raise PayloadError("it is neither a transcript nor an export: it has no status, words or utterances")
-    if found.status in UNFINISHED:
-        raise PayloadError(f"its status is {found.status!r}; add it when it is finished")
-    return found
+    if head.status in UNFINISHED:
+        raise PayloadError(f"its status is {head.status!r}; add it when it is finished")
+    return head
 
 
 def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:

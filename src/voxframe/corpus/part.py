@@ -11,7 +11,7 @@ import orjson
 import pyarrow as pa
 
 from voxframe.corpus.part_files import RowGroup, TableLayout
-from voxframe.schema import SCHEMA_VERSION
+from voxframe.schema import SCHEMA_VERSION, TABLES
 
 
 class PartReplacedError(Exception):
@@ -119,3 +119,7 @@ class NewMember:
     stamp: str
     status: str | None
     tables: Mapping[str, pa.Table]
+
+    def exact_tables(self) -> dict[str, pa.Table]:
+        """Return its tables with exactly the schemas of the data dictionary: text in `tables` may be large strings."""
+        return {name: table.cast(TABLES[name].arrow) for name, table in self.tables.items()}

@@ -16,7 +16,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, NamedTuple, NoReturn, Self, get_args
+from typing import IO, Any, NamedTuple, NoReturn, Self, get_args
 
 import orjson
 from tqdm.auto import tqdm
@@ -31,6 +31,7 @@ from voxframe.frames.repair import caller
 
 _FEW = 32  # tasks; for more, starting other processes is worth its time
 _AHEAD = 2  # tasks that another process has or is being sent
+_PIPE_BYTES = 1 << 20  # with the default of 64 kB, the processes wake each other 30 times per payload
 _PATIENCE_S = 30.0  # for a process to write its last tables
 
 
@@ -43,6 +44,7 @@ class Task(NamedTuple):
         payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
         replace: Replace a different payload of the transcript.
         recording: Record of the recording, to store with the payload.
+        document: Result of `frames.decode_transcript` for the payload; another process decodes it again.
     """
 
     transcript_id: str
@@ -50,6 +52,7 @@ class Task(NamedTuple):
     payload: bytes | None = None
     replace: bool = False
     recording: Mapping[str, str | None] | None = None
+    document: Any = None
 
 
 class Result(NamedTuple):
@@ -69,10 +72,10 @@ def perform(archive: Archive, batch: TableBatch, task: Task) -> Result:
     Raises:
         CorpusError, OSError: The corpus cannot be written.
     """
-    transcript_id, view, payload = task[:3]
+    transcript_id, view = task.transcript_id, task.view
     try:
-        if payload is not None:
-            return _store(archive, batch, task, payload)
+        if task.payload is not None:
+            return _store(archive, batch, task, task.payload)
         try:
             raw = archive.raw(transcript_id, view)
         except CorpusError as error:
@@ -95,7 +98,7 @@ def _store(archive: Archive, batch: TableBatch, task: Task, payload: bytes) -> R
         if not task.replace:
             raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
     try:
-        archive.put(transcript_id, payload, view, recording=task.recording, batch=batch)
+        archive.put(transcript_id, payload, view, recording=task.recording, batch=batch, document=task.document)
     except PayloadError as error:
         raise PayloadError(f"it was stored, but cannot be read: {error}") from None
     return Result(done=True)
@@ -180,9 +183,15 @@ class StoringProcesses:
 
     def _start(self) -> None:
         command = [sys.executable, "-P", "-m", __name__, os.fspath(self._archive.path)]
+        environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}  # keeps 40 MB less in each process
         for _ in range(self._others):
             child = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+                env=environment,
+                pipesize=_PIPE_BYTES,
             )
             self._children.append(child)
             self._threads.append(threading.Thread(target=self._feed, args=(child,), daemon=True))
@@ -254,7 +263,8 @@ class _Connection:
 
     def send(self, task: Task) -> None:
         size = None if task.payload is None else len(task.payload)
-        self._into.write(orjson.dumps([*task._replace(payload=None), size]) + b"\n" + (task.payload or b""))
+        self._into.write(orjson.dumps([task.transcript_id, task.view, task.replace, task.recording, size]) + b"\n")
+        self._into.write(task.payload or b"")
         self._into.flush()
         self.sent += 1
 
@@ -318,7 +328,7 @@ def _cores() -> int:
 def _read(file: IO[bytes]) -> Iterator[Task]:
     """Yield tasks until the main process closes the pipe, or dies."""
     for line in file:
-        transcript_id, view, _, replace, recording, size = orjson.loads(line)
+        transcript_id, view, replace, recording, size = orjson.loads(line)
         payload = None if size is None else file.read(size)
         if payload is not None and len(payload) < size:
             return

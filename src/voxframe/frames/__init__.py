@@ -1,6 +1,6 @@
 """Convert payloads of the service to the Arrow tables and DataFrames of the data dictionary."""
 
-from voxframe.frames.columns import Arrays, as_table, from_table, no_rows
+from voxframe.frames.columns import Arrays, as_table, from_table, no_rows, uncast_table
 from voxframe.frames.dataframes import (
     CATEGORIES,
     TEXT_DTYPE,
@@ -12,7 +12,7 @@ from voxframe.frames.dataframes import (
     to_pandas,
 )
 from voxframe.frames.passages import paragraph_table, sentence_table, word_match_table
-from voxframe.frames.tables import transcript_arrays, transcript_tables
+from voxframe.frames.tables import decode_transcript, transcript_arrays, transcript_tables
 
 __all__ = [
     "CATEGORIES",
@@ -21,6 +21,7 @@ __all__ = [
     "all_to_pandas",
     "as_table",
     "concat_tables",
+    "decode_transcript",
     "empty_table",
     "from_table",
     "joined",
@@ -31,5 +32,6 @@ __all__ = [
     "to_pandas",
     "transcript_arrays",
     "transcript_tables",
+    "uncast_table",
     "word_match_table",
 ]

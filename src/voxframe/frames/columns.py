@@ -69,6 +69,19 @@ def as_table(name: str, arrays: Arrays) -> pa.Table:
     return pa.Table.from_arrays(exact, schema=kind)
 
 
+def uncast_table(name: str, arrays: Arrays) -> pa.Table:
+    """Return an Arrow table with the dictionary's schema, except that text is `TEXT`.
+
+    Tables of many transcripts are put together before they are cast: casting each takes longer.
+    """
+    return pa.Table.from_arrays([*arrays], schema=_uncast_schema(name))
+
+
+@lru_cache(maxsize=len(TABLES))
+def _uncast_schema(name: str) -> pa.Schema:
+    return pa.schema([pa.field(column.name, parse_type(column.type)) for column in TABLES[name].columns])
+
+
 @lru_cache(maxsize=len(TABLES))
 def _row_type(name: str) -> pa.StructType:
     return pa.struct([pa.field(column.name, parse_type(column.type)) for column in TABLES[name].columns[1:]])

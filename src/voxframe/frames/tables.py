@@ -43,6 +43,22 @@ T = TypeVar("T")
 _REFUSALS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, FastPathUnsupported)
 _TURNS = frozenset({"utterances", "utterance_words"})
 _WORDY = _TURNS | {"words"}
+_ALL = frozenset(TRANSCRIPT_TABLES)
+
+
+def decode_transcript(raw: bytes) -> Any:
+    """Decode a payload once, to look at its fields and for `transcript_tables`.
+
+    Returns:
+        An object with an attribute for each field; the longest lists are raw JSON. None unless the payload is a
+        transcript with an id, a status and content, and has only fields that the data dictionary knows.
+    """
+    try:
+        document = decoder(_ALL, strict=True).decode(raw)
+    except _REFUSALS:
+        return None
+    content = (document.words, document.utterances, document.text, document.audio_url)
+    return document if document.id and document.status and any(one is not None for one in content) else None
 
 
 def transcript_tables(
@@ -77,9 +93,9 @@ def transcript_tables(
 
 
 def transcript_arrays(
-    raw: bytes, only: Collection[str] | None = None, transcript_id: str | None = None
+    raw: bytes, only: Collection[str] | None = None, transcript_id: str | None = None, document: Any = None
 ) -> dict[str, Arrays]:
-    """Like `transcript_tables`, but returns column arrays."""
+    """Like `transcript_tables`, but return column arrays. Pass the result of `decode_transcript`, if it is known."""
     names = chosen(only, TRANSCRIPT_TABLES)
     # Words refer to their utterance and utterances to their words: each table needs the other.
     wordy = names & _WORDY
@@ -105,22 +121,23 @@ def transcript_arrays(
             tables[name] = from_columns(name, key, found | levels(found["label"]) if name == "topics" else found)
         return {name: tables[name] for name in TRANSCRIPT_TABLES if name in names}
 
-    return read(raw, needed, make)
+    return read(raw, needed, make, document if needed == _ALL else None)
 
 
-def read(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T]) -> T:
+def read(raw: bytes, names: frozenset[str], make: Callable[[Any, Rest], T], document: Any = None) -> T:
     """Decode a payload by the fast path, or by the tolerant path if that refuses, and pass it to `make`.
 
     Args:
         raw: The payload.
         names: The tables to decode the payload for.
         make: Called with the decoded payload and its remaining fields; its result is returned.
+        document: The payload decoded for all tables, without unknown fields. None (default): decode it.
 
     Raises:
         PayloadError: The payload is not a JSON object.
     """
     try:
-        return _fast(raw, names, make)
+        return _fast(raw, names, make) if document is None else make(document, Rest(None, whole=False))
     except _REFUSALS:
         pass
     try:

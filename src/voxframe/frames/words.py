@@ -140,16 +140,18 @@ def is_null(words: RawList) -> bool:
 
 
 def _turns(turns: Sequence[Any], starts: Ints, counts: Ints, rest: Rest) -> list[tuple[Any, ...]]:
-    others = _turns_of(rest) or [None] * len(turns)
+    extra: Sequence[str | None] = [
+        extra_text(unknown_of_item("utterances", other, _TURN), exact=rest.whole) for other in _turns_of(rest)
+    ]
     return [
         (
             *(i, turn.speaker, turn.channel, turn.text, turn.start, turn.end, turn.confidence),
             start if start >= 0 else None,
-            count_or_null(turn.words, count),
-            extra_text(unknown_of_item("utterances", other, _TURN), exact=rest.whole),
+            count or count_or_null(turn.words, count),
+            other,
         )
         for i, (turn, start, count, other) in enumerate(
-            zip(turns, starts.tolist(), counts.tolist(), others, strict=True)
+            zip(turns, starts.tolist(), counts.tolist(), extra or [None] * len(turns), strict=True)
         )
     ]
 
@@ -173,20 +175,13 @@ def repeated(whole: RawList, parts: Sequence[RawList]) -> bool:
 
     This costs a small part of decoding the copies. Equal bytes mean equal fields.
     """
-    views = [memoryview(part) for part in parts if part is not None]
-    filled = [view for view in views if view not in _EMPTY]
-    if whole is None or not filled:
+    found = [bytes(part) for part in parts if part is not None]
+    filled = [part for part in found if part not in _EMPTY]
+    if whole is None or not filled or any(part[:1] != b"[" for part in filled):
         return False
     text = bytes(whole)
-    at = 0  # the bracket or comma before the next part
-    for part in filled:
-        if part[0] != ord("[") or (at and text[at] != ord(",")):
-            return False
-        begin = at + (2 if at and text.startswith(b" ", at + 1) else 1)
-        if not text.startswith(part[1:-1], begin):
-            return False
-        at = begin + len(part) - 2
-    return at == len(text) - 1
+    inner = [part[1:-1] for part in filled]
+    return any(b"[%b]" % separator.join(inner) == text for separator in (b",", b", "))
 
 
 def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:

@@ -354,7 +354,7 @@ def cached_tables(
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
     status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)["transcripts"]["status"][0].as_py()
     if status in FINAL:
-        tables = corpus._archive.put(remote.transcript_id, raw)
+        tables = corpus._archive.put(remote.transcript_id, raw).exact_tables()
     else:
         tables = frames.transcript_tables(raw, names, remote.transcript_id)
         warnings.warn(
@@ -388,7 +388,7 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
         return CORPUS_TABLES[view].empty
     if not refresh and corpus._archive.has(remote.transcript_id, view):
         return corpus._query.complete(view, corpus._archive.table(view, remote.transcript_id))
-    table = corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view)[view]
+    table = corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view).exact_tables()[view]
     return corpus._query.complete(view, table)
 
 
