@@ -151,6 +151,14 @@ RECORDING = Column(
 SOURCE = Column("source", STRING, "Path or URL of the recording or of the added payload, as given; null if unknown.")
 RECORDING_COLUMNS: tuple[str, ...] = (RECORDING.name, SOURCE.name)
 
+#: The column that these tables of a corpus have after `text`, which holds the corrected text.
+TEXT_ORIGINAL = Column(
+    "text_original",
+    STRING,
+    "Text of the service before `corpus.corrections` changed it, empty for an added word; null if it is unchanged.",
+)
+CORRECTED_TABLES = frozenset(("transcripts", "words", "utterances", "utterance_words", "sentences", "paragraphs"))
+
 _ID = Column("transcript_id", STRING, "Id of the transcript, as the service sent it.", None, "id")
 _SESSION = Column("session_id", STRING, "Id of the session.", None, "session_id")
 _SPEAKER = Column("speaker", STRING, "Speaker label; null if speaker labels were not requested.", None, "speaker")
@@ -595,18 +603,18 @@ _OF_RECORDING = {
 }
 
 
-def _named(table: Table) -> Table:
-    if more := _OF_RECORDING.get(table.name):
-        table = replace(table, columns=(table.columns[0], *more, *table.columns[1:]))
-    if "speaker" not in table.names or SPEAKER_NAME in table.columns:
-        return table
-    place = table.names.index("speaker") + 1
-    return replace(table, columns=(*table.columns[:place], SPEAKER_NAME, *table.columns[place:]))
+def _of_corpus(table: Table) -> Table:
+    """Return a table with the columns that a corpus adds."""
+    added: dict[str, tuple[Column, ...]] = {"transcript_id": _OF_RECORDING.get(table.name, ())}
+    added["speaker"] = () if SPEAKER_NAME in table.columns else (SPEAKER_NAME,)
+    added["text"] = (TEXT_ORIGINAL,) if table.name in CORRECTED_TABLES else ()
+    columns = [column for own in table.columns for column in (own, *added.get(own.name, ()))]
+    return replace(table, columns=tuple(columns))
 
 
-#: All tables as a corpus returns them: tables with `speaker` also have `speaker_name`, `transcripts` and `concordance`
-#: the name of the recording.
-CORPUS_TABLES: dict[str, Table] = {name: _named(table) for name, table in TABLES.items()}
+#: All tables as a corpus returns them: with `speaker_name` after `speaker`, `text_original` after a corrected text, and
+#: the name of the recording in `transcripts` and `concordance`.
+CORPUS_TABLES: dict[str, Table] = {name: _of_corpus(table) for name, table in TABLES.items()}
 
 #: Names of the tables built from the transcript payload alone, in reading order.
 TRANSCRIPT_TABLES: tuple[str, ...] = tuple(t.name for t in TABLES.values() if t.source == "GET /v2/transcript/{id}")

@@ -15,7 +15,7 @@ _FLAT = set(
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "undo"},
-    "corrections": {"set", "get", "stale"},
+    "corrections": set("set split merge move_boundary set_time undo get turns history stale".split()),
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(

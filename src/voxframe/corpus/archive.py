@@ -255,6 +255,7 @@ class Archive:
         ids: Sequence[str],
         columns: Sequence[str] | None = None,
         where: pc.Expression | None = None,
+        made: Mapping[str, pa.Table] | None = None,
     ) -> tuple[pa.Table, Located]:
         """Return the rows of transcripts in their order, without names of speakers.
 
@@ -263,10 +264,12 @@ class Archive:
             ids: Ids of the transcripts.
             columns: Columns to read. None (default): all.
             where: Rows to read. None (default): all.
+            made: Tables to use instead of the stored ones, by transcript id; see `assemble`. None (default): none.
         """
 
         def read() -> tuple[pa.Table, Located]:
-            located = self.locate(name, ids)
+            located = self.locate(name, ids if not made else [i for i in ids if i not in made])
+            located.loose.update(made or {})
             return assemble(self.parts, name, ids, located, columns, where), located
 
         return self._steady(read)

@@ -22,6 +22,7 @@ from voxframe.corpus.batch import Batch
 from voxframe.corpus.batch.inputs import Recordings
 from voxframe.corpus.batch.plan import Plan
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.export import Exporter
@@ -69,7 +70,8 @@ class Corpus:
     Attributes:
         path: Absolute path of the directory.
         speakers: Names of speakers: `set`, `get`, `undo`.
-        corrections: Corrected texts of turns: `set`, `get`, `stale`.
+        corrections: Corrected turns: `set`, `split`, `merge`, `move_boundary`, `set_time`, `undo`, `get`, `turns`,
+            `history`, `stale`.
         metadata: Columns about the recordings: `set`, `get`.
         snapshots: Read-only versions for fast reads of the whole corpus: `create`, `open`, `versions`.
         raw: Responses of the service as received: `get`, `put`, captions, and the rebuild of derived files.
@@ -94,15 +96,16 @@ class Corpus:
         self._ledger = self._archive.ledger
         self._names = CurrentNames(self._archive)
         self.speakers = Speakers(self._archive, self._names)
-        self.corrections = Corrections(self._archive, self._names)
+        current = CurrentCorrections(self._archive)
+        self.corrections = Corrections(self._archive, current, self._names)
         self.metadata = Metadata(self._archive)
-        self._query = Query(self._archive, self.metadata, self._names)
-        self._search = Search(self._archive, self._names, self.metadata)
+        self._query = Query(self._archive, self.metadata, self._names, current)
+        self._search = Search(self._archive, self._names, self.metadata, current)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
         self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger)
-        self._publisher = Publisher(self._archive, self._query, self.metadata)
+        self._publisher = Publisher(self._archive, self._query, self.metadata, current)
         self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
-        texts = LlmTexts(self._archive, self._query, self.speakers, self.corrections)
+        texts = LlmTexts(self._archive, self._query, self.speakers, current)
         self._llm = Llm(texts, self._search, self._ledger, self._client)
         self.raw = Raw(self._archive, self._ledger, self._llm, self._client)
 
@@ -377,18 +380,19 @@ class Corpus:
         """
         return self._batch.transcribe(client, audio, force, options)
 
-    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+    def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name, as `corpus[transcript_id]` does.
 
         The tables `sentences` and `paragraphs` are included if their exports are in the corpus.
 
         Args:
             transcript_id: Id of the transcript.
+            corrected: False shows the text, words and turns as the service sent them.
 
         Raises:
             CorpusError: The transcript is not in the corpus.
         """
-        return self._query.tables(transcript_id)
+        return self._query.tables(transcript_id, corrected=corrected)
 
     def table(
         self,
@@ -401,6 +405,7 @@ class Corpus:
         limit: int | None = None,
         category: bool = False,
         timedeltas: bool = False,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Return one table over many transcripts. Only the requested columns and rows are read into memory.
 
@@ -419,10 +424,12 @@ class Corpus:
             limit: Maximum number of rows; the first ones are returned.
             category: Return ids, speakers and labels as `category`, which takes half of the memory of a table of words.
             timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
+            corrected: False shows the text, words and turns as the service sent them.
 
         Returns:
             A DataFrame with the dtypes of the data dictionary, even if it has no rows. After `speaker` comes
-            `speaker_name`, which `corpus.speakers.set` changes. Metadata columns come last.
+            `speaker_name`, which `corpus.speakers.set` changes. `text` is the text with the changes of
+            `corpus.corrections`, and `text_original` that of the service if it was changed. Metadata columns come last.
 
         Raises:
             CorpusError: A transcript is not in the corpus, a table or column does not exist, or a condition is invalid.
@@ -437,7 +444,7 @@ class Corpus:
             ...     "words", columns=["text", "start_ms"], where="speaker == 'A' and start_ms < 60_000"
             ... )
         """
-        frame = self._query.table(name, ids, columns, where, metadata, limit, category)
+        frame = self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected)
         return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(
@@ -450,6 +457,7 @@ class Corpus:
         limit: int | None = None,
         category: bool = False,
         timedeltas: bool = False,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Return the words of many transcripts, like `table("words", ...)`."""
         return self.table(
@@ -461,6 +469,7 @@ class Corpus:
             limit=limit,
             category=category,
             timedeltas=timedeltas,
+            corrected=corrected,
         )
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
@@ -471,10 +480,10 @@ class Corpus:
             ids: Id or ids. None (default): every transcript that has the table.
 
         Returns:
-            A dataset of the stored files, with the schema of the data dictionary. It has no names of speakers:
-            `corpus.speakers.get()` joins to it. The rows of a transcript are together; the transcripts are in no
-            particular order. The methods `to_table(columns=..., filter=...)`, `to_batches()` and `scanner()` read only
-            what is requested. They raise an error if a file is damaged, which
+            A dataset of the stored files, with the schema of the data dictionary. It has no names of speakers
+            (`corpus.speakers.get()` joins to it) and no corrections. The rows of a transcript are together; the
+            transcripts are in no particular order. The methods `to_table(columns=..., filter=...)`, `to_batches()` and
+            `scanner()` read only what is requested. They raise an error if a file is damaged, which
             `corpus.raw.rebuild_tables(verify=True)` repairs, or was replaced meanwhile; then call `scan` again.
 
         Raises:
@@ -553,6 +562,7 @@ class Corpus:
         limit: int | None = None,
         metadata: Wanted = False,
         progress: bool | None = None,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Find every occurrence of words or phrases, or the sentences closest in meaning, with the words around it.
 
@@ -584,6 +594,7 @@ class Corpus:
             metadata: Metadata columns to add: a name, a list of names, or True for all.
             progress: Show a progress bar while sentences are encoded. None (default): only in an interactive session,
                 after one second.
+            corrected: False searches the words as the service sent them.
 
         Returns:
             A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word. With
@@ -610,7 +621,9 @@ class Corpus:
             return self._search.by_meaning(query, context, speaker, ids, where, limit, metadata, progress=progress)
         if mode != "words":
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
-        return self._search.search(SearchQuery.check(query, slop), context, speaker, ids, where, limit, metadata)
+        return self._search.search(
+            SearchQuery.check(query, slop), context, speaker, ids, where, limit, metadata, corrected=corrected
+        )
 
     def similar(
         self,
@@ -712,6 +725,7 @@ class Corpus:
         speaker: str | Iterable[str] | None = None,
         ids: str | Iterable[str] | None = None,
         about: pd.DataFrame | None = None,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Count occurrences of words or phrases by transcript, speaker or any other group.
 
@@ -723,6 +737,7 @@ class Corpus:
             speaker: Count only words by this speaker: a label, a name, or a list of them.
             ids: Count only in these transcripts. None (default): all transcripts.
             about: DataFrame with `transcript_id` and columns to group by, used instead of the metadata.
+            corrected: False counts the words as the service sent them.
 
         Returns:
             One row per query and group, including groups without matches: `term`, the columns of `by`, `occurrences`
@@ -741,7 +756,7 @@ class Corpus:
             >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        return self._search.counts(SearchQuery.check(query, slop), by, speaker, ids, about)
+        return self._search.counts(SearchQuery.check(query, slop), by, speaker, ids, about, corrected=corrected)
 
     def export(
         self,
@@ -758,6 +773,7 @@ class Corpus:
         license: str | None = None,  # noqa: A002  the key of dataset cards
         audio: bool | Mapping[str, str | os.PathLike[str]] = False,
         overwrite: bool = False,
+        corrected: bool = True,
     ) -> ExportResult:
         """Write the corpus, or a part of it, to files that other tools read.
 
@@ -792,6 +808,7 @@ class Corpus:
             audio: Add the column `audio` to `transcripts` with the submitted files that still exist; huggingface only.
                 `datasets` reads it as `Audio`. Also paths by transcript id.
             overwrite: Replace an existing target.
+            corrected: False writes the text, words and turns as the service sent them.
 
         Returns:
             The files that were written, and how many values the format could not represent.
@@ -826,6 +843,7 @@ class Corpus:
             license,
             audio,
             overwrite,
+            corrected=corrected,
         )
 
     def publish(

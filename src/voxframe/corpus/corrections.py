@@ -1,50 +1,62 @@
-"""Corrected texts of turns, in `corrections/<id>.json`.
+"""Corrections of turns: their text, their boundaries, and the times of their words.
 
-Tables, searches and exports keep the service's words with their times and confidences. A correction is stored beside
-them and joins by `transcript_id` and `utterance_idx`. If a transcript is replaced and a turn changes, its correction
-becomes stale: it stays in the file, and `Corrections.stale` lists it.
+They are stored beside the payloads, which never change, and applied when tables are read, searched or exported. If a
+payload is replaced, a correction follows its turn: the nearest one with the same text at the same time. If there is
+none, it is stale: it stays stored, and `Corrections.stale` lists it.
 """
 
 from __future__ import annotations
 
+import getpass
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from voxframe._files import file_lock, file_name, write_atomic
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.io_errors import clear_errors
-from voxframe.corpus.speaker_names import Fingerprint, as_json, checked_text, fingerprints, from_json, unchanged
+from voxframe.corpus.speaker_names import checked_text
 from voxframe.corpus.speakers import CurrentNames
-from voxframe.corpus.store import check_writable
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import OptionError
+from voxframe.frames.corrected import Corrected
+from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
 
 _TURN = ("the text of a turn", 100_000)  # description and maximum number of characters
+_SPEAKER = ("the label of a speaker", 200)
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+_UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 
 
 class Corrections:
-    """Corrected texts of turns, as `corpus.corrections`.
+    """Corrections of the turns of a corpus, as `corpus.corrections`.
+
+    Every table shows the corrected text as `text`, and that of the service as `text_original`. Unchanged words of a
+    corrected turn keep their times and confidences. Changed words share the gap between them and have no confidence.
+
+    A turn is named by its `utterance_idx`. If the service sent no utterances, turns are counted at changes of speaker.
 
     Args:
         archive: The transcripts.
+        current: The corrections of their current payloads.
         names: The names in use; names of single turns can become stale like corrections.
     """
 
-    def __init__(self, archive: Archive, names: CurrentNames) -> None:
-        self._archive = archive
-        self._names = names
+    def __init__(self, archive: Archive, current: CurrentCorrections, names: CurrentNames) -> None:
+        self._archive, self._current, self._names = archive, current, names
 
-    def set(self, transcript_id: str, texts: Mapping[int, str | None]) -> pd.DataFrame:
-        """Correct the text of turns of a transcript. `TranscriptPlayer` shows the corrections; tables do not change.
+    def set(self, transcript_id: str, texts: Mapping[int, str | None], *, author: str | None = None) -> pd.DataFrame:
+        """Correct the text of turns of a transcript.
 
         Args:
-            transcript_id: Id of the transcript.
-            texts: Corrected text of each turn by `utterance_idx`; None removes a correction.
+            transcript_id: Id of the transcript, or its recording.
+            texts: Corrected text of each turn by `utterance_idx`; None restores the text of the service, and removes
+                stale corrections of that turn.
+            author: Who corrects it, for `history`. None (default): the user of this machine.
 
         Returns:
             The corrections of this transcript, as `get` returns them.
@@ -56,57 +68,220 @@ class Corrections:
         Example:
             >>> import json, tempfile, voxframe
             >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
-            >>> turns = [{"speaker": "A", "text": "Helo.", "start": 0, "end": 90, "words": []}]
-            >>> corpus.raw.put("t1", json.dumps({"id": "t1", "utterances": turns}).encode())
-            >>> corpus.corrections.set("t1", {0: "Hello."})["text"].to_list()
-            ['Hello.']
+            >>> words = [{"text": "Helo.", "start": 0, "end": 90, "speaker": "A"}]
+            >>> turns = [{"speaker": "A", "text": "Helo.", "start": 0, "end": 90, "words": words}]
+            >>> corpus.raw.put("t1", json.dumps({"id": "t1", "words": words, "utterances": turns}).encode())
+            >>> _ = corpus.corrections.set("t1", {0: "Hello there."})
+            >>> corpus.words()[["text", "text_original", "end_ms"]].values.tolist()
+            [['Hello', 'Helo.', 40], ['there.', '', 90]]
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        positions = fingerprints(self._archive.table("utterances", transcript_id))
-        path = self._path(transcript_id)
-        gone = _read(path)[0].keys()  # corrections of turns that no longer exist can still be removed
-        if missing := [n for n, text in texts.items() if n not in positions and not (text is None and n in gone)]:
-            there = f"0 to {len(positions) - 1}" if positions else "no turns"
-            raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
-        given = {int(position): checked_text(text, *_TURN) for position, text in texts.items()}
-        with (
-            clear_errors(self._archive.path),
-            file_lock(self._archive.path / ".locks" / f"corrections-{file_name(transcript_id)}"),
-        ):
-            check_writable(self._archive.path)
-            before, made_for = _read(path)
-            now = {**before, **given}
-            made_for |= {position: positions[position] for position in given if position in positions}
-            kept = {str(position): now[position] for position in sorted(now) if now[position] is not None}
-            kept_for = as_json({n: made for n, made in made_for.items() if now.get(n) is not None})
-            if kept:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                whole = {"transcript_id": transcript_id, "texts": kept, "made_for": kept_for}
-                state = json.dumps(whole, ensure_ascii=False, indent=1)
-                write_atomic(path, state.encode() + b"\n")
-            else:
-                path.unlink(missing_ok=True)
+        given = {position: checked_text(text, *_TURN) for position, text in texts.items()}
+
+        def make(found: Corrected, active: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turns, new, removed = found.turns, list[Edit](), list[Edit]()
+            for idx, text in given.items():
+                stale = [active[n] for n in found.stale if active[n].turn == idx and text is None]
+                removed += stale
+                if stale and idx not in turns.turns:
+                    continue
+                self._check(transcript_id, turns, idx)
+                turn = turns.turns[idx]
+                if (text is None and turn.original() is not None) or text not in (None, turn.content()):
+                    new.append(Edit("text", int(idx), turn.was, {"text": text}))
+            return new, removed
+
+        return _texts([(transcript_id, self._change(transcript_id, make, author))])
+
+    def split(
+        self, transcript_id: str, word_idx: int, *, speaker: str | None = None, author: str | None = None
+    ) -> pd.DataFrame:
+        """Split a turn in two. The second part gets the next free `utterance_idx`.
+
+        Args:
+            transcript_id: Id of the transcript.
+            word_idx: Index in `words` of the first word of the second part.
+            speaker: Speaker label of the second part. None (default): that of the turn.
+            author: As for `set`.
+
+        Returns:
+            The turns of this transcript; see `turns`.
+
+        Raises:
+            CorpusError: As for `set`.
+            OptionError: There is no such word, or it is the first one of its turn.
+        """
+        transcript_id, label = self._archive.recordings.id(transcript_id), checked_text(speaker, *_SPEAKER)
+
+        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turn, place = self._word(transcript_id, found, word_idx)
+            value = {"word": place, "new": found.turns.free, "speaker": label}
+            return [Edit("split", turn.idx, turn.was, value)], []
+
+        return _turns(transcript_id, self._change(transcript_id, make, author))
+
+    def merge(self, transcript_id: str, utterance_idx: int, *, author: str | None = None) -> pd.DataFrame:
+        """Append the next turn of the same channel to a turn, which keeps its speaker.
+
+        Args:
+            transcript_id: Id of the transcript.
+            utterance_idx: The turn.
+            author: As for `set`.
+
+        Returns:
+            The turns of this transcript; see `turns`.
+
+        Raises:
+            CorpusError: As for `set`.
+            OptionError: There is no such turn, or none after it.
+        """
+        return self._change_pair("merge", transcript_id, utterance_idx, {}, author)
+
+    def move_boundary(
+        self, transcript_id: str, utterance_idx: int, words: int, *, author: str | None = None
+    ) -> pd.DataFrame:
+        """Move the boundary between a turn and the next one of the same channel.
+
+        Args:
+            transcript_id: Id of the transcript.
+            utterance_idx: The first of the two turns.
+            words: Number of words that the turn takes from the next one; if negative, that it gives to the next one.
+            author: As for `set`.
+
+        Returns:
+            The turns of this transcript; see `turns`.
+
+        Raises:
+            CorpusError: As for `set`.
+            OptionError: There is no such turn, none after it, or a turn would have no words left.
+        """
+        return self._change_pair("move", transcript_id, utterance_idx, {"words": int(words)}, author)
+
+    def set_time(
+        self, transcript_id: str, word_idx: int, start_ms: int, end_ms: int, *, author: str | None = None
+    ) -> pd.DataFrame:
+        """Change the time of a word.
+
+        Args:
+            transcript_id: Id of the transcript.
+            word_idx: Index of the word in `words`.
+            start_ms: Start in milliseconds.
+            end_ms: End in milliseconds.
+            author: As for `set`.
+
+        Returns:
+            The turns of this transcript; see `turns`.
+
+        Raises:
+            CorpusError: As for `set`.
+            OptionError: There is no such word, or words would no longer be in order.
+        """
+        transcript_id = self._archive.recordings.id(transcript_id)
+
+        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            turn, place = self._word(transcript_id, found, word_idx)
+            value = {"word": place, "start_ms": int(start_ms), "end_ms": int(end_ms)}
+            return [Edit("time", turn.idx, turn.was, value)], []
+
+        return _turns(transcript_id, self._change(transcript_id, make, author))
+
+    def undo(self, transcript_id: str) -> pd.DataFrame:
+        """Undo the last change of a transcript; call it again for the change before.
+
+        Returns:
+            The corrections of this transcript, as `get` returns them.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            OptionError: There is no change to undo.
+        """
+        transcript_id = self._archive.recordings.id(transcript_id)
+        if not self._archive.has(transcript_id):
+            raise self._archive.missing(transcript_id)
+        files = self._current.files
+        with clear_errors(self._archive.path), files.lock(transcript_id):
+            edits = files.get(transcript_id)
+            last = max((edit.change for edit in edits if edit.undone is None), default=None)
+            if last is None:
+                raise OptionError(f"{transcript_id!r} has no corrections, so there is no change to undo")
+            now = _now()
+            files.keep(
+                transcript_id,
+                [replace(e, undone=now) if e.change == last and e.undone is None else e for e in edits],
+            )
         return self.get(transcript_id)
 
-    def get(self, ids: str | Iterable[str]) -> pd.DataFrame:
+    def get(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
         """Return the corrected texts of turns, without stale corrections.
 
         Args:
-            ids: Id or ids of transcripts.
+            ids: Id or ids of transcripts. None (default): all with corrections.
 
         Returns:
-            One row per corrected turn: `transcript_id` str, `utterance_idx` int64, `text` str.
+            One row per turn with another text than the service sent: `transcript_id` str, `utterance_idx` int64,
+            `text` str.
 
         Raises:
             CorpusError: A file of corrections cannot be read.
         """
+        edits = self._current.edits()
+        wanted = sorted(edits) if ids is None else self._archive.recordings.ids(ids)
+        found = [(i, self._current.of(i, edits[i])) for i in wanted if i in edits and self._archive.has(i)]
+        return _texts(found)
+
+    def turns(self, transcript_id: str) -> pd.DataFrame:
+        """Return the turns of a transcript as corrected, also if the service sent no utterances.
+
+        Args:
+            transcript_id: Id of the transcript.
+
+        Returns:
+            One row per turn in their order: `transcript_id` str, `utterance_idx` int64, `speaker`, `text` and
+            `text_original` str (null if unchanged), `first_word_idx` Int64 and `word_count` int64.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus.
+        """
+        transcript_id = self._archive.recordings.id(transcript_id)
+        return _turns(transcript_id, self._current.of(transcript_id, self._current.edits().get(transcript_id, [])))
+
+    def history(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
+        """Return every edit that was made, oldest first, also those that were undone.
+
+        Args:
+            ids: Id or ids of transcripts. None (default): all.
+
+        Returns:
+            One row per edit: `transcript_id` str; `change` int64, equal for edits made by one call; `action` str
+            (text, split, merge, move, time); `utterance_idx` int64; `text` str, the corrected text; `was` str, the text
+            of the service; `value` str, the arguments as JSON; `author` str; `made` and `undone` datetime64[us, UTC].
+
+        Raises:
+            CorpusError: A file of corrections cannot be read.
+        """
+        files = {of_it.transcript_id: of_it.edits for of_it in self._current.files.all().values()}
         rows = [
-            (transcript_id, position, text)
-            for transcript_id in self._archive.recordings.ids(ids)
-            for position, text in self._corrected(transcript_id, stale=False).items()
+            {
+                "transcript_id": transcript_id,
+                "change": edit.change,
+                "action": edit.action,
+                "utterance_idx": edit.turn,
+                "text": edit.value.get("text"),
+                "was": edit.was.text if edit.was else None,
+                "value": json.dumps(dict(edit.value), ensure_ascii=False),
+                "author": edit.author,
+                "made": edit.made or None,
+                "undone": edit.undone,
+            }
+            for transcript_id in (sorted(files) if ids is None else self._archive.recordings.ids(ids))
+            for edit in files.get(transcript_id, ())
         ]
-        dtypes = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}
-        return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
+        dtypes: dict[str, Any] = {"transcript_id": _TEXT, "change": "int64", "action": _TEXT, "utterance_idx": "int64"}
+        dtypes |= dict.fromkeys(("text", "was", "value", "author"), _TEXT)
+        frame = pd.DataFrame(rows, columns=[*dtypes, "made", "undone"]).astype(dtypes)
+        for name in ("made", "undone"):
+            frame[name] = pd.to_datetime(frame[name], utc=True).astype(_UTC)
+        return frame
 
     def stale(self) -> pd.DataFrame:
         """Return the corrections and names of single turns that no longer apply, because the transcript was replaced.
@@ -116,43 +291,123 @@ class Corrections:
 
         Returns:
             One row per turn: `transcript_id` str; `utterance_idx` int64, its old index; `text` str and `speaker_name`
-            str, one of which is null; `start_ms` Int64 and `was` str, the old start in milliseconds and the old text.
+            str, at most one of which is not null; `start_ms` Int64 and `was` str, the old start in milliseconds and the
+            old text; `action` str, as in `history`, or "name".
 
         Raises:
             CorpusError: A file of corrections or names cannot be read.
         """
         rows: list[tuple[object, ...]] = []
-        for transcript_id in self._archive.ids():
-            made_for = _read(self._path(transcript_id))[1]
-            for position, text in self._corrected(transcript_id, stale=True).items():
-                rows.append((transcript_id, position, text, None, *made_for.get(position, (None, None))))
+        given = self._current.edits()
+        named = self._archive.names.all()
+        for transcript_id in self._archive.ids() if given or named else []:
+            edits = given.get(transcript_id, [])
+            stale = self._current.of(transcript_id, edits).stale if edits else {}
+            last = {(edits[n].turn, edits[n].action): edits[n] for n in stale}  # of each turn, the last one counts
+            for (turn, action), edit in sorted(last.items()):
+                start, was = (edit.was.start, edit.was.text) if edit.was else (None, None)
+                rows.append((transcript_id, turn, edit.value.get("text"), None, start, was, action))
             for position, name, fingerprint in self._names.stale(transcript_id):
-                rows.append((transcript_id, position, None, name, *fingerprint))
+                rows.append((transcript_id, position, None, name, *fingerprint, "name"))
         dtypes: dict[str, Any] = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}
-        dtypes |= {"speaker_name": _TEXT, "start_ms": pd.Int64Dtype(), "was": _TEXT}
+        dtypes |= {"speaker_name": _TEXT, "start_ms": pd.Int64Dtype(), "was": _TEXT, "action": _TEXT}
         return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
-    def _corrected(self, transcript_id: str, *, stale: bool) -> dict[int, str]:
-        """Return the corrected texts that still apply, or those that are stale."""
-        texts, made_for = _read(self._path(transcript_id))
-        if not texts:
-            return {}
-        same = unchanged(texts, made_for, self._archive.table("utterances", transcript_id))
-        return {position: text for position, text in texts.items() if (position in same) != stale}
+    def _change_pair(
+        self, action: str, transcript_id: str, idx: int, value: Mapping[str, int], author: str | None
+    ) -> pd.DataFrame:
+        """Make an edit of a turn and the next one."""
+        transcript_id = self._archive.recordings.id(transcript_id)
 
-    def _path(self, transcript_id: str) -> Path:
-        return self._archive.path / "corrections" / f"{file_name(transcript_id)}.json"
+        def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
+            self._check(transcript_id, found.turns, idx)
+            other = found.turns.next_of(idx)
+            first, second = found.turns.turns[idx], found.turns.turns[other]
+            return [Edit(action, first.idx, first.was, {**value, "other": other}, second.was)], []
+
+        return _turns(transcript_id, self._change(transcript_id, make, author))
+
+    def _change(
+        self,
+        transcript_id: str,
+        make: Callable[[Corrected, list[Edit]], tuple[list[Edit], list[Edit]]],
+        author: str | None,
+    ) -> Corrected:
+        """Store edits and return the corrected transcript.
+
+        Args:
+            transcript_id: Id of the transcript.
+            make: Gets the corrected transcript and its edits, and returns new edits and those to undo.
+            author: Who makes the edits.
+
+        Raises:
+            OptionError: An edit does not fit; nothing was stored.
+        """
+        files = self._current.files
+        self._archive.status(transcript_id)  # raises an error if it is not in the corpus
+        with clear_errors(self._archive.path), files.lock(transcript_id):
+            edits = files.get(transcript_id)
+            active = [edit for edit in edits if edit.undone is None]
+            found = self._current.of(transcript_id, active)
+            new, removed = make(found, active)
+            if not new and not removed:
+                return found
+            now, change = _now(), max((edit.change for edit in edits), default=0) + 1
+            new = [replace(edit, made=now, author=author or _user(), change=change) for edit in new]
+            kept = [edit for edit in active if edit not in removed]
+            found = self._current.of(transcript_id, [*kept, *new])
+            if refused := [reason for n, reason in found.stale.items() if n >= len(kept)]:
+                raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
+            files.keep(transcript_id, [*(replace(e, undone=now) if e in removed else e for e in edits), *new])
+        return found
+
+    def _check(self, transcript_id: str, turns: TurnEdits, idx: int) -> None:
+        if idx not in turns.turns:
+            there = f"0 to {max(turns.turns)}" if turns.turns else "no turns"
+            raise OptionError(f"{transcript_id!r} has no turn {idx!r}; it has {there}")
+
+    def _word(self, transcript_id: str, found: Corrected, word_idx: int) -> tuple[Turn, int]:
+        """Return the turn of a word, and the position of the word in it."""
+        owner = found.word_turns
+        if not 0 <= word_idx < len(owner) or owner[word_idx] < 0:
+            there = f"0 to {len(owner) - 1}" if len(owner) else "no words"
+            raise OptionError(f"{transcript_id!r} has no turn with word {word_idx!r}; it has {there}")
+        turn = found.turns.turns[int(owner[word_idx])]
+        return turn, int(np.count_nonzero(owner[:word_idx] == turn.idx))
 
 
-def _read(path: Path) -> tuple[dict[int, str], dict[int, Fingerprint]]:
-    """Return the corrected texts, and the fingerprints that their turns had."""
+def _texts(found: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:
+    """Return the corrected texts of turns; see `Corrections.get`."""
+    rows = [
+        (transcript_id, turn.idx, turn.content())
+        for transcript_id, corrected in found
+        for turn in sorted(corrected.turns.turns.values(), key=lambda turn: turn.idx)
+        if turn.original() is not None
+    ]
+    dtypes = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}
+    return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
+
+
+def _turns(transcript_id: str, found: Corrected) -> pd.DataFrame:
+    """Return the turns of a transcript; see `Corrections.turns`."""
+    rows = []
+    for turn in found.turns.turns.values():
+        words = np.flatnonzero(found.word_turns == turn.idx)
+        first = int(words[0]) if len(words) else None
+        rows.append((transcript_id, turn.idx, turn.speaker, turn.content(), turn.original(), first, len(words)))
+    dtypes: dict[str, Any] = {"transcript_id": _TEXT, "utterance_idx": "int64"}
+    dtypes |= dict.fromkeys(("speaker", "text", "text_original"), _TEXT)
+    dtypes |= {"first_word_idx": pd.Int64Dtype(), "word_count": "int64"}
+    return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _user() -> str | None:
+    """Return the name of the user of this machine, if it is known."""
     try:
-        found = json.loads(path.read_bytes())
-        texts = {int(position): str(text) for position, text in found["texts"].items()}
-        return texts, from_json(found.get("made_for", {}))
-    except FileNotFoundError:
-        return {}, {}
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as e:
-        raise CorpusError(
-            f"the corrections in {path} cannot be read ({e}); delete the file and set them again"
-        ) from None
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return None

@@ -13,6 +13,7 @@ import pandas as pd
 
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import CurrentNames
@@ -102,4 +103,4 @@ def _partition(
 def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
     archive = Archive(path)
-    return Query(archive, Metadata(archive), CurrentNames(archive))
+    return Query(archive, Metadata(archive), CurrentNames(archive), CurrentCorrections(archive))

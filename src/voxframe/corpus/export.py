@@ -58,6 +58,8 @@ class Exporter:
         license: str | None,  # noqa: A002  the key of dataset cards
         audio: bool | Mapping[str, str | os.PathLike[str]],
         overwrite: bool,
+        *,
+        corrected: bool = True,
     ) -> ExportResult:
         """Write the transcripts to files; `Corpus.export` describes the arguments."""
         check_format(kind, partition_by, escape_formulas=escape_formulas)
@@ -78,7 +80,7 @@ class Exporter:
                 "have all that was said"
             )
         about = self._about(wanted, names(partition_by), metadata)
-        parts = self._parts(wanted, chosen, about, pii, pii_types)
+        parts = self._parts(wanted, chosen, about, pii, pii_types, corrected=corrected)
         if single and not partition_by:
             if len(chosen) > 1:
                 raise OptionError(
@@ -156,11 +158,14 @@ class Exporter:
         about: tuple[pa.Table, list[str]] | None,
         pii: Literal["mask", "drop"] | None,
         types: Collection[str] | None,
+        *,
+        corrected: bool,
     ) -> Iterator[dict[str, pd.DataFrame]]:
         """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
         needed = chosen if pii is None else dict.fromkeys([*chosen, "transcripts", "entities", "words"])
         for at in range(0, max(1, len(ids)), _AT_A_TIME):
-            part = {name: self._query.table(name, ids[at : at + _AT_A_TIME]) for name in needed}
+            some = ids[at : at + _AT_A_TIME]
+            part = {name: self._query.table(name, some, corrected=corrected) for name in needed}
             if about is not None:
                 part = {
                     name: join(df, apart(about[0], CORPUS_TABLES[name].names), about[1]) for name, df in part.items()

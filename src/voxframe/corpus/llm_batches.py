@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.corrections import Corrections
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import OptionError
@@ -37,10 +37,10 @@ class LlmTexts:
         archive: The transcripts.
         query: Reads their tables.
         speakers: Names of their speakers.
-        corrections: Corrected texts of their turns.
+        corrections: Corrections of their turns.
     """
 
-    def __init__(self, archive: Archive, query: Query, speakers: Speakers, corrections: Corrections) -> None:
+    def __init__(self, archive: Archive, query: Query, speakers: Speakers, corrections: CurrentCorrections) -> None:
         self._archive, self._query, self._speakers, self._corrections = archive, query, speakers, corrections
 
     def batches(self, transcripts: Any) -> list[LlmBatch]:
@@ -70,7 +70,7 @@ class LlmTexts:
         if known.empty:
             raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
         named = {*self._speakers.get(known["transcript_id"])["transcript_id"]}
-        named |= {*self._corrections.get(known["transcript_id"])["transcript_id"]}
+        named |= self._corrections.edits().keys()
         lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
         hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
         by_id = [
@@ -102,11 +102,7 @@ class LlmTexts:
             turns = grouped(self._query.table("words", transcript_id))
         from voxframe.analysis.speaker_turns import row_speakers
 
-        corrected = dict(
-            self._corrections.get(transcript_id)[["utterance_idx", "text"]].itertuples(index=False, name=None)
-        )
-        for place, (who, said) in enumerate(zip(row_speakers(turns), turns["text"], strict=True)):
-            text = corrected.get(place, said)
+        for who, text in zip(row_speakers(turns), turns["text"], strict=True):
             if isinstance(text, str) and text.strip():
                 yield f"{who}: {text}" if isinstance(who, str) else text
 

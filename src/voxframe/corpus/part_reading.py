@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from voxframe.corpus.part import Member, Part, PartDamagedError
 from voxframe.corpus.parts import Parts
-from voxframe.schema import TABLES
+from voxframe.schema import TABLES, TEXT_ORIGINAL
 
 #: Errors of pyarrow for a damaged page.
 DAMAGE = (pa.ArrowException, OSError)
@@ -24,7 +24,7 @@ class Located:
 
     Attributes:
         members: Places in parts, by transcript id.
-        loose: Tables in memory, because the disk cannot be written, by transcript id.
+        loose: Tables in memory by transcript id: corrected ones, and all if the disk cannot be written.
         bad: Ids of transcripts that cannot be read, with the error.
     """
 
@@ -64,7 +64,10 @@ def assemble(
     columns: Sequence[str] | None,
     where: pc.Expression | None,
 ) -> pa.Table:
-    """Return the rows of transcripts in the order of `ids`."""
+    """Return the rows of transcripts in the order of `ids`.
+
+    If a table in memory has the column `text_original`, it comes last and is null in the other rows.
+    """
     schema = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
     wanted: dict[Part, dict[int, str]] = {}
     for transcript_id, member in located.members.items():
@@ -89,12 +92,14 @@ def assemble(
         else:
             some = columns if columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
             whole = read_groups(parts, part, name, groups, some, where)
-            runs = _runs(whole["transcript_id"])
+            runs = runs_of(whole["transcript_id"])
             whole = whole if columns is None else whole.select(columns)
             found |= {transcript_id: (whole, *run) for transcript_id, run in runs.items()}
     for transcript_id, table in located.loose.items():
         rows = table if where is None else table.filter(where)
-        found[transcript_id] = rows if columns is None else rows.select(columns), 0, rows.num_rows
+        if columns is not None:
+            rows = rows.select([*columns, *(c for c in rows.column_names if c == TEXT_ORIGINAL.name)])
+        found[transcript_id] = rows, 0, rows.num_rows
     pieces: list[tuple[pa.Table, int, int]] = []
     for transcript_id in ids:
         piece = found.get(transcript_id)
@@ -106,7 +111,11 @@ def assemble(
             pieces.append(piece)
     if not pieces:
         return schema.empty_table()
-    return pa.concat_tables([whole.slice(start, rows).cast(schema) for whole, start, rows in pieces])
+    tables = [whole.slice(start, rows) for whole, start, rows in pieces]
+    with_original = schema.append(pa.field(TEXT_ORIGINAL.name, TEXT_ORIGINAL.type))
+    kinds = [with_original if TEXT_ORIGINAL.name in table.column_names else schema for table in tables]
+    tables = [table.select(kind.names).cast(kind) for table, kind in zip(tables, kinds, strict=True)]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def read_groups(
@@ -137,7 +146,7 @@ def damage_of(error: Exception, part: Part, path: Path) -> PartDamagedError:
     return PartDamagedError(part, path, str(error).splitlines()[0])
 
 
-def _runs(ids: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
+def runs_of(ids: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
     """Return the start and the number of rows of each transcript. The rows of a transcript are together."""
     codes = pc.dictionary_encode(ids).combine_chunks() if len(ids) else None
     if codes is None:

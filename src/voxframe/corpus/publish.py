@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe.corpus.archive import Archive, view_of
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.export import check_outside
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen
 from voxframe.corpus.query import Query
@@ -48,10 +49,11 @@ class Publisher:
         archive: The transcripts.
         query: Reads their tables.
         metadata: Columns about the recordings.
+        corrections: Corrections of the transcripts.
     """
 
-    def __init__(self, archive: Archive, query: Query, metadata: Metadata) -> None:
-        self._archive, self._query, self._metadata = archive, query, metadata
+    def __init__(self, archive: Archive, query: Query, metadata: Metadata, corrections: CurrentCorrections) -> None:
+        self._archive, self._query, self._metadata, self._corrections = archive, query, metadata, corrections
 
     def publish(
         self,
@@ -113,7 +115,7 @@ class Publisher:
 
     def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> dict[str, str]:
         """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
-        given = self._archive.names.all()
+        given, edits = self._archive.names.all(), self._corrections.edits()
         rows = {row["transcript_id"]: {n: v for n, v in row.items() if v is not None} for row in about.to_pylist()}
         sources: dict[str, list[str]] = {}
         views: list[View] = ["transcript", *dict.fromkeys(view_of(n) for n in tables if view_of(n) != "transcript")]
@@ -123,7 +125,9 @@ class Publisher:
                 source = self._archive.source_hash(transcript_id, view)
                 sources.setdefault(transcript_id, []).append(f"{view} {source}")
         return {
-            i: hashlib.sha256(repr((SCHEMA_VERSION, of_it, given.get(i), rows.get(i))).encode()).hexdigest()
+            i: hashlib.sha256(
+                repr((SCHEMA_VERSION, of_it, given.get(i), edits.get(i), rows.get(i))).encode()
+            ).hexdigest()
             for i, of_it in sources.items()
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import pyarrow.fs as fs
 
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata
 from voxframe.corpus.part import Part
 from voxframe.corpus.part_files import FORMAT
@@ -26,8 +27,16 @@ from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
 from voxframe.frames import joined, suited
+from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.repair import caller
-from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TRANSCRIPT_TABLES
+from voxframe.schema import (
+    CORPUS_TABLES,
+    CORRECTED_TABLES,
+    SPEAKER_NAME,
+    TABLES,
+    TEXT_ORIGINAL,
+    TRANSCRIPT_TABLES,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,7 +45,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
-_AT_A_TIME = 64  # transcripts in memory if rows are chosen by the names of speakers, or the first rows are read
+_AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
 _IN_CATEGORIES = 32  # transcripts in memory without categories
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
@@ -49,17 +58,41 @@ class Query:
         archive: The transcripts.
         metadata: Columns about the recordings, which can be joined to every table.
         names: Names of speakers, which are added to every table with speakers.
+        corrections: Corrections, which are applied to every table with their text.
     """
 
-    def __init__(self, archive: Archive, metadata: Metadata, names: CurrentNames) -> None:
-        self._archive, self._metadata, self._names = archive, metadata, names
+    def __init__(
+        self, archive: Archive, metadata: Metadata, names: CurrentNames, corrections: CurrentCorrections
+    ) -> None:
+        self._archive, self._metadata, self._names, self._corrections = archive, metadata, names, corrections
 
-    def tables(self, transcript_id: str) -> dict[str, pd.DataFrame]:
+    def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name."""
         transcript_id = self._archive.recordings.id(transcript_id)
-        found = self._archive.tables(transcript_id)
+        names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self._archive.has(transcript_id, view))]
+        return reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
+
+    def arrow_tables(
+        self, transcript_id: str, names: Collection[str], *, corrected: bool = True
+    ) -> dict[str, pa.Table]:
+        """Return tables of one transcript with names of speakers. Exports that cannot be read are left out.
+
+        Args:
+            transcript_id: Id of the transcript.
+            names: Names of the tables.
+            corrected: Apply corrections.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus.
+
+        Warns:
+            CorpusWarning: Sentences or paragraphs cannot be read.
+        """
+        edited = corrected and transcript_id in self._corrections.edits()
+        own = {*(name for name in names if name not in EXPORTS), *(TURN_TABLES if edited else ())}
+        found = self._archive.tables(transcript_id, own) if own else {}
         for view in EXPORTS:
-            if self._archive.has(transcript_id, view):
+            if view in names:
                 try:
                     found[view] = self._archive.table(view, transcript_id)
                 except (PayloadError, DamagedFileError) as error:
@@ -68,11 +101,28 @@ class Query:
                         CorpusWarning,
                         stacklevel=caller(),
                     )
-        return reading.to_frames({name: self.complete(name, table) for name, table in found.items()})
+        found = self.finished(transcript_id, found, corrected=corrected)
+        return {name: found[name] for name in names if name in found}
+
+    def finished(
+        self, transcript_id: str, tables: Mapping[str, pa.Table], *, corrected: bool = True
+    ) -> dict[str, pa.Table]:
+        """Return tables of one transcript with corrections and the columns that a corpus adds.
+
+        Args:
+            transcript_id: Id of the transcript.
+            tables: The tables as stored; `TURN_TABLES` are needed if it has corrections.
+            corrected: Apply corrections.
+        """
+        found = dict(tables)
+        if corrected and (edits := self._corrections.edits().get(transcript_id)):
+            some = {name: table for name, table in found.items() if name in CORRECTED_TABLES}
+            found |= correct_tables(some, edits).tables
+        return {name: self.complete(name, table) for name, table in found.items()}
 
     def complete(self, name: str, table: pa.Table) -> pa.Table:
-        """Return a stored table with the columns that a corpus adds when it is read."""
-        return self._archive.recordings.add_to(self._names.add_to(table), name)
+        """Return a stored or corrected table with the columns that a corpus adds when it is read."""
+        return self._archive.recordings.add_to(self._names.add_to(with_original(table, name)), name)
 
     def table(
         self,
@@ -83,18 +133,22 @@ class Query:
         metadata: Wanted = False,
         limit: int | None = None,
         category: bool = False,
+        *,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Return one table over many transcripts."""
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
         where = in_where(where, self._archive.recordings.id)
-        if not is_named(name, columns, where, metadata):
-            return self._frame(name, self._select(name, ids), columns, where, limit, category, asked=ids is not None)
+
+        def read(some: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
+            return self._frame(name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected)
+
         wanted = self._select(name, ids)
+        if not is_named(name, columns, where, metadata):
+            return read(wanted, columns, where)
         return with_metadata(
-            lambda some, columns, where: self._frame(
-                name, some, columns, where, limit, category, asked=ids is not None
-            ),
+            read,
             name,
             self._metadata.to_arrow(wanted),
             columns=columns,
@@ -112,17 +166,21 @@ class Query:
         category: bool,
         *,
         asked: bool,
+        corrected: bool,
     ) -> pd.DataFrame:
         if category and limit is None and len(ids) > _IN_CATEGORIES:
             read = range(0, len(ids), _IN_CATEGORIES)
-            some = (self.arrow(name, ids[at : at + _IN_CATEGORIES], columns, where) for at in read)
-            return joined([suited(reading.to_frame(name, table), category=True) for table in some])
+            parts = (
+                self.arrow(name, ids[at : at + _IN_CATEGORIES], columns, where, corrected=corrected) for at in read
+            )
+            return joined([suited(reading.to_frame(name, table), category=True) for table in parts])
         if limit is None or len(ids) <= _AT_A_TIME:
-            table = self.arrow(name, ids, columns, where, asked=asked)
+            table = self.arrow(name, ids, columns, where, asked=asked, corrected=corrected)
         else:  # the first rows are often in the first transcripts
             table = self.arrow(name, ids[:0], columns, where)
             for at in range(0, len(ids), _AT_A_TIME):
-                table = pa.concat_tables([table, self.arrow(name, ids[at : at + _AT_A_TIME], columns, where)])
+                some = ids[at : at + _AT_A_TIME]
+                table = pa.concat_tables([table, self.arrow(name, some, columns, where, corrected=corrected)])
                 if table.num_rows >= limit:
                     break
         return reading.to_frame(name, table.slice(0, limit))
@@ -135,8 +193,9 @@ class Query:
         where: Where | None = None,
         *,
         asked: bool = False,
+        corrected: bool = True,
     ) -> pa.Table:
-        """Return rows of one table in the order of `ids`, with names of speakers and recordings.
+        """Return rows of one table in the order of `ids`, with corrections and the columns that a corpus adds.
 
         Args:
             name: Name of the table.
@@ -144,6 +203,7 @@ class Query:
             columns: Columns to read. None (default): all.
             where: Rows to read. None (default): all.
             asked: True if the caller named the transcripts: then it is an error if none can be read.
+            corrected: Apply corrections.
 
         Raises:
             CorpusError: A transcript is not in the corpus, a column does not exist, or a condition is invalid.
@@ -157,28 +217,49 @@ class Query:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
         added = [column for column in CORPUS_TABLES[name].names if column not in TABLES[name].names]
         if condition is not None and any(column in str(condition) for column in added):
-            return self._by_name(name, ids, chosen, condition, asked)
-        if not added or (chosen is not None and not set(added) & set(chosen)):
-            return self._read(name, ids, chosen, condition, asked)
-        stored = chosen and [c for c in TABLES[name].names if c in chosen or c in _NAMING]
-        table = self.complete(name, self._read(name, ids, stored, condition, asked))
-        return table if chosen is None else table.select(chosen)
+            return self._by_added(name, ids, chosen, condition, asked, corrected=corrected)
+        stored = None
+        if chosen is not None:
+            needed = {*chosen, *(_NAMING if SPEAKER_NAME.name in chosen else ())}
+            needed |= {"transcript_id"} if set(added) & set(chosen) else set()
+            needed |= {"text"} if TEXT_ORIGINAL.name in chosen else set()
+            stored = [column for column in TABLES[name].names if column in needed]
+        table = self._read(name, ids, stored, condition, asked, corrected=corrected)
+        if chosen is None or set(added) & set(chosen):
+            table = self.complete(name, table)
+        return table.select(CORPUS_TABLES[name].names if chosen is None else chosen)
 
     def _read(
-        self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: pc.Expression | None, asked: bool
+        self,
+        name: str,
+        ids: Sequence[str],
+        columns: Sequence[str] | None,
+        where: pc.Expression | None,
+        asked: bool,
+        *,
+        corrected: bool,
     ) -> pa.Table:
-        table, located = self._archive.read(name, ids, columns, where)
+        made = self._corrections.tables(name, ids) if corrected else {}
+        table, located = self._archive.read(name, ids, columns, where, made)
         _report(located, len(ids), asked=asked)
         return table
 
-    def _by_name(
-        self, name: str, ids: Sequence[str], columns: Sequence[str] | None, where: pc.Expression, asked: bool
+    def _by_added(
+        self,
+        name: str,
+        ids: Sequence[str],
+        columns: Sequence[str] | None,
+        where: pc.Expression,
+        asked: bool,
+        *,
+        corrected: bool,
     ) -> pa.Table:
-        """Return the rows that are chosen by a name of a speaker or a recording, which are not stored in the table."""
+        """Return the rows that are chosen by columns that are not stored, such as the names of speakers."""
         tables = [CORPUS_TABLES[name].empty]
         for at in range(0, len(ids), _AT_A_TIME):
-            whole = self._read(name, ids[at : at + _AT_A_TIME], None, None, asked)
-            tables.append(self.complete(name, whole).cast(CORPUS_TABLES[name].arrow).filter(where))
+            some = ids[at : at + _AT_A_TIME]
+            whole = self.arrow(name, some, asked=asked, corrected=corrected)
+            tables.append(whole.cast(CORPUS_TABLES[name].arrow).filter(where))
         table = pa.concat_tables(tables)
         return table if columns is None else table.select(columns)
 
@@ -195,7 +276,9 @@ class Query:
         wanted = self._select(name, ids)
         located = self._archive.locate(name, wanted)
         _report(located, len(wanted), asked=ids is not None)
-        return located.rows(name)
+        corrected = self._corrections.tables(name, wanted)
+        rows = located.rows(name) | {i: table.num_rows for i, table in corrected.items()}
+        return {transcript_id: count for transcript_id, count in rows.items() if count}
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> ds.Dataset:
         """Return one table over many transcripts as a pyarrow dataset.
@@ -228,7 +311,7 @@ class Query:
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
         """Return one table over many transcripts as a Polars LazyFrame."""
-        return reading.lazy_frame(name, *self._with_names(name, ids))
+        return reading.lazy_frame(name, self._apart(name, ids))
 
     def sql(
         self,
@@ -246,27 +329,25 @@ class Query:
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
         try:
-            return _run_sql(query, parameters, tables, self._with_names, others)
+            return _run_sql(query, parameters, tables, self._apart, others)
         except _DamageError:
-            return _run_sql(query, parameters, tables, partial(self._with_names, verify=True), others)
+            return _run_sql(query, parameters, tables, partial(self._apart, verify=True), others)
 
-    def _with_names(
-        self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False
-    ) -> tuple[ds.Dataset, pa.Table | None]:
-        """Return a table as stored, and the columns that a corpus adds, with its key.
-
-        Of the names of speakers, only those that differ from their labels.
-        """
+    def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
+        """Return a table as stored, and what voxframe adds to it when it is read."""
         data = self.scan(name, ids, verify=verify)
-        if name == "transcripts":
-            return data, self._archive.recordings.table(self._select(name, ids))
+        wanted = self._select(name, ids)
+        made = self._corrections.tables(name, wanted)
+        corrected = None
+        if made:
+            schema = with_original(TABLES[name].empty, name).schema
+            corrected = pa.concat_tables([table.select(schema.names).cast(schema) for table in made.values()])
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
-            return data, None
+            return reading.Apart(data, None, corrected, list(made))
         key, given = list(TABLES[name].key), self._names.all()
-        some = [transcript_id for transcript_id in self._select(name, ids) if transcript_id in given]
-        named = self.arrow(name, some, [*key, "speaker", SPEAKER_NAME.name])
+        named = self.arrow(name, [i for i in wanted if i in given], [*key, "speaker", SPEAKER_NAME.name])
         differs = pc.fill_null(pc.not_equal(named["speaker"], named[SPEAKER_NAME.name]), True)
-        return data, named.filter(differs).select([*key, SPEAKER_NAME.name])
+        return reading.Apart(data, named.filter(differs).select([*key, SPEAKER_NAME.name]), corrected, list(made))
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         self._archive.report_missing()
@@ -300,7 +381,7 @@ def _run_sql(
     query: str,
     parameters: Sequence[object] | Mapping[str, object] | None,
     tables: Sequence[str],
-    scan: Callable[[str], tuple[ds.Dataset, pa.Table | None]],
+    scan: Callable[[str], reading.Apart],
     others: Mapping[str, Callable[[], object]],
 ) -> pd.DataFrame:
     """Run a query. Only tables with a name that occurs in it are opened.
@@ -309,7 +390,7 @@ def _run_sql(
         query: DuckDB SQL.
         parameters: Values of the placeholders: a sequence for `?`, a mapping for `$name`.
         tables: Names of the tables stored as files.
-        scan: Returns such a table as a dataset, and the columns to join to it: see `Query`.
+        scan: Returns such a table.
         others: Functions that return the other tables, by name.
 
     Raises:
@@ -330,7 +411,7 @@ def _run_sql(
             named = set(re.findall(r"\w+", query.lower()))
             for name in tables:
                 if name in named:
-                    _register(database, name, *scan(name))
+                    _register(database, name, scan(name))
             for name, make in others.items():
                 if name in named:
                     database.register(name, make())
@@ -350,17 +431,27 @@ def _run_sql(
     return frame
 
 
-def _register(database: duckdb.DuckDBPyConnection, name: str, data: ds.Dataset, more: pa.Table | None) -> None:
-    """Register a table of the corpus with DuckDB, with the columns that a corpus adds."""
-    if more is None:
-        database.register(name, data)
+def _register(database: duckdb.DuckDBPyConnection, name: str, apart: reading.Apart) -> None:
+    """Register a table of the corpus with DuckDB, with corrections and the columns that a corpus adds."""
+    if CORPUS_TABLES[name].names == TABLES[name].names:
+        database.register(name, apart.data)
         return
-    key = TABLES[name].key
-    added = {column: f"n.{column}" for column in more.column_names if column not in key}
-    if SPEAKER_NAME.name in added:
-        added[SPEAKER_NAME.name] = f"coalesce(n.{SPEAKER_NAME.name}, t.speaker)"
+    database.register(f"_{name}", apart.data)
+    source, join = f"(select *, null::varchar as {TEXT_ORIGINAL.name} from _{name})", ""  # noqa: S608
+    if apart.corrected is not None:
+        database.register(f"_{name}_corrected", apart.corrected)
+        database.register(f"_{name}_ids", pa.table({"transcript_id": apart.ids}))
+        source = (
+            f"(select *, null as {TEXT_ORIGINAL.name} from _{name} anti join _{name}_ids using (transcript_id) "  # noqa: S608
+            f"union all by name select * from _{name}_corrected)"
+        )
+    added = {}
+    if apart.more is not None:
+        key = TABLES[name].key
+        added = {column: f"n.{column}" for column in apart.more.column_names if column not in key}
+        if SPEAKER_NAME.name in added:
+            added[SPEAKER_NAME.name] = f"coalesce(n.{SPEAKER_NAME.name}, t.speaker)"
+        database.register(f"_{name}_added", apart.more)
+        join = f" left join _{name}_added n using ({', '.join(key)})"
     columns = [f"{added.get(column, f't.{column}')} as {column}" for column in CORPUS_TABLES[name].names]
-    database.register(f"_{name}", data)
-    database.register(f"_{name}_added", more)
-    join = f"left join _{name}_added n using ({', '.join(key)})"
-    database.execute(f"create temp view {name} as select {', '.join(columns)} from _{name} t {join}")  # noqa: S608
+    database.execute(f"create temp view {name} as select {', '.join(columns)} from {source} t{join}")  # noqa: S608

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from voxframe import frames
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES
+from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
 
 if TYPE_CHECKING:
     import polars as pl
@@ -236,14 +236,29 @@ def check_column(name: str, column: str) -> None:
         raise CorpusError(f"the table {name!r} has no column {column!r}; it has {', '.join(names)}")
 
 
-def lazy_frame(name: str, data: ds.Dataset, more: pa.Table | None) -> pl.LazyFrame:
-    """Return a dataset as a Polars LazyFrame, which is read when it is collected.
+class Apart(NamedTuple):
+    """A table as stored, and what voxframe adds to it when it is read.
 
-    Args:
-        name: Name of the table.
+    Attributes:
         data: The table as stored.
         more: Columns that the corpus adds, with the key of the table; None if there are none. A null name of a speaker
             means the label.
+        corrected: Rows of the corrected transcripts, with `text_original`; None if there are none.
+        ids: Ids of the corrected transcripts.
+    """
+
+    data: ds.Dataset
+    more: pa.Table | None
+    corrected: pa.Table | None
+    ids: list[str]
+
+
+def lazy_frame(name: str, apart: Apart) -> pl.LazyFrame:
+    """Return a table as a Polars LazyFrame, which is read when it is collected.
+
+    Args:
+        name: Name of the table.
+        apart: The table.
 
     Raises:
         MissingExtraError: Polars is not installed.
@@ -252,10 +267,15 @@ def lazy_frame(name: str, data: ds.Dataset, more: pa.Table | None) -> pl.LazyFra
         import polars as pl
     except ModuleNotFoundError:
         raise MissingExtraError("polars", "Corpus.to_polars") from None
-    frame = pl.scan_pyarrow_dataset(data)
-    if more is None:
-        return frame
-    frame = frame.join(pl.LazyFrame(pl.from_arrow(more)), on=TABLES[name].key, how="left", maintain_order="left")
-    if SPEAKER_NAME.name in more.column_names:
-        frame = frame.with_columns(pl.coalesce(SPEAKER_NAME.name, "speaker").alias(SPEAKER_NAME.name))
+    frame = pl.scan_pyarrow_dataset(apart.data)
+    if TEXT_ORIGINAL in CORPUS_TABLES[name].columns:
+        frame = frame.with_columns(pl.lit(None, pl.String).alias(TEXT_ORIGINAL.name))
+    if apart.corrected is not None:
+        corrected = pl.LazyFrame(pl.from_arrow(apart.corrected))
+        frame = pl.concat([frame.filter(~pl.col("transcript_id").is_in(apart.ids)), corrected], how="diagonal")
+    if apart.more is not None:
+        more = pl.LazyFrame(pl.from_arrow(apart.more))
+        frame = frame.join(more, on=TABLES[name].key, how="left", maintain_order="left")
+        if SPEAKER_NAME.name in apart.more.column_names:
+            frame = frame.with_columns(pl.coalesce(SPEAKER_NAME.name, "speaker").alias(SPEAKER_NAME.name))
     return frame.select(CORPUS_TABLES[name].names)

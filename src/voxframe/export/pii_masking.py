@@ -26,8 +26,8 @@ def mask(
     other occurrences in the same transcript: in words, turns, summaries and all other texts. An occurrence is the text
     of the entity, the words spoken during it, or a part of either that is capitalized or contains a digit.
 
-    Names of speakers are replaced by their labels. Personal data that entity detection did not find is not masked. For
-    example, a text that describes a person in other words is unchanged.
+    Names of speakers are replaced by their labels, and `text_original` is null. Personal data that entity detection did
+    not find is not masked. For example, a text that describes a person in other words is unchanged.
 
     Args:
         tables: Tables by name. `entities` is required, and `words` is recommended.
@@ -71,7 +71,9 @@ def mask(
 
 
 def _unnamed(df: pd.DataFrame) -> pd.DataFrame:
-    """Replace speaker names by their labels, because names are personal data."""
+    """Replace speaker names by their labels, because names are personal data, and remove texts before a correction."""
+    if "text_original" in df:
+        df = df.assign(text_original=_column([None] * len(df), df["text_original"]))
     return df.assign(speaker_name=df["speaker"]) if {"speaker", "speaker_name"} <= set(df.columns) else df
 
 

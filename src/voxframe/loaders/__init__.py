@@ -17,6 +17,7 @@ Every DataFrame has all columns of its table and their dtypes, even without rows
 Fields that the data dictionary does not define are in `extra`, as JSON text. `voxframe.describe("words")` shows the
 columns of a table with their units. A table from a corpus also has `speaker_name` after `speaker`: the name set in the
 corpus for the speaker, or else the label. `transcripts` has the `recording` and its `source` after `transcript_id`.
+After a corrected `text` there is `text_original`, the text of the service.
 
 A null is NaN in text and floats, NA in integers and flags, and NaT in times; `isna()` finds each.
 
@@ -50,6 +51,7 @@ _ARGUMENTS = """    Args:
         category: Return ids, speakers and labels (`voxframe.frames.CATEGORIES`) as `category`, which takes half of the
             memory of a table of words.
         timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
+        corrected: False shows a transcript of a corpus without the changes of `corpus.corrections`.
 
     Returns:
 """

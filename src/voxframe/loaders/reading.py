@@ -18,6 +18,7 @@ from voxframe.corpus.reading import to_frames
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, FINAL, View
 from voxframe.errors import DamagedFileError, OptionError, PayloadError, PayloadWarning
+from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
 from voxframe.frames.repair import caller
 from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, each, resolve
@@ -46,6 +47,7 @@ class LoadOptions(TypedDict, total=False):
     refresh: bool
     category: bool
     timedeltas: bool
+    corrected: bool
 
 
 def load(
@@ -57,14 +59,21 @@ def load(
     refresh: bool = False,
     category: bool = False,
     timedeltas: bool = False,
+    corrected: bool = True,
 ) -> pd.DataFrame:
     """Return one table of transcripts."""
-    frame = load_some((name,), source, client, corpus, refresh)[name]
+    frame = load_some((name,), source, client, corpus, refresh, corrected=corrected)[name]
     return frames.suited(frame, category=category, timedeltas=timedeltas)
 
 
 def load_some(
-    names: Collection[str], source: Sources, client: Fetcher | None, corpus: Corpus | None, refresh: bool = False
+    names: Collection[str],
+    source: Sources,
+    client: Fetcher | None,
+    corpus: Corpus | None,
+    refresh: bool = False,
+    *,
+    corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return some tables of transcripts, by name; exports cannot be among them and are not fetched."""
     if isinstance(source, Corpus):
@@ -72,7 +81,7 @@ def load_some(
         if not refresh:
             failed = corpus.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
             _warn_unfinished(names, [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()])
-            return {name: corpus.table(name) for name in names}
+            return {name: corpus.table(name, corrected=corrected) for name in names}
         source = corpus.ids()
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
@@ -86,7 +95,7 @@ def load_some(
         return arrays
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        tables = cached_tables(corpus, found, names, refresh=refresh)
+        tables = cached_tables(corpus, found, names, refresh=refresh, corrected=corrected)
         if found.transcript_id in corpus and not any(table.num_rows for table in tables.values()):
             status = corpus._archive.status(found.transcript_id)
             if status != "completed":
@@ -126,6 +135,7 @@ def load_export(
     refresh: bool = False,
     category: bool = False,
     timedeltas: bool = False,
+    corrected: bool = True,
 ) -> pd.DataFrame:
     """Return the table of an export."""
     if isinstance(source, Corpus):
@@ -135,7 +145,7 @@ def load_export(
         return {view: _export(raw, view)}
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        return {view: cached_export(corpus, found, view, refresh=refresh)}
+        return {view: cached_export(corpus, found, view, refresh=refresh, corrected=corrected)}
 
     frame = _one_each(_made(source, client, corpus, of_bytes, of_remote), (view,))[view]
     return frames.suited(frame, category=category, timedeltas=timedeltas)
@@ -149,6 +159,7 @@ def load_all(
     refresh: bool = False,
     category: bool = False,
     timedeltas: bool = False,
+    corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return all tables of transcripts, including their exports if these are stored or can be fetched."""
     if isinstance(source, Corpus):
@@ -163,10 +174,10 @@ def load_all(
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
         tables = {name: CORPUS_TABLES[name].empty for name in _ALL}
-        tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh)
+        tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh, corrected=corrected)
         for view in EXPORTS:
             if found.fetch is not None or corpus._archive.has(found.transcript_id, view):
-                tables[view] = cached_export(corpus, found, view, refresh=refresh)
+                tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
         return tables
 
     made = _one_each(_made(source, client, corpus, of_bytes, of_remote), _ALL)
@@ -274,7 +285,7 @@ def _table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
 def _together(found: Sequence[pa.Table], name: str) -> pa.Table:
     """Concatenate tables of several sources; if one comes from a corpus, all get the columns that a corpus adds."""
     if any(table.num_columns != found[0].num_columns for table in found):
-        found = [with_names(table, {}) for table in found]
+        found = [with_original(with_names(table, {}), name) for table in found]
         names = max(found, key=lambda table: len(table.column_names)).schema
         found = [_with_columns(table, names) for table in found]
     return frames.concat_tables(found, name)
@@ -329,7 +340,7 @@ def _export(raw: bytes, view: View) -> frames.Arrays:
 
 
 def cached_tables(
-    corpus: Corpus, remote: Remote, names: Collection[str], *, refresh: bool = False
+    corpus: Corpus, remote: Remote, names: Collection[str], *, refresh: bool = False, corrected: bool = True
 ) -> dict[str, pa.Table]:
     """Return tables of a transcript from the corpus if it has a final status there, otherwise from the service.
 
@@ -338,6 +349,7 @@ def cached_tables(
         remote: The transcript.
         names: Requested tables.
         refresh: Fetch the transcript even if the corpus has it.
+        corrected: Apply corrections.
 
     Returns:
         The tables by name. An unfinished transcript gives partial tables and a warning, and is not stored.
@@ -347,25 +359,27 @@ def cached_tables(
         ServiceError: The service did not return the transcript.
     """
     if not refresh and remote.transcript_id in corpus:
-        tables = corpus._archive.tables(remote.transcript_id, names)
-        return {name: corpus._query.complete(name, table) for name, table in tables.items()}
+        return corpus._query.arrow_tables(remote.transcript_id, names, corrected=corrected)
     # A finished handle holds the final response; another request would return the same.
     handle = None if refresh else remote.handle
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
     status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)["transcripts"]["status"][0].as_py()
     if status in FINAL:
         tables = corpus._archive.put(remote.transcript_id, raw).exact_tables()
-    else:
-        tables = frames.transcript_tables(raw, names, remote.transcript_id)
-        warnings.warn(
-            f"transcript {remote.transcript_id} is still {status!r}: it was not stored, and its tables are empty "
-            "until it is completed; wait for it with client.wait(id) and load it again",
-            stacklevel=caller(),
-        )
+        found = corpus._query.finished(remote.transcript_id, tables, corrected=corrected)
+        return {name: found[name] for name in names}
+    warnings.warn(
+        f"transcript {remote.transcript_id} is still {status!r}: it was not stored, and its tables are empty "
+        "until it is completed; wait for it with client.wait(id) and load it again",
+        stacklevel=caller(),
+    )
+    tables = frames.transcript_tables(raw, names, remote.transcript_id)
     return {name: corpus._query.complete(name, tables[name]) for name in names}
 
 
-def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False) -> pa.Table:
+def cached_export(
+    corpus: Corpus, remote: Remote, view: View, *, refresh: bool = False, corrected: bool = True
+) -> pa.Table:
     """Return the table of an export from the corpus if it is stored there, otherwise from the service.
 
     The transcript itself is stored first, because the words of an export are located in its table of words.
@@ -375,6 +389,7 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
         remote: The transcript.
         view: "sentences" or "paragraphs".
         refresh: Fetch the export even if the corpus has it.
+        corrected: Apply corrections.
 
     Returns:
         The table; without rows if the transcript is not completed, because the service has no exports of it.
@@ -386,10 +401,9 @@ def cached_export(corpus: Corpus, remote: Remote, view: View, *, refresh: bool =
     transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
         return CORPUS_TABLES[view].empty
-    if not refresh and corpus._archive.has(remote.transcript_id, view):
-        return corpus._query.complete(view, corpus._archive.table(view, remote.transcript_id))
-    table = corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view).exact_tables()[view]
-    return corpus._query.complete(view, table)
+    if refresh or not corpus._archive.has(remote.transcript_id, view):
+        corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view)
+    return corpus._query.arrow(view, [remote.transcript_id], asked=True, corrected=corrected)
 
 
 def _ask(corpus: Corpus, remote: Remote, view: View) -> bytes:

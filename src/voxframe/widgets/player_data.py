@@ -38,12 +38,23 @@ def load_tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> M
     """
     if isinstance(source, pd.DataFrame):
         return {"words": source}
-    found = source if _is_tables(source) else load_some(_NEEDED, source, client, corpus)
+    if _is_tables(source):
+        found = source
+    else:  # the player shows corrected texts in place of the words of the service
+        found = load_some(_NEEDED, source, client, corpus, corrected=False)
+        if "text_original" in found["words"] and _is_reshaped(found["words"]["transcript_id"], corpus or Corpus()):
+            found = load_some(_NEEDED, source, client, corpus)
     if "words" not in found:
         raise ValueError(f"TranscriptPlayer needs the table 'words', got {', '.join(found)}")
     if found["words"].empty and (turns := found.get("utterances")) is not None and len(turns):
         return {**found, "words": turns}  # a turn without words is shown and played as one word
     return {**found, "words": _in_turns(found["words"], found.get("utterance_words"))}
+
+
+def _is_reshaped(ids: pd.Series[Any], corpus: Corpus) -> bool:
+    """Return True if corrections changed the turns of transcripts, or the times of words."""
+    edits = corpus.corrections.history(ids.dropna().unique().tolist())
+    return bool((edits["undone"].isna() & (edits["action"] != "text")).any())
 
 
 @dataclass(frozen=True)

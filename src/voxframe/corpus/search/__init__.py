@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from voxframe._files import file_name
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve
 from voxframe.corpus.reading import Where, to_frame
 from voxframe.corpus.recordings import in_where
@@ -45,15 +46,29 @@ class Search:
         archive: The transcripts.
         names: Names of their speakers.
         metadata: Columns about the recordings.
+        corrections: Corrections of the words.
     """
 
-    def __init__(self, archive: Archive, names: CurrentNames, metadata: Metadata) -> None:
-        self._archive, self._names, self._metadata = archive, names, metadata
+    def __init__(
+        self, archive: Archive, names: CurrentNames, metadata: Metadata, corrections: CurrentCorrections
+    ) -> None:
+        self._archive, self._names, self._metadata, self._corrections = archive, names, metadata, corrections
 
     @cached_property
     def index(self) -> SearchIndex:
         """The search index; loaded when it is first used."""
-        return SearchIndex(self._archive.store, lambda transcript_id: self._archive.table("words", transcript_id))
+        return SearchIndex(self._archive.store, self._words, self._corrections.stamps)
+
+    def _words(self, transcript_id: str) -> pa.Table:
+        """Return the corrected words of a transcript."""
+        made = self._corrections.tables("words", [transcript_id])
+        return made.get(transcript_id) or self._archive.table("words", transcript_id)
+
+    def _view(self, *, corrected: bool) -> OpenIndex:
+        """Return the index, in which the words of the service replace corrected ones if these are not wanted."""
+        view = self.index.view()
+        edited = [] if corrected else [i for i in self._corrections.edits() if i in view.known]
+        return view.replaced({i: self._archive.table("words", i) for i in edited}) if edited else view
 
     @cached_property
     def meaning(self) -> MeaningSearch:
@@ -78,11 +93,14 @@ class Search:
         where: Where | None,
         limit: int | None,
         metadata: Wanted,
+        *,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Return the occurrences of a query as the table `concordance`, with metadata."""
         ids, where, about = self._resolved(CONCORDANCE, ids, where, metadata)
+        view = self._view(corrected=corrected)
         found = find_in_context(
-            self.index.view(), query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
+            view, query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
         )
         return self._with_recordings(CONCORDANCE, found, about, metadata)
 
@@ -147,13 +165,15 @@ class Search:
         speaker: str | Iterable[str] | None,
         ids: str | Iterable[str] | None,
         about: pd.DataFrame | None,
+        *,
+        corrected: bool = True,
     ) -> pd.DataFrame:
         """Return the numbers of occurrences of a query per group."""
         ids = self._known(ids)
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self._metadata.get(ids)
         named = self._named if self._names.all() else labelled
-        return counts(self.index.view(), query, by=by, named=named, speaker=speaker, ids=ids, about=about)
+        return counts(self._view(corrected=corrected), query, by=by, named=named, speaker=speaker, ids=ids, about=about)
 
     def _known(self, ids: str | Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""

@@ -44,12 +44,16 @@ class SearchIndex:
 
     Args:
         store: Files of the corpus.
-        words: Returns the table `words` of a transcript.
+        words: Returns the table `words` of a transcript, with corrections.
+        corrections: Returns a text that changes with the corrections, by the stem of the transcript's files.
     """
 
-    def __init__(self, store: Store, words: Callable[[str], pa.Table]) -> None:
+    def __init__(
+        self, store: Store, words: Callable[[str], pa.Table], corrections: Callable[[], Mapping[str, str]] = dict
+    ) -> None:
         self._store = store
         self._words = words
+        self._corrections = corrections
         self._folder = store.root / "search"
         self._mutex = threading.Lock()
         self._open: dict[str, IndexSegment] = {}
@@ -57,7 +61,7 @@ class SearchIndex:
         self._known: tuple[str, Manifest] | None = None  # stamp of the manifest file, and its content
         self._tidying: threading.Thread | None = None
         self._view: OpenIndex | None = None
-        self._seen = -1
+        self._seen: tuple[int, Mapping[str, str]] = (-1, {})
         self._unread: list[str] = []  # reasons why transcripts are not in the index
 
     def view(self) -> OpenIndex:
@@ -68,11 +72,11 @@ class SearchIndex:
             CorpusWarning: A file of the index is damaged. The index is rebuilt.
         """
         with self._mutex:
-            changed = self._store.changed_ns()
-            if self._view is None or changed != self._seen:
+            changed, corrections = self._store.changed_ns(), self._corrections()
+            if self._view is None or (changed, corrections) != self._seen:
                 settled = time.time_ns() - changed > _RACY_NS
                 self._view = self._current()
-                self._seen = changed if settled else -1
+                self._seen = changed if settled else -1, corrections
                 self._tidy_later()
             for error in self._unread:  # in every search, not only in the one that updated the index
                 warnings.warn(f"not searched: {error}", PayloadWarning, stacklevel=2)
@@ -123,7 +127,7 @@ class SearchIndex:
         for attempt in range(5):
             try:
                 manifest = self._read()
-                listing = self._store.listing()
+                listing = self._listing()
                 self._unread = []
                 if manifest is None or manifest.stamps() != listing:
                     manifest = self._update(manifest, listing)
@@ -139,6 +143,12 @@ class SearchIndex:
             self._open, self._manifest = opened, manifest
             return open_index(manifest, opened)
         raise CorpusError(f"the search index {self._folder} keeps changing; delete that folder and search again")
+
+    def _listing(self) -> Listing:
+        """Return the stems of all transcripts, with a text that changes with the payload or its corrections."""
+        listing = self._store.listing()
+        edited = {stem: stamp for stem, stamp in self._corrections().items() if stem in listing}
+        return listing | {stem: f"{listing[stem]} {stamp}" for stem, stamp in edited.items()}
 
     def _segment(self, name: str, manifest: Manifest) -> IndexSegment:
         """Open a segment after verifying its file: its numbers are used as offsets into memory."""
@@ -182,7 +192,7 @@ class SearchIndex:
             with file_lock(self._folder / ".lock"):
                 manifest = self._read()
                 if manifest is not seen:  # another process updated it, and may know more transcripts
-                    listing = self._store.listing()
+                    listing = self._listing()
                 manifest, self._known = manifest or Manifest(), None  # differs from the disk until it is written
                 for _ in self._steps(manifest, listing, self._save):
                     self._write(manifest)
@@ -222,7 +232,8 @@ class SearchIndex:
                 continue
             try:
                 transcript_id = self._store.id_of(file)
-                content = self._store.content(transcript_id, "transcript") or ""
+                edited = listing[file].partition(" ")[2]  # of the corrections
+                content = f"{self._store.content(transcript_id, 'transcript') or ''} {edited}".rstrip()
                 if known and known.content == content:  # copied or touched
                     known.stamp = listing[file]
                     continue

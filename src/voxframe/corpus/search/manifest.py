@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from voxframe.corpus.search.segment import IndexSegment
+from voxframe.corpus.search.segment import IndexSegment, build
 
 #: Maximum number of words in a segment, which bounds the memory for building and merging.
 MAX_WORDS = 2_000_000
@@ -142,6 +143,16 @@ class OpenIndex:
     def known(self) -> frozenset[str]:
         """The ids as a set."""
         return frozenset(self.ids.to_pylist())
+
+    def replaced(self, words: Mapping[str, pa.Table]) -> OpenIndex:
+        """Return the index with other words of some of its transcripts.
+
+        Args:
+            words: Tables `words` by transcript id.
+        """
+        places = pc.index_in(pa.array(words, pa.string()), self.ids).to_numpy()
+        ranks = tuple(np.where(np.isin(rank, places), -1, rank) for rank in self.ranks)
+        return OpenIndex((*self.segments, IndexSegment(build(words))), (*ranks, places.astype(np.int64)), self.ids)
 
 
 def open_index(manifest: Manifest, opened: dict[str, IndexSegment]) -> OpenIndex:

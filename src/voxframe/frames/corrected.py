@@ -1,0 +1,364 @@
+"""Tables of a transcript with the edits of its turns applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voxframe.errors import OptionError
+from voxframe.frames.realignment import TurnWord
+from voxframe.frames.turn_edits import Edit, Turn, TurnEdits, Was
+from voxframe.schema import CORRECTED_TABLES, TEXT_ORIGINAL, WORDS
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+#: Tables from which the turns of a transcript are read.
+TURN_TABLES = ("words", "utterances", "utterance_words")
+_SAME_WORD = ("text", "start_ms", "end_ms", "speaker", "channel")
+_CHUNK = 65_536  # rows
+
+
+class Corrected(NamedTuple):
+    """Result of `correct_tables`.
+
+    Attributes:
+        tables: The tables, with the column `text_original`.
+        turns: The turns after the edits.
+        stale: Positions of the edits that do not fit the transcript, with the reason.
+        word_turns: Turn of each row of the corrected table `words`, -1 if none has it.
+    """
+
+    tables: dict[str, pa.Table]
+    turns: TurnEdits
+    stale: dict[int, str]
+    word_turns: Ints
+
+
+def correct_tables(tables: Mapping[str, pa.Table], edits: Sequence[Edit]) -> Corrected:
+    """Apply edits to the tables of one transcript.
+
+    Args:
+        tables: Arrow tables of one transcript by name: `TURN_TABLES`, and any of `transcripts`, `sentences` and
+            `paragraphs`.
+        edits: The edits, in order.
+
+    Returns:
+        The same tables. `text` is the corrected text. Words and sentences are numbered and located again.
+    """
+    service = _ServiceTurns(tables)
+    turns = TurnEdits(service.turns(), service.words_of)
+    stale: dict[int, str] = {}
+    for n, edit in enumerate(edits):
+        try:
+            turns.apply(edit)
+        except OptionError as error:
+            stale[n] = str(error)
+    if not any(turn.edited for turn in turns.turns.values()):
+        return Corrected(
+            {name: with_original(table, name) for name, table in tables.items()}, turns, stale, service.owner
+        )
+    found = _words(tables["words"], turns, service)
+    made = {}
+    for name, table in tables.items():
+        if name == "words":
+            made[name] = found.table
+        elif name == "utterances":
+            made[name] = _utterances(table, turns, found)
+        elif name == "utterance_words":
+            made[name] = _utterance_words(table, turns, found)
+        elif name == "transcripts":
+            made[name] = _transcripts(table, turns, tables["words"], found)
+        else:
+            made[name] = _passages(table, name, found)
+    return Corrected(made, turns, stale, found.turn)
+
+
+def with_original(table: pa.Table, name: str) -> pa.Table:
+    """Return a table with the column `text_original` after `text` if it can be corrected; null if it lacks it."""
+    if name not in CORRECTED_TABLES or "text" not in table.column_names or TEXT_ORIGINAL.name in table.column_names:
+        return table
+    block = pa.nulls(min(table.num_rows, _CHUNK), pa.string())  # repeated, so that it takes no memory
+    blocks = [block] * (table.num_rows // _CHUNK) + [block.slice(0, table.num_rows % _CHUNK)]
+    return table.add_column(table.column_names.index("text") + 1, TEXT_ORIGINAL.name, pa.chunked_array(blocks))
+
+
+class _ServiceTurns:
+    """The turns of a transcript as the service sent them. Without utterances, these are runs of words of one speaker.
+
+    Attributes:
+        owner: `utterance_idx` of the turn of each row of `words`, -1 if no turn has it.
+        loaded: Mask of the rows of `words` that `words_of` returned.
+        named: Mask of the rows that have a value in the column `utterance_idx`.
+    """
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._words, self._utterances, self._others = (tables[name] for name in TURN_TABLES)
+        self.owner: Ints = self._words["utterance_idx"].fill_null(-1).to_numpy().astype(np.int64)
+        self.named = self.owner >= 0
+        self.loaded = np.zeros(len(self.owner), bool)
+        if not self._utterances.num_rows:
+            self.owner = _runs(self._words)
+        elif self._others.num_rows:
+            self._find_others()
+
+    def _find_others(self) -> None:
+        """Find the words of turns that are not runs of `words`."""
+        free: dict[tuple[Any, ...], list[int]] = {}
+        rows = np.flatnonzero(self.owner < 0)
+        for row, key in zip(rows.tolist(), _keys(self._words.take(pa.array(rows))), strict=True):
+            free.setdefault(key, []).append(row)
+        for idx, key in zip(self._others["utterance_idx"].to_pylist(), _keys(self._others), strict=True):
+            if found := free.get(key):
+                self.owner[found.pop(0)] = idx
+
+    def turns(self) -> list[Turn]:
+        """Return the turns without words."""
+        if self._utterances.num_rows:
+            names = ("utterance_idx", "start_ms", "end_ms", "text", "speaker", "channel")
+            columns = (self._utterances[name].to_pylist() for name in names)
+            return [
+                Turn(idx, Was(start, end, text), speaker, channel, n)
+                for n, (idx, start, end, text, speaker, channel) in enumerate(zip(*columns, strict=True))
+            ]
+        found = []
+        for idx in range(self.owner.max(initial=-1) + 1):
+            words = self._words.take(pa.array(np.flatnonzero(self.owner == idx)))
+            starts, ends, texts = (words[name].drop_null().to_pylist() for name in ("start_ms", "end_ms", "text"))
+            was = Was(min(starts, default=None), max(ends, default=None), " ".join(texts))
+            found.append(Turn(idx, was, words["speaker"][0].as_py(), words["channel"][0].as_py(), None))
+        return found
+
+    def words_of(self, turn: Turn) -> list[TurnWord]:
+        """Return the words of a turn."""
+        rows = np.flatnonzero(self.owner == turn.idx)
+        if len(rows):
+            self.loaded[rows] = True
+            return _read(self._words.take(pa.array(rows)), rows.tolist())
+        others = self._others.filter(pa.array(self._others["utterance_idx"].to_numpy() == turn.idx))
+        return _read(others, [None] * others.num_rows)
+
+
+def _runs(words: pa.Table) -> Ints:
+    """Number the runs of words of one speaker, in time order."""
+    start = words["start_ms"].to_pandas().ffill().fillna(0).to_numpy()
+    order = np.argsort(start, kind="stable")
+    speech = list(zip(words["speaker"].to_pylist(), words["channel"].to_pylist(), strict=True))
+    labels = [speaker if speaker is not None else (channel,) for speaker, channel in speech]
+    owner = np.zeros(len(order), np.int64)
+    changes = [n > 0 and labels[row] != labels[order[n - 1]] for n, row in enumerate(order)]
+    owner[order] = np.cumsum(changes)
+    return owner
+
+
+def _keys(table: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(table[name].to_pylist() for name in _SAME_WORD), strict=True))
+
+
+def _read(rows: pa.Table, places: Sequence[int | None]) -> list[TurnWord]:
+    columns = (rows[name].to_pylist() for name in ("text", "start_ms", "end_ms", "confidence", "extra"))
+    return [
+        TurnWord(text, start, end, n if place is None else place, place, None, confidence, extra)
+        for n, (place, text, start, end, confidence, extra) in enumerate(zip(places, *columns, strict=True))
+    ]
+
+
+class _Words(NamedTuple):
+    """The corrected table `words`.
+
+    Attributes:
+        table: The table.
+        row: The row of the service that each word is, or is next to.
+        turn: Turn of each word, -1 if none has it.
+        old_texts: Texts of the service's words.
+        touched: Mask of the service's rows in turns that were edited.
+    """
+
+    table: pa.Table
+    row: Ints
+    turn: Ints
+    old_texts: list[str | None]
+    touched: npt.NDArray[np.bool_]
+
+
+def _words(words: pa.Table, turns: TurnEdits, service: _ServiceTurns) -> _Words:
+    kept = np.flatnonzero(~service.loaded)
+    new = [
+        (turn, word)
+        for turn in turns.turns.values()
+        if turn.idx in turns.loaded
+        for word in turn.words
+        if word.row is not None
+    ]
+    first = words["transcript_id"][0].as_py() if words.num_rows else None
+    rows = [
+        {
+            "transcript_id": first,
+            "word_idx": 0,
+            "utterance_idx": turn.idx if service.named[word.row or 0] else None,
+            **_of_word(turn, word),
+        }
+        for turn, word in new
+    ]
+    schema = with_original(WORDS.empty, "words").schema
+    whole = pa.concat_tables(
+        [
+            with_original(words.take(pa.array(kept)), "words").cast(schema),
+            pa.Table.from_pylist(rows, schema),
+        ]
+    )
+    order = np.argsort(np.concatenate([kept, [word.place for _, word in new]]), kind="stable")
+    row = np.concatenate([kept, np.array([word.row for _, word in new], np.int64)])[order]
+    turn = np.concatenate([service.owner[kept], np.array([turn.idx for turn, _ in new], np.int64)])[order]
+    table = whole.take(pa.array(order))
+    table = _with(table, word_idx=np.arange(len(order)))
+    return _Words(table, row, turn, words["text"].to_pylist(), service.loaded)
+
+
+def _of_word(turn: Turn, word: TurnWord) -> dict[str, Any]:
+    return {
+        "text": word.text,
+        TEXT_ORIGINAL.name: word.original,
+        "start_ms": word.start,
+        "end_ms": word.end,
+        "confidence": word.confidence,
+        "speaker": turn.speaker,
+        "channel": turn.channel,
+        "extra": word.extra,
+    }
+
+
+def _located(owner: Ints) -> dict[int, tuple[int | None, int]]:
+    """Return the first row and the number of rows of each owner; the first row is None if they are not consecutive."""
+    values, first, count = np.unique(owner, return_index=True, return_counts=True)
+    last = len(owner) - 1 - np.unique(owner[::-1], return_index=True)[1]
+    return {
+        value: (start if end - start + 1 == number else None, number)
+        for value, start, end, number in zip(*(part.tolist() for part in (values, first, last, count)), strict=True)
+    }
+
+
+def _utterances(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Table:
+    if not table.num_rows:
+        return with_original(table, "utterances")
+    all_turns = list(turns.turns.values())
+    table = with_original(table.take(pa.array([turn.source for turn in all_turns], pa.int64())), "utterances")
+    columns = table.to_pydict()
+    places = _located(words.turn)
+    for n, turn in enumerate(all_turns):
+        place, _ = places.get(turn.idx, (None, 0))
+        if turn.idx in turns.loaded or columns["first_word_idx"][n] is not None:
+            columns["first_word_idx"][n] = place
+        if not turn.edited:
+            continue
+        columns["utterance_idx"][n], columns["speaker"][n] = turn.idx, turn.speaker
+        columns["text"][n], columns[TEXT_ORIGINAL.name][n] = turn.content(), turn.original()
+        columns["word_count"][n] = len(turn.words) if turn.words else columns["word_count"][n]
+        if turn.reshaped or turn.retimed:
+            columns["start_ms"][n], columns["end_ms"][n] = _extent(turn.words)
+        if turn.reshaped or turn.original() is not None:
+            columns["confidence"][n] = None
+        if turn.was is None:
+            columns["extra"][n] = None
+    return pa.table(columns, table.schema)
+
+
+def _extent(words: Sequence[TurnWord]) -> tuple[int | None, int | None]:
+    starts = [word.start for word in words if word.start is not None]
+    ends = [word.end for word in words if word.end is not None]
+    return min(starts, default=None), max(ends, default=None)
+
+
+def _utterance_words(table: pa.Table, turns: TurnEdits, words: _Words) -> pa.Table:
+    """Return the words of turns that are not runs of `words`."""
+    table, places = with_original(table, "utterance_words"), _located(words.turn)
+    idx = table["utterance_idx"].to_numpy()
+    gone = [*turns.loaded, *(set(np.unique(idx).tolist()) - turns.turns.keys())]
+    whole = table.filter(pa.array(~np.isin(idx, gone)))
+    rows = [
+        {"utterance_idx": turn.idx, "word_idx": n, **_of_word(turn, word)}
+        for turn in turns.turns.values()
+        if turn.idx in turns.loaded and turn.source is not None and places.get(turn.idx, (None, 0))[0] is None
+        for n, word in enumerate(turn.words)
+    ]
+    if rows:
+        first = (words.table if words.table.num_rows else table)["transcript_id"][0].as_py()
+        new = pa.Table.from_pylist([{"transcript_id": first, **row} for row in rows], table.schema)
+        whole = pa.concat_tables([whole, new]).sort_by([("utterance_idx", "ascending"), ("word_idx", "ascending")])
+    return whole
+
+
+def _transcripts(table: pa.Table, turns: TurnEdits, before: pa.Table, words: _Words) -> pa.Table:
+    table = with_original(table, "transcripts")
+    old = table["text"][0].as_py()
+    texts = (_joined(words.old_texts), _joined(words.table["text"].to_pylist()))
+    new = texts[1] if before.num_rows and old == texts[0] else old and _with_turns(old, turns)
+    if new is None:
+        new = texts[1]
+    if old is None or new == old or (before.num_rows and texts[0] == texts[1]):
+        return table
+    return _with(table, text=[new], text_original=[old])
+
+
+def _with_turns(text: str, turns: TurnEdits) -> str | None:
+    """Replace the text of each corrected turn in a text; None if one cannot be found."""
+    found, at = "", 0
+    for turn in turns.turns.values():
+        old, new = (turn.was.text if turn.was else None), turn.content() or ""
+        if turn.reshaped and turn.original() is not None:
+            return None
+        if not turn.edited or turn.reshaped or old == new:
+            continue
+        place = text.find(old, at) if old else -1
+        if place < 0:
+            return None
+        found, at = f"{found}{text[at:place]}{new}", place + len(old or "")
+    return found + text[at:]
+
+
+def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:
+    """Return sentences or paragraphs with the corrected words. One without words is left out."""
+    table = with_original(table, name)
+    columns = table.to_pydict()
+    owner = np.full(len(words.old_texts), -1, np.int64)
+    for n, (first, count) in enumerate(zip(columns["first_word_idx"], columns["word_count"], strict=True)):
+        if first is not None:
+            owner[first : first + count] = n
+    now = owner[words.row]
+    places = _located(now)
+    touched = set(np.unique(owner[words.touched]).tolist())
+    kept = []
+    for n, first in enumerate(columns["first_word_idx"]):
+        if first is not None and n not in places:
+            continue
+        kept.append(n)
+        if first is None:
+            continue
+        old = _joined(words.old_texts[first : first + columns["word_count"][n]])
+        columns["first_word_idx"][n], columns["word_count"][n] = places[n]
+        if n not in touched:
+            continue
+        own = words.table.take(pa.array(np.flatnonzero(now == n))).to_pydict()
+        if (text := _joined(own["text"])) != old:
+            columns[TEXT_ORIGINAL.name][n], columns["text"][n] = columns["text"][n], text
+            columns["confidence"][n] = None
+        columns["start_ms"][n] = min((t for t in own["start_ms"] if t is not None), default=None)
+        columns["end_ms"][n] = max((t for t in own["end_ms"] if t is not None), default=None)
+        speakers = set(own["speaker"])
+        columns["speaker"][n] = speakers.pop() if len(speakers) == 1 else None
+    whole = pa.table(columns, table.schema).take(pa.array(kept, pa.int64()))
+    return _with(whole, **{f"{name[:-1]}_idx": np.arange(len(kept))})
+
+
+def _joined(texts: Sequence[str | None]) -> str:
+    return " ".join(text for text in texts if text)
+
+
+def _with(table: pa.Table, **columns: Any) -> pa.Table:
+    for name, values in columns.items():
+        place = table.column_names.index(name)
+        table = table.set_column(place, table.schema.field(place), pa.array(values, table.schema.field(place).type))
+    return table

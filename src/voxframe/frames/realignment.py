@@ -1,0 +1,124 @@
+"""Words of a corrected text: unchanged words keep their times, and changed words share the gap between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from voxframe.analysis.search_terms import fold
+
+
+@dataclass(frozen=True)
+class TurnWord:
+    """A word of a turn that can be corrected.
+
+    Attributes:
+        text: The word.
+        start: Start in milliseconds, or None.
+        end: End in milliseconds, or None.
+        place: Its place among all words of the transcript; between two numbers if it was added.
+        row: Its row in the table `words`; for an added word that of a neighbour. None if it has none.
+        original: The words of the service that it replaces, empty if it was added. None if it is unchanged.
+        confidence: Confidence of the service; None if the word was changed.
+        extra: Column `extra` of an unchanged word.
+    """
+
+    text: str | None
+    start: int | None
+    end: int | None
+    place: float = 0.0
+    row: int | None = None
+    original: str | None = None
+    confidence: float | None = None
+    extra: str | None = None
+
+
+def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end: int | None = None) -> list[TurnWord]:
+    """Return the words of a corrected text.
+
+    Words are compared without case, accents and punctuation. A word with the same text keeps its time and confidence.
+    Words that replace as many words take their times. Otherwise they share the time of the replaced words, or the gap
+    between their neighbours, in proportion to their lengths.
+
+    Args:
+        words: The words of the turn. A turn without words gets none.
+        text: The corrected text.
+        start: Start of the turn in milliseconds, for words before the first one.
+        end: End of the turn in milliseconds.
+
+    Example:
+        >>> words = [TurnWord("We", 0, 100), TurnWord("meat", 100, 300), TurnWord("here.", 400, 600)]
+        >>> [(word.text, word.start, word.end, word.original) for word in realign(words, "We meet right here.")]
+        [('We', 0, 100, None), ('meet', 100, 188, 'meat'), ('right', 188, 300, ''), ('here.', 400, 600, None)]
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    if not words:
+        return []
+    tokens = text.split()
+    keys = [[fold(one or "") or one for one in side] for side in ([word.text for word in words], tokens)]
+    same = [(op.src_start, op.src_end, op.dest_start) for op in Levenshtein.opcodes(*keys) if op.tag == "equal"]
+    found: list[TurnWord] = []
+    before = at = 0  # the next word and the next token that are not placed yet
+    for first, last, token in [*same, (len(words), len(words), len(tokens))]:
+        left = words[before - 1] if before else None
+        right = words[first] if first < len(words) else None
+        times = left.end if left else start, right.start if right else end
+        found += _replaced(words[before:first], tokens[at:token], left, right, times)
+        at = token + last - first
+        found += map(_changed, words[first:last], tokens[token:at])
+        before = last
+    return found
+
+
+def original_text(words: Sequence[TurnWord]) -> str:
+    """Return the text of words before they were corrected."""
+    return " ".join(text for word in words if (text := word.text if word.original is None else word.original))
+
+
+def _changed(word: TurnWord, text: str) -> TurnWord:
+    if word.text == text:
+        return word
+    original = original_text([word])
+    return replace(word, text=text, original=None if text == original else original, confidence=None, extra=None)
+
+
+def _replaced(
+    words: Sequence[TurnWord],
+    tokens: Sequence[str],
+    left: TurnWord | None,
+    right: TurnWord | None,
+    gap: tuple[int | None, int | None],
+) -> list[TurnWord]:
+    """Return words in the place of others.
+
+    Args:
+        words: The words that are replaced.
+        tokens: The new texts.
+        left: The word before.
+        right: The word after.
+        gap: Time between these two, in milliseconds.
+    """
+    if len(words) == len(tokens):
+        return list(map(_changed, words, tokens))
+    begin, end = (words[0].start, words[-1].end) if words else gap
+    begin, end = end if begin is None else begin, begin if end is None else end
+    total, said = max(1, sum(map(len, tokens))), 0
+    found: list[TurnWord] = []
+    for n, token in enumerate(tokens):
+        edges: list[int | None] = [None, None]
+        if begin is not None and end is not None:
+            edges = [begin + max(0, end - begin) * chars // total for chars in (said, said + len(token))]
+        said += len(token)
+        replaces = words[n:] if n == len(tokens) - 1 else words[n : n + 1]
+        near = replaces[0] if replaces else found[-1] if found else left or right
+        place = near.place if near else 0.0
+        if not replaces:
+            if near is right and right is not None:  # before the first word of the turn
+                place = right.place - 0.5 / (n + 2)
+            else:
+                limit = min(place + 0.5, right.place) if right else place + 0.5
+                place += (limit - place) / (len(tokens) - n + 1)
+        row = near.row if near else None
+        found.append(TurnWord(token, edges[0], edges[1], place, row, original_text(replaces)))
+    return found

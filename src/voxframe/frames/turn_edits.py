@@ -1,0 +1,262 @@
+"""Edits of the turns of one transcript: corrected text, split, merge, moved boundary, changed time of a word.
+
+Edits are applied in order, each to the turns that the edits before it left. `utterance_idx` stays the index that the
+service gave: a turn that is split off gets the next free index, and a merged turn keeps that of its first part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from voxframe.errors import OptionError
+from voxframe.frames.realignment import TurnWord, original_text, realign
+
+
+@dataclass(frozen=True)
+class Was:
+    """A turn as the service sent it, by which it is found again in another payload.
+
+    Attributes:
+        start: Start in milliseconds, or None.
+        end: End in milliseconds, or None.
+        text: Its text.
+    """
+
+    start: int | None
+    end: int | None
+    text: str | None
+
+    def overlaps(self, other: Was) -> bool:
+        """Return True if two turns overlap in time."""
+        if self.start is None or other.start is None:
+            return self.start == other.start
+        ends = [turn.start if turn.end is None else turn.end for turn in (self, other)]
+        return other.start <= max(self.start, ends[0] or 0) and self.start <= max(other.start, ends[1] or 0)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a transcript.
+
+    Attributes:
+        action: "text", "split", "merge", "move" or "time".
+        turn: `utterance_idx` of the turn.
+        was: The turn as the service sent it. None if an edit has split it off, or if it is not known.
+        value: Arguments of the action; see `TurnEdits.apply`.
+        other_was: The second turn of "merge" and "move", as the service sent it.
+        made: Time of the edit, UTC, as ISO 8601.
+        author: Who made it, or None.
+        change: Number of the change; edits made by one call have the same.
+        undone: Time at which it was undone. None: it applies.
+    """
+
+    action: str
+    turn: int
+    was: Was | None
+    value: Mapping[str, Any]
+    other_was: Was | None = None
+    made: str = ""
+    author: str | None = None
+    change: int = 0
+    undone: str | None = None
+
+
+@dataclass
+class Turn:
+    """A turn that edits can change.
+
+    Attributes:
+        idx: `utterance_idx`.
+        was: The turn as the service sent it; None if it was split off.
+        speaker: Speaker label.
+        channel: Channel.
+        source: Row in the table `utterances` that it is or was split off from; None if that table has no rows.
+        base: Its words without the last correction of the text.
+        words: Its words.
+        text: Its corrected text; None if it was not corrected, or was reshaped since.
+        edited: True if an edit changed it.
+        reshaped: True if it was split or merged, or a boundary moved.
+        retimed: True if the time of a word was changed.
+    """
+
+    idx: int
+    was: Was | None
+    speaker: str | None
+    channel: str | None
+    source: int | None
+    base: list[TurnWord] = field(default_factory=list)
+    words: list[TurnWord] = field(default_factory=list)
+    text: str | None = None
+    edited: bool = False
+    reshaped: bool = False
+    retimed: bool = False
+
+    def content(self) -> str | None:
+        """Return its text."""
+        if self.text is not None or self.reshaped:
+            return self.text or _joined(self.words)
+        return self.was.text if self.was else None
+
+    def original(self) -> str | None:
+        """Return its text before it was corrected; None if the text is unchanged."""
+        before = original_text(self.words) if self.reshaped else self.was.text if self.was else None
+        return before if before != self.content() else None
+
+    def reshape(self, words: Sequence[TurnWord]) -> None:
+        """Give it other words."""
+        self.words = list(words)
+        self.base, self.text, self.reshaped, self.edited = self.words, None, True, True
+
+    def correct(self, text: str | None) -> None:
+        """Set its text, or restore that of the service."""
+        if text is not None:
+            start, end = (self.was.start, self.was.end) if self.was and not self.reshaped else (None, None)
+            self.words, self.text = realign(self.base, text, start, end), text
+        elif self.reshaped:
+            kept = [word for word in self.words if word.original != ""]
+            self.reshape(
+                [word if word.original is None else replace(word, text=word.original, original=None) for word in kept]
+            )
+        else:
+            self.words, self.text = self.base, None
+        self.edited = True
+
+    def set_time(self, place: int, start: int, end: int) -> None:
+        """Change the time of a word."""
+        if not 0 <= place < len(self.words):
+            raise OptionError(
+                f"turn {self.idx} has {len(self.words)} words: word must be 0 to {len(self.words) - 1}, got {place!r}"
+            )
+        low = self.words[place - 1].start if place else None
+        high = self.words[place + 1].start if place + 1 < len(self.words) else None
+        if start > end or (low is not None and start < low) or (high is not None and start > high):
+            raise OptionError(
+                f"word {place} of turn {self.idx} cannot be at {start} to {end} ms: it must not end before it starts, "
+                f"nor start before the previous word ({low} ms) or after the next word ({high} ms)"
+            )
+        word = self.words[place]
+        timed = replace(word, start=start, end=end)
+        self.words = [*self.words[:place], timed, *self.words[place + 1 :]]
+        self.base = [replace(own, start=start, end=end) if own.place == word.place else own for own in self.base]
+        self.edited = self.retimed = True
+
+    def check_place(self, place: int) -> None:
+        """Raise an OptionError unless the turn can be divided before a word."""
+        if not 0 < place < len(self.words):
+            raise OptionError(
+                f"turn {self.idx} has {len(self.words)} words, so it can only be divided before word 1 to "
+                f"{len(self.words) - 1}, got {place!r}"
+            )
+
+
+class TurnEdits:
+    """The turns of a transcript while edits are applied to them.
+
+    Args:
+        turns: The turns as the service sent them, without words, in order.
+        words_of: Returns the words of such a turn.
+
+    Attributes:
+        turns: The turns by `utterance_idx`, in order.
+        loaded: Indexes of the turns with words; edits change only these.
+        free: Index of the next turn that is split off.
+    """
+
+    def __init__(self, turns: Iterable[Turn], words_of: Callable[[Turn], list[TurnWord]]) -> None:
+        self.turns = {turn.idx: turn for turn in turns}
+        self.free = max(self.turns, default=-1) + 1
+        self._words_of = words_of
+        self.loaded: set[int] = set()
+        self._places: dict[int, int | None] = {}  # index in the edits -> index in this transcript
+
+    def apply(self, edit: Edit) -> None:
+        """Apply an edit.
+
+        The values are, by action: "text": `text`, None for that of the service; "split": `word`, the position of the
+        first word of the second part, `new`, its `utterance_idx`, and `speaker`, its label or None for the same;
+        "merge": `other`, the turn to append; "move": `other`, the next turn, and `words`, how many of its words to
+        take, or to give if negative; "time": `word`, `start_ms`, `end_ms`.
+
+        Raises:
+            OptionError: The turn does not exist, or the edit does not fit it.
+        """
+        value, turn = edit.value, self._turn(edit.turn, edit.was)
+        if edit.action == "text":
+            turn.correct(value["text"])
+        elif edit.action == "time":
+            turn.set_time(value["word"], value["start_ms"], value["end_ms"])
+        elif edit.action == "split":
+            self._split(turn, value)
+        elif edit.action in ("merge", "move"):
+            other = self._turn(value["other"], edit.other_was)
+            if turn is other or turn.channel != other.channel:
+                raise OptionError(f"turns {turn.idx} and {other.idx} are not two turns of one channel")
+            if edit.action == "merge":
+                turn.reshape([*turn.words, *other.words])
+                del self.turns[other.idx]
+                return
+            count, words = value["words"], [*turn.words, *other.words]
+            given, place = (other, count) if count > 0 else (turn, len(turn.words) + count)
+            given.check_place(place)
+            place = len(turn.words) + count
+            turn.reshape(words[:place])
+            other.reshape(words[place:])
+        else:
+            raise OptionError(f"{edit.action!r} is an edit of a newer version of voxframe; update voxframe")
+
+    def next_of(self, idx: int) -> int:
+        """Return the index of the next turn on the same channel.
+
+        Raises:
+            OptionError: There is no such turn, or none after it.
+        """
+        order = list(self.turns)
+        for other in order[order.index(idx) + 1 :]:
+            if self.turns[other].channel == self.turns[idx].channel:
+                return other
+        raise OptionError(f"there is no turn after turn {idx}")
+
+    def _split(self, turn: Turn, value: Mapping[str, Any]) -> None:
+        turn.check_place(value["word"])
+        speaker = turn.speaker if value.get("speaker") is None else value["speaker"]
+        rest = Turn(self.free, None, speaker, turn.channel, turn.source)
+        rest.reshape(turn.words[value["word"] :])
+        turn.reshape(turn.words[: value["word"]])
+        self._places[value["new"]] = rest.idx
+        self.loaded.add(rest.idx)
+        self.free += 1
+        items = [*self.turns.items()]
+        place = [idx for idx, _ in items].index(turn.idx) + 1
+        self.turns = dict([*items[:place], (rest.idx, rest), *items[place:]])
+
+    def _turn(self, idx: int, was: Was | None) -> Turn:
+        """Return the turn that an edit names, with its words."""
+        if idx not in self._places:
+            self._places[idx] = self._find(idx, was)
+        place = self._places[idx]
+        if place is None or place not in self.turns:
+            raise OptionError(f"turn {idx} has changed or no longer exists")
+        turn = self.turns[place]
+        if place not in self.loaded:
+            turn.base = turn.words = self._words_of(turn)
+            self.loaded.add(place)
+        return turn
+
+    def _find(self, idx: int, was: Was | None) -> int | None:
+        """Return the index of a turn that the service sent: the nearest one with its text and at its time."""
+        here = self.turns.get(idx)
+        if here is not None and was in (None, here.was):
+            return idx
+        taken = set(self._places.values())
+        same = [
+            (abs((turn.was.start or 0) - (was.start or 0)), turn.idx)
+            for turn in self.turns.values()
+            if was and turn.was and turn.was.text == was.text and turn.was.overlaps(was) and turn.idx not in taken
+        ]
+        return min(same)[1] if same else None
+
+
+def _joined(words: Sequence[TurnWord]) -> str:
+    return " ".join(word.text for word in words if word.text)
