@@ -342,6 +342,8 @@ class Query:
         if made:
             schema = with_original(TABLES[name].empty, name).schema
             corrected = pa.concat_tables([table.select(schema.names).cast(schema) for table in made.values()])
+        if name == "transcripts":
+            return reading.Apart(data, self._archive.recordings.table(wanted), corrected, list(made))
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
             return reading.Apart(data, None, corrected, list(made))
         key, given = list(TABLES[name].key), self._names.all()
