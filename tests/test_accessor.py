@@ -23,6 +23,11 @@ def test_the_accessor_only_delegates() -> None:
     assert isinstance(words.vox, accessor.Vox)
     pd.testing.assert_frame_equal(words.vox.turns(pause_ms=50), voxframe.analysis.turns(words, pause_ms=50))
     pd.testing.assert_frame_equal(words.vox.talk_time(), voxframe.analysis.talk_time(words))
+    for name in ("speech_activity", "turn_statistics", "delivery"):
+        pd.testing.assert_frame_equal(getattr(words.vox, name)(), getattr(voxframe.analysis, name)(words))
+    assert words.vox.talk_time(by="minute", of="recording")["share"].to_list() == [1.0 / 1.4]
+    turns = words.vox.turns()[["transcript_id", "turn_idx", "start_ms", "end_ms"]]
+    assert words.vox.annotate(turns, rule="within")["turn_idx"].to_list() == [0, 0, 1]
     assert [t.get_text() for t in words.vox.timeline(speakers=["B"]).get_yticklabels()] == ["B"]
     assert len(words.vox.plot_talk_time().patches) == 2
     pd.testing.assert_frame_equal(words.vox.find_words("is it"), voxframe.analysis.find_words(words, "is it"))

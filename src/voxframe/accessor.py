@@ -10,6 +10,9 @@ import pandas as pd
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from voxframe.analysis.grouping import By
+    from voxframe.analysis.spans import Rule
+    from voxframe.analysis.speaking_time import Whole
     from voxframe.plots.time_axis import Bands
 
 
@@ -30,11 +33,43 @@ class Vox:
     def __init__(self, df: pd.DataFrame) -> None:
         self._df = df
 
-    def talk_time(self) -> pd.DataFrame:
+    def talk_time(
+        self,
+        by: By = ("transcript_id", "speaker"),
+        *,
+        of: Whole = "talk",
+        transcripts: pd.DataFrame | None = None,
+    ) -> pd.DataFrame:
         """Return the talk time of each speaker per transcript: see `voxframe.analysis.talk_time`."""
         from voxframe import analysis
 
-        return analysis.talk_time(self._df)
+        return analysis.talk_time(self._df, by, of=of, transcripts=transcripts)
+
+    def speech_activity(self, by: By = "transcript_id", *, transcripts: pd.DataFrame | None = None) -> pd.DataFrame:
+        """Return seconds of speech, silence and overlap: see `voxframe.analysis.speech_activity`."""
+        from voxframe import analysis
+
+        return analysis.speech_activity(self._df, by, transcripts=transcripts)
+
+    def turn_statistics(self, by: By = ("transcript_id", "speaker")) -> pd.DataFrame:
+        """Return latency, overlaps and interruptions of each speaker: see `voxframe.analysis.turn_statistics`."""
+        from voxframe import analysis
+
+        return analysis.turn_statistics(self._df, by)
+
+    def delivery(self, by: By = ("transcript_id", "speaker")) -> pd.DataFrame:
+        """Return pace, pauses, fillers and questions of each speaker: see `voxframe.analysis.delivery`."""
+        from voxframe import analysis
+
+        return analysis.delivery(self._df, by)
+
+    def annotate(
+        self, others: pd.DataFrame, *, rule: Rule = "most", columns: Sequence[str] | None = None, prefix: str = ""
+    ) -> pd.DataFrame:
+        """Add the chapter, topic or other span that each row lies in: see `voxframe.analysis.annotate`."""
+        from voxframe import analysis
+
+        return analysis.annotate(self._df, others, rule=rule, columns=columns, prefix=prefix)
 
     def turns(self, *, pause_ms: float | None = None) -> pd.DataFrame:
         """Group words into turns: see `voxframe.analysis.turns`."""

@@ -73,6 +73,18 @@ def test_measures_equal_those_of_one_machine(corpus: voxframe.Corpus) -> None:
         scale.counts(words, "la*", by="nothing")
 
 
+def test_measures_by_transcript_and_counts_of_words_are_exact(corpus: voxframe.Corpus) -> None:
+    """Turn statistics, delivery and counts of words and pairs over partitions equal those of the whole corpus."""
+    words, whole = corpus.to_dask("words"), corpus.table("words")
+    assert words.npartitions > 1
+    for measure in (analysis.turn_statistics, analysis.delivery, analysis.balance):
+        pd.testing.assert_frame_equal(scale.each(words, measure), measure(whole))
+    for n, by in ((1, None), (2, "speaker_name"), (1, ["transcript_id", "minute"])):
+        pd.testing.assert_frame_equal(scale.ngrams(words, n, by), analysis.ngrams(whole, n, by))
+    with pytest.raises(OptionError, match="rows belong to one transcript"):
+        scale.each(words, analysis.delivery, by="channel")
+
+
 def _counts(words: Any) -> Any:
     return lambda *args, **options: scale.counts(words, *args, **options)
 

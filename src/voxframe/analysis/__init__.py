@@ -12,17 +12,25 @@ from voxframe.analysis.spans import annotate, split_spans
 from voxframe.analysis.speaker_turns import turns
 from voxframe.analysis.speaking_time import balance, speech_activity, talk_time
 from voxframe.analysis.speech_delivery import delivery, low_confidence, pauses, questions
+from voxframe.analysis.statistics import compare_groups, rates
+from voxframe.analysis.vocabulary import collocations, distinctive_words, keyness, ngrams, vocabulary
 
 __all__ = [
     "annotate",
     "balance",
+    "collocations",
+    "compare_groups",
     "delivery",
+    "distinctive_words",
     "find_words",
+    "keyness",
     "label_shares",
     "low_confidence",
+    "ngrams",
     "pace",
     "pauses",
     "questions",
+    "rates",
     "relative_time",
     "sentiment_over_time",
     "speech_activity",
@@ -32,4 +40,5 @@ __all__ = [
     "turn_statistics",
     "turn_taking",
     "turns",
+    "vocabulary",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +12,13 @@ import pandas as pd
 
 from voxframe.analysis.grouping import By, group_columns, ratio
 from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.statistics import Bootstrap, Sums, summed
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
 from voxframe.errors import OptionError
 
 _BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _COUNTS = ("words", "matches", "substitutions", "deletions", "insertions", "characters", "char_edits")
 _NEEDED = ("recording", "edit", "ref_chars", "char_edits")
-_CHUNK = 2_000_000  # sampled units at a time
 
 
 def error_rates(
@@ -73,16 +73,18 @@ def error_rates(
         [['A', 2.0, 0.0], ['B', 1.0, 1.0]]
     """
     counts, keys = _counts(alignment, by, "error_rates")
-    table = _with_rates(_summed(counts, keys))
+    table = _with_rates(summed(counts, keys))
     if resample is None:
         return table
     (unit,) = group_columns(alignment, resample, _COMPUTED)
-    drawn = _Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
+    drawn = Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
     table["units"] = drawn.units
     for rate, (edits, of) in _RATES.items():
-        table[f"{rate}_low"], table[f"{rate}_high"] = drawn.interval(
-            lambda sums, e=edits, o=of: ratio(sums[e], sums[o])
-        )
+
+        def value(sums: Sums, edits: str = edits, of: str = of) -> npt.NDArray[np.float64]:
+            return ratio(sums[edits], sums[of])
+
+        table[f"{rate}_low"], table[f"{rate}_high"] = drawn.interval(value)
     return table
 
 
@@ -147,11 +149,11 @@ def compare_engines(
     keys = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][1], sides[1][1], strict=True)]
     unit = pd.concat([side[2] for side in sides], ignore_index=True)
 
-    def difference(sums: _Sums) -> npt.NDArray[np.float64]:
+    def difference(sums: Sums) -> npt.NDArray[np.float64]:
         return ratio(sums[f"{edits}_b"], sums[f"{of}_b"]) - ratio(sums[f"{edits}_a"], sums[f"{of}_a"])
 
-    found = _summed(counts, keys)
-    drawn = _Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
+    found = summed(counts, keys)
+    drawn = Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
     table = found[[str(key.name) for key in keys]].copy()
     table["units"] = drawn.units
     table[of] = found[f"{of}_a"]
@@ -220,61 +222,6 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
 
 #: Numerator and denominator of each rate.
 _RATES = {"wer": ("edits", "words"), "cer": ("char_edits", "characters")}
-_Sums: TypeAlias = "dict[str, npt.NDArray[np.float64]]"
-
-
-class _Bootstrap:
-    """Bootstrap of ratios of sums: draws units with replacement, within each group.
-
-    Args:
-        counts: Counts to sum, one row per word.
-        keys: Groups of the rows.
-        unit: Unit of each row.
-        resamples: Number of samples.
-        level: Confidence level.
-        seed: Seed of the random numbers.
-    """
-
-    def __init__(
-        self,
-        counts: pd.DataFrame,
-        keys: list[pd.Series[Any]],
-        unit: pd.Series[Any],
-        *,
-        resamples: int,
-        level: float,
-        seed: int,
-    ) -> None:
-        if resamples < 1 or not 0 < level < 1:
-            raise OptionError(f"resamples must be at least 1 and level between 0 and 1, got {resamples} and {level}")
-        random = np.random.default_rng(seed)
-        self.tails = [(1 - level) / 2, (1 + level) / 2]
-        self.units = list[int]()
-        self.samples = list[_Sums]()
-        numbers = counts.groupby([_group(keys, counts.index), unit.rename("unit")], dropna=False, sort=True).sum()
-        for _, rows in numbers.groupby(level=0):
-            values, size = rows.to_numpy(np.float64), len(rows)
-            step = max(1, _CHUNK // size)
-            sums = [
-                np.stack([column[drawn].sum(1) for column in values.T], axis=1)
-                for n in range(0, resamples, step)
-                for drawn in [random.integers(0, size, (min(step, resamples - n), size))]
-            ]
-            self.units.append(size)
-            self.samples.append(dict(zip(counts.columns, np.concatenate(sums).T, strict=True)))
-
-    def interval(self, statistic: Any) -> tuple[list[float], list[float]]:
-        """Return the lower and the upper ends of the percentile intervals of each group."""
-        ends = []
-        for size, sums in zip(self.units, self.samples, strict=True):
-            values = statistic(sums)
-            known = size > 1 and not np.isnan(values).all()
-            ends.append(np.nanquantile(values, self.tails).tolist() if known else [np.nan, np.nan])
-        return [low for low, _ in ends], [high for _, high in ends]
-
-    def share(self, condition: Any) -> list[float]:
-        """Return the fraction of the samples of each group that meet a condition."""
-        return [float(condition(sums).mean()) for sums in self.samples]
 
 
 def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
@@ -287,19 +234,6 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
     table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64")
     return table, group_columns(alignment, by, _COMPUTED)
-
-
-def _group(keys: list[pd.Series[Any]], index: pd.Index[Any]) -> pd.Series[Any]:
-    """Return the number of the group of each row, in the order of `_summed`."""
-    frame = pd.DataFrame(dict(enumerate(keys)), index=index)
-    number = frame.groupby([*frame], dropna=False, sort=True).ngroup() if keys else 0
-    return pd.Series(number, index=index, name="group")
-
-
-def _summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
-    if not keys:
-        return counts.sum().to_frame().T
-    return counts.groupby(keys, dropna=False, sort=True).sum().reset_index()
 
 
 def _with_rates(sums: pd.DataFrame) -> pd.DataFrame:

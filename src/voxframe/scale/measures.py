@@ -1,4 +1,4 @@
-"""Talk time, counts and search on Dask DataFrames of words or turns, with the results of one machine.
+"""Measures, counts and search on Dask DataFrames of words or turns, with the results of one machine.
 
 Every partition must hold whole transcripts, as those of `Corpus.to_dask` and `read_payloads` do. Each partition is
 processed on its own; only the results are combined.
@@ -14,10 +14,13 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe import analysis, frames
+from voxframe.analysis.grouping import By
+from voxframe.analysis.vocabulary import sorted_counts
 from voxframe.corpus.search import counts as count_words
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
+from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME, WORDS
 
 if TYPE_CHECKING:
@@ -37,8 +40,49 @@ def talk_time(spoken: dd.DataFrame) -> pd.DataFrame:
     Returns:
         The columns of `voxframe.analysis.talk_time`, sorted by transcript.
     """
-    found = _map(spoken, analysis.talk_time, analysis.talk_time(spoken._meta))
+    return each(spoken, analysis.talk_time)
+
+
+def each(frame: dd.DataFrame, measure: Callable[..., pd.DataFrame], **options: Any) -> pd.DataFrame:
+    """Compute a measure of `voxframe.analysis` that has one or more rows per transcript, such as `turn_statistics`.
+
+    A partition holds whole transcripts, so the result is exact. To sum up over groups of transcripts, pass it to
+    `voxframe.analysis.rates` or `compare_groups`.
+
+    Args:
+        frame: Words, turns or another table, such as `corpus.to_dask("words")`.
+        measure: Function of a DataFrame whose result has the column `transcript_id`.
+        **options: Options of the function.
+
+    Returns:
+        The rows of all transcripts, sorted by transcript.
+    """
+    meta = measure(frame._meta, **options)
+    if "transcript_id" not in meta.columns:
+        raise OptionError("each needs a measure by transcript_id, whose rows belong to one transcript each")
+    found = _map(frame, lambda part: measure(part, **options), meta)
     return found.sort_values("transcript_id", kind="stable", ignore_index=True)
+
+
+def ngrams(words: dd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
+    """Count words, or sequences of n words, by group, like `voxframe.analysis.ngrams`.
+
+    Args:
+        words: Words, such as `corpus.to_dask("words")`, with metadata merged into them.
+        n: Number of words in a sequence.
+        by: Names of columns to group by.
+
+    Returns:
+        The table of `voxframe.analysis.ngrams`: counts of partitions are added, so it is exact.
+
+    Raises:
+        OptionError: A group is unknown.
+    """
+    meta = analysis.ngrams(words._meta, n, by)
+    found = _map(words, lambda part: analysis.ngrams(part, n, by), meta)
+    names = list(meta.columns[:-2])
+    sums = found.groupby(names, dropna=False, sort=True, observed=True)[["count", "transcripts"]].sum().reset_index()
+    return sorted_counts(sums.astype(meta.dtypes.to_dict()), names[:-1])
 
 
 def search(
