@@ -1,0 +1,205 @@
+"""People across transcripts, in `people.json`: who the speakers of recordings are. No transcript is changed.
+
+The file holds every change, so that changes can be undone, and no payload or part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+
+from voxframe import analysis
+from voxframe._files import file_lock, write_atomic
+from voxframe.corpus.archive import Archive
+from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.reading import TEXT, Ids, to_frame
+from voxframe.corpus.speaker_names import SpeakerNames, checked_text
+from voxframe.corpus.store import check_writable
+from voxframe.errors import CorpusError, OptionError
+
+#: Person of each label, by transcript id and label. None removes a person.
+Assigned: TypeAlias = dict[str, dict[str, str | None]]
+#: Names of people by name of a speaker, metadata columns by label, a table of people, or a function of a row.
+Assignment: TypeAlias = "Mapping[str, str] | pd.DataFrame | Callable[[dict[str, Any]], str | None] | None"
+
+_PERSON = ("the name of a person", 200)  # description and maximum number of characters
+_AT_A_TIME = 64  # transcripts in memory
+
+
+class People:
+    """The people of a corpus. `Speakers` describes the methods.
+
+    Args:
+        archive: The transcripts.
+        metadata: Columns about the recordings.
+        names: Returns the names of speakers of each transcript that has any.
+    """
+
+    def __init__(self, archive: Archive, metadata: Metadata, names: Callable[[], Mapping[str, SpeakerNames]]) -> None:
+        self._archive, self._metadata, self._names = archive, metadata, names
+        self._path = archive.path / "people.json"
+        self._read: tuple[tuple[int, int, int], list[dict[str, Any]]] | None = None
+
+    def assign(self, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None) -> None:
+        """Assign people to labels, as one change."""
+        table = self.table(ids)
+        if by == "name":
+            found = _by_name(table, people)
+        elif by == "metadata":
+            found = self._by_metadata(table, people)
+        elif isinstance(people, pd.DataFrame):
+            found = self._by_table(table, people)
+        elif callable(people):
+            about = table.merge(self._metadata.get(table["transcript_id"].unique()).drop(columns=["recording"]))
+            rows = about.astype(object).where(about.notna(), None).to_dict("records")
+            found = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
+            found = [row for row in found if row[2] is not None]
+        else:
+            raise OptionError(
+                'people are assigned with by="name", by="metadata" and {label: column}, a DataFrame with transcript_id, '
+                "speaker and person, or a function of a row"
+            )
+        known, change = self.all(), Assigned()
+        for transcript_id, label, person in found:
+            name = checked_text(person, *_PERSON)
+            if known.get(transcript_id, {}).get(label) != name:
+                change.setdefault(transcript_id, {})[label] = name
+        if change:
+            made = datetime.now(UTC).isoformat(timespec="seconds")
+            self._change(lambda changes: [*changes, {"made": made, "people": change}])
+
+    def undo(self) -> None:
+        """Revert the last change."""
+        if not self._changes():
+            raise OptionError("no people were assigned, so there is no change to undo")
+        self._change(lambda changes: changes[:-1])
+
+    def forget(self, transcript_id: str) -> None:
+        """Remove the people of a transcript from all changes."""
+        if any(transcript_id in change["people"] for change in self._changes()):
+            self._change(
+                lambda changes: [
+                    {**change, "people": {i: of for i, of in change["people"].items() if i != transcript_id}}
+                    for change in changes
+                ]
+            )
+
+    def all(self) -> dict[str, dict[str, str]]:
+        """Return the person of each label that has one, by transcript id and label."""
+        found: dict[str, dict[str, str]] = {}
+        for change in self._changes():
+            for transcript_id, of_labels in change["people"].items():
+                known = found.setdefault(transcript_id, {})
+                for label, person in of_labels.items():
+                    known.pop(label, None)
+                    if person is not None:
+                        known[label] = person
+        return found
+
+    def of_rows(self, rows: pd.DataFrame) -> pd.Series[Any]:
+        """Return the person of each row; null if its label has none.
+
+        Args:
+            rows: Rows with `transcript_id`, `speaker`, `channel` and, for corrected turns, `utterance_idx`.
+        """
+        label = analysis.speaker_turns.speaker_labels(rows).astype(object)
+        if "utterance_idx" in rows.columns:
+            turns = {(i, n): who for i, names in self._names().items() for n, who in names.turns.items()}
+            if turns:
+                keys = pd.MultiIndex.from_arrays([rows["transcript_id"], rows["utterance_idx"]])
+                corrected = pd.Series(keys.map(turns), index=rows.index, dtype=object)
+                label = corrected.where(corrected.notna(), label)
+        people = [(i, who, person) for i, of in self.all().items() for who, person in of.items()]
+        known = pd.DataFrame(people, columns=["transcript_id", "label", "person"]).astype(object)
+        pairs = pd.DataFrame({"transcript_id": rows["transcript_id"].astype(object), "label": label})
+        found = pairs.merge(known, how="left", on=["transcript_id", "label"])["person"]
+        return pd.Series(found.astype(TEXT).array, index=rows.index, name="person")
+
+    def table(self, ids: Ids | None = None) -> pd.DataFrame:
+        """Return one row per transcript and label."""
+        self._archive.report_missing()
+        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        found = [self._talk_time(wanted[at : at + _AT_A_TIME]) for at in range(0, max(1, len(wanted)), _AT_A_TIME)]
+        table = pd.concat(found, ignore_index=True)
+        names, people = self._names(), self.all()
+        keys = list(zip(table["transcript_id"], table["speaker"], strict=True))
+        about = self._archive.recordings.table(table["transcript_id"].unique().tolist()).to_pandas()
+        recordings = dict(zip(about["transcript_id"], about["recording"], strict=True))
+        columns = {
+            "recording": [recordings[i] for i, _ in keys],
+            "speaker_name": [names[i].speakers.get(label) if i in names else None for i, label in keys],
+            "person": [people.get(i, {}).get(label) for i, label in keys],
+        }
+        table = table.assign(**{name: pd.array(values, dtype=TEXT) for name, values in columns.items()})
+        return table[["transcript_id", "recording", "speaker", "speaker_name", "person", "talk_s", "turns"]]
+
+    def _talk_time(self, ids: Sequence[str]) -> pd.DataFrame:
+        """Return the talk time of the labels of transcripts: of turns, else of words."""
+        turns = to_frame("utterances", self._archive.read("utterances", ids)[0])
+        others = sorted({*ids} - {*turns["transcript_id"]}, key=list(ids).index)
+        words = to_frame("words", self._archive.read("words", others)[0])
+        found = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
+        table = pd.concat(found, ignore_index=True)
+        return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
+
+    def _by_metadata(self, table: pd.DataFrame, columns: Assignment) -> list[tuple[str, str, str | None]]:
+        about = self._metadata.get(table["transcript_id"].unique())
+        if not isinstance(columns, Mapping) or not columns:
+            raise OptionError('by="metadata" needs the metadata column of each label, such as {"A": "agent"}')
+        if unknown := [column for column in columns.values() if column not in about.columns]:
+            known = ", ".join(about.columns.drop("transcript_id"))
+            raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {known}")
+        people = about.set_index("transcript_id")
+        return [
+            (i, label, str(person))
+            for i, label in zip(table["transcript_id"], table["speaker"], strict=True)
+            if label in columns and pd.notna(person := people.at[i, columns[label]])
+        ]
+
+    def _by_table(self, table: pd.DataFrame, people: pd.DataFrame) -> list[tuple[str, str, str | None]]:
+        key = "transcript_id" if "transcript_id" in people.columns else "recording"
+        if not {key, "speaker", "person"} <= {*people.columns}:
+            raise OptionError("a table of people needs the columns transcript_id or recording, speaker and person")
+        known = {*zip(table["transcript_id"], table["speaker"], strict=True)}
+        found = []
+        for given, label, person in zip(people[key], people["speaker"], people["person"], strict=True):
+            transcript_id = self._archive.recordings.id(given)
+            if (transcript_id, label) not in known:
+                labels = ", ".join(table.loc[table["transcript_id"] == transcript_id, "speaker"]) or "no speakers"
+                raise OptionError(f"{given!r} has no speaker {label!r}; it has {labels}")
+            found.append((transcript_id, label, None if pd.isna(person) else person))
+        return found
+
+    def _change(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+        root = self._archive.path
+        with clear_errors(root), file_lock(root / ".locks" / "people"):
+            check_writable(root)
+            changes = change(self._changes())
+            write_atomic(self._path, json.dumps({"changes": changes}, ensure_ascii=False).encode() + b"\n")
+
+    def _changes(self) -> list[dict[str, Any]]:
+        try:
+            stat = self._path.stat()
+            stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if self._read is None or self._read[0] != stamp:
+                changes = json.loads(self._path.read_bytes())["changes"]
+                self._read = stamp, [{"made": str(one["made"]), "people": dict(one["people"])} for one in changes]
+        except FileNotFoundError:
+            return []
+        except (ValueError, KeyError, TypeError) as e:
+            raise CorpusError(f"the people in {self._path} cannot be read ({e}); delete the file, assign again") from None
+        return self._read[1]
+
+
+def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, str | None]]:
+    if people is not None and not isinstance(people, Mapping):
+        raise OptionError('by="name" takes the person of each name, such as {"Ada": "Ada Lovelace"}, or nothing')
+    named = table.dropna(subset="speaker_name")
+    rows = zip(named["transcript_id"], named["speaker"], named["speaker_name"], strict=True)
+    return [(i, label, name if people is None else people[name]) for i, label, name in rows if not people or name in people]
