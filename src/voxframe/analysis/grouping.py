@@ -36,9 +36,9 @@ def group_columns(
     for key in given:
         if isinstance(key, pd.Series):
             found.append(key.reindex(df.index).rename(str(key.name or "group")))
-        elif key in df.columns and not (key == "speaker" and key in computed):
+        elif key in df.columns and not (key in ("speaker", "person") and key in computed):
             found.append(df[key])
-        elif key in computed:
+        elif key in computed and not (key == "person" and key not in df.columns):
             found.append(computed[key](df).rename(key))
         else:
             known = ", ".join(dict.fromkeys([*computed, *df.columns]))
@@ -52,7 +52,9 @@ def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.Data
     A key is a column, such as metadata that was merged into the DataFrame, a Series, or one of these:
 
     - "speaker": name, else label, else channel of the speaker within a transcript. Labels of different transcripts are
-      different speakers, so `transcript_id` is added to the keys. For people over transcripts, use "speaker_name".
+      different speakers, so `transcript_id` is added to the keys.
+    - "person": person across transcripts, in the column `person`. A label without a person is a group of its own:
+      "A (call)", with the recording or else the id of its transcript.
     - "minute": minute of the recording in which a row starts, from 0.
     - "tenth": tenth of the recording in which a row starts, 0 to 9. A recording ends with the last row.
 
@@ -99,6 +101,22 @@ def speakers_of(df: pd.DataFrame) -> pd.Series[str]:
     code, names = speaker_codes(df)
     values = pd.array([*names], dtype=TEXT) if names else pd.array([], dtype=TEXT)
     return pd.Series(values.take(code) if len(df) else values[:0], index=df.index, name="speaker")
+
+
+def people_of(df: pd.DataFrame) -> pd.Series[str]:
+    """Return the person of each row; if it has none, the label with the recording, such as "A (call)".
+
+    Args:
+        df: Rows with `person`, `speaker` or `channel`, and `recording` or `transcript_id`.
+    """
+    return df["person"].astype(TEXT).fillna(labels_of(df)).rename("person")
+
+
+def labels_of(df: pd.DataFrame) -> pd.Series[str]:
+    """Return the speaker of each row with the recording, or else the id of the transcript, such as "A (call)"."""
+    columns = [df[name].astype(TEXT) for name in ("recording", "transcript_id") if name in df.columns]
+    where = columns[0].fillna(columns[-1]) if columns else pd.Series("", index=df.index, dtype=TEXT)
+    return speakers_of(df).fillna("no speaker") + " (" + where.fillna("") + ")"
 
 
 def _minute(df: pd.DataFrame) -> pd.Series[Any]:
@@ -154,6 +172,7 @@ def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 _COMPUTED: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
     "speaker": speakers_of,
+    "person": people_of,
     "minute": _minute,
     "tenth": _tenth,
 }

@@ -30,6 +30,7 @@ from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
 from voxframe.corpus.llm_batches import LlmTexts
 from voxframe.corpus.metadata import Metadata, Wanted
+from voxframe.corpus.people import People
 from voxframe.corpus.publish import Publication, Publisher
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
@@ -69,7 +70,7 @@ class Corpus:
 
     Attributes:
         path: Absolute path of the directory.
-        speakers: Names of speakers: `set`, `get`, `undo`.
+        speakers: Names of speakers, and people across recordings: `set`, `get`, `assign`, `table`, `undo`.
         corrections: Corrected turns: `set`, `split`, `merge`, `move_boundary`, `set_time`, `undo`, `get`, `turns`,
             `history`, `stale`.
         metadata: Columns about the recordings: `set`, `get`.
@@ -95,16 +96,17 @@ class Corpus:
         self._archive = Archive(self.path)
         self._ledger = self._archive.ledger
         self._names = CurrentNames(self._archive)
-        self.speakers = Speakers(self._archive, self._names)
-        current = CurrentCorrections(self._archive)
-        self.corrections = Corrections(self._archive, current, self._names)
         self.metadata = Metadata(self._archive)
-        self._query = Query(self._archive, self.metadata, self._names, current)
-        self._search = Search(self._archive, self._names, self.metadata, current)
+        current = CurrentCorrections(self._archive)
+        people = People(self._archive, self.metadata, self._names.all)
+        self.speakers = Speakers(self._archive, self._names, people)
+        self.corrections = Corrections(self._archive, current, self._names)
+        self._query = Query(self._archive, self.metadata, self._names, current, people)
+        self._search = Search(self._archive, self._names, self.metadata, current, people)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
         self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger)
         self._publisher = Publisher(self._archive, self._query, self.metadata, current)
-        self._batch = Batch(self._archive, self._ledger, self._search, self.snapshots, self._client)
+        self._batch = Batch(self._archive, self._ledger, self._search, people, self.snapshots, self._client)
         texts = LlmTexts(self._archive, self._query, self.speakers, current)
         self._llm = Llm(texts, self._search, self._ledger, self._client)
         self.raw = Raw(self._archive, self._ledger, self._llm, self._client)
@@ -420,7 +422,7 @@ class Corpus:
                 list of such lists, one of which must hold. Also a pyarrow expression, which cannot use metadata. Times
                 are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls.
             metadata: Columns about the recording to add: `recording`, `source` or those of `corpus.metadata`. A name, a
-                list of names, or True for all.
+                list of names, or True for all. "person" adds the person of each row (`corpus.speakers.assign`).
             limit: Maximum number of rows; the first ones are returned.
             category: Return ids, speakers and labels as `category`, which takes half of the memory of a table of words.
             timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
@@ -731,8 +733,11 @@ class Corpus:
 
         Args:
             query: Word or phrase, or a list of them; see `search`.
-            by: Columns to group by: "transcript_id", "speaker", "speaker_name", "channel", and columns of the metadata
-                or of `about`. An empty sequence returns one total. A match belongs to the speaker of its first word.
+            by: Columns to group by: "transcript_id", "recording", "speaker", "person", "speaker_name", "channel", and
+                columns of the metadata or of `about`. An empty sequence returns one total. A match belongs to the
+                speaker of its first word. "speaker" is a label within a transcript, so it adds "transcript_id".
+                "person" is one in all recordings (`corpus.speakers.assign`); a label without a person is a group of its
+                own, such as "A (call)".
             slop: Maximum span of a match in words, in any order; see `search`.
             speaker: Count only words by this speaker: a label, a name, or a list of them.
             ids: Count only in these transcripts. None (default): all transcripts.

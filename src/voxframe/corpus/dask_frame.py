@@ -15,6 +15,7 @@ from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import CorpusError, MissingExtraError
@@ -103,4 +104,6 @@ def _partition(
 def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
     archive = Archive(path)
-    return Query(archive, Metadata(archive), CurrentNames(archive), CurrentCorrections(archive))
+    metadata, names = Metadata(archive), CurrentNames(archive)
+    people = People(archive, metadata, names.all)
+    return Query(archive, metadata, names, CurrentCorrections(archive), people)

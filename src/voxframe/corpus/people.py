@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
 from voxframe import analysis
 from voxframe._files import file_lock, write_atomic
+from voxframe.analysis.speaker_turns import speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.metadata import Metadata
@@ -57,13 +57,13 @@ class People:
             found = self._by_table(table, people)
         elif callable(people):
             about = table.merge(self._metadata.get(table["transcript_id"].unique()).drop(columns=["recording"]))
-            rows = about.astype(object).where(about.notna(), None).to_dict("records")
+            rows: list[dict[str, Any]] = about.astype(object).where(about.notna(), None).to_dict("records")  # type: ignore[assignment]
             found = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
             found = [row for row in found if row[2] is not None]
         else:
             raise OptionError(
-                'people are assigned with by="name", by="metadata" and {label: column}, a DataFrame with transcript_id, '
-                "speaker and person, or a function of a row"
+                'people are assigned with by="name", by="metadata" and {label: column}, a DataFrame with the columns '
+                "transcript_id, speaker and person, or a function of a row"
             )
         known, change = self.all(), Assigned()
         for transcript_id, label, person in found:
@@ -108,7 +108,7 @@ class People:
         Args:
             rows: Rows with `transcript_id`, `speaker`, `channel` and, for corrected turns, `utterance_idx`.
         """
-        label = analysis.speaker_turns.speaker_labels(rows).astype(object)
+        label = speaker_labels(rows).astype(object)
         if "utterance_idx" in rows.columns:
             turns = {(i, n): who for i, names in self._names().items() for n, who in names.turns.items()}
             if turns:
@@ -155,11 +155,11 @@ class People:
         if unknown := [column for column in columns.values() if column not in about.columns]:
             known = ", ".join(about.columns.drop("transcript_id"))
             raise OptionError(f"there is no metadata column {unknown[0]!r}; the columns are: {known}")
-        people = about.set_index("transcript_id")
+        people: dict[str, Any] = {row["transcript_id"]: row for row in about.to_dict("records")}
         return [
             (i, label, str(person))
             for i, label in zip(table["transcript_id"], table["speaker"], strict=True)
-            if label in columns and pd.notna(person := people.at[i, columns[label]])
+            if label in columns and pd.notna(person := people[i][columns[label]])
         ]
 
     def _by_table(self, table: pd.DataFrame, people: pd.DataFrame) -> list[tuple[str, str, str | None]]:
@@ -193,7 +193,7 @@ class People:
         except FileNotFoundError:
             return []
         except (ValueError, KeyError, TypeError) as e:
-            raise CorpusError(f"the people in {self._path} cannot be read ({e}); delete the file, assign again") from None
+            raise CorpusError(f"the people in {self._path} cannot be read ({e}); delete it, assign again") from None
         return self._read[1]
 
 
@@ -202,4 +202,4 @@ def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, st
         raise OptionError('by="name" takes the person of each name, such as {"Ada": "Ada Lovelace"}, or nothing')
     named = table.dropna(subset="speaker_name")
     rows = zip(named["transcript_id"], named["speaker"], named["speaker_name"], strict=True)
-    return [(i, label, name if people is None else people[name]) for i, label, name in rows if not people or name in people]
+    return [(i, label, people[name] if people else name) for i, label, name in rows if not people or name in people]

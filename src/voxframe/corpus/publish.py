@@ -116,6 +116,10 @@ class Publisher:
     def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> dict[str, str]:
         """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
         given, edits = self._archive.names.all(), self._corrections.edits()
+        recordings = {
+            row["transcript_id"]: row
+            for row in self._archive.recordings.table(about["transcript_id"].to_pylist()).to_pylist()
+        }
         rows = {row["transcript_id"]: {n: v for n, v in row.items() if v is not None} for row in about.to_pylist()}
         sources: dict[str, list[str]] = {}
         views: list[View] = ["transcript", *dict.fromkeys(view_of(n) for n in tables if view_of(n) != "transcript")]
@@ -126,7 +130,7 @@ class Publisher:
                 sources.setdefault(transcript_id, []).append(f"{view} {source}")
         return {
             i: hashlib.sha256(
-                repr((SCHEMA_VERSION, of_it, given.get(i), edits.get(i), rows.get(i))).encode()
+                repr((SCHEMA_VERSION, of_it, given.get(i), edits.get(i), rows.get(i), recordings.get(i))).encode()
             ).hexdigest()
             for i, of_it in sources.items()
         }

@@ -21,6 +21,7 @@ from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata
 from voxframe.corpus.part import Part
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.part_reading import Located
+from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.speakers import CurrentNames
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_PERSON = "person"
 _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
@@ -59,12 +61,14 @@ class Query:
         metadata: Columns about the recordings, which can be joined to every table.
         names: Names of speakers, which are added to every table with speakers.
         corrections: Corrections, which are applied to every table with their text.
+        people: People across transcripts, which are added on request.
     """
 
     def __init__(
-        self, archive: Archive, metadata: Metadata, names: CurrentNames, corrections: CurrentCorrections
+        self, archive: Archive, metadata: Metadata, names: CurrentNames, corrections: CurrentCorrections, people: People
     ) -> None:
         self._archive, self._metadata, self._names, self._corrections = archive, metadata, names, corrections
+        self._people = people
 
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name."""
@@ -140,6 +144,19 @@ class Query:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
         where = in_where(where, self._archive.recordings.id)
+        asked = [columns] if isinstance(columns, str) else columns
+        more = [metadata] if isinstance(metadata, str) else metadata
+        if _PERSON in (asked or ()) or (not isinstance(more, bool) and _PERSON in more):
+            own = list(TABLES[name].names) if name in TABLES else []
+            if "speaker" not in own:
+                raise CorpusError(f"the table {name!r} has no speakers, so it has no column {_PERSON!r}")
+            wanted_columns = asked and [c for c in asked if c != _PERSON]
+            own_columns = asked and list(dict.fromkeys([*(wanted_columns or ()), *(c for c in _NAMING if c in own)]))
+            rest = more if isinstance(more, bool) else [n for n in more if n != _PERSON]
+            frame = self.table(name, ids, own_columns, where, rest, limit, corrected=corrected)
+            frame = frame.assign(**{_PERSON: self._people.of_rows(frame)})
+            kept = None if asked is None else [*asked, *(c for c in frame.columns if c not in {*(own_columns or ()), *asked})]
+            return suited(frame if kept is None else frame[list(dict.fromkeys([*kept, _PERSON]))], category=category)
 
         def read(some: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
             return self._frame(name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.people import Assignment, People
+from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
 from voxframe.errors import OptionError
 
@@ -92,11 +94,13 @@ class Speakers:
     Args:
         archive: The transcripts.
         current: The names that apply.
+        people: The people across transcripts.
     """
 
-    def __init__(self, archive: Archive, current: CurrentNames) -> None:
+    def __init__(self, archive: Archive, current: CurrentNames, people: People) -> None:
         self._archive = archive
         self._current = current
+        self._people = people
 
     def set(
         self,
@@ -149,16 +153,76 @@ class Speakers:
                 files.keep(transcript_id, [*history, SpeakerNames(speakers, corrected, made, made_for)])
         return self.get(transcript_id)
 
-    def undo(self, transcript_id: str) -> pd.DataFrame:
-        """Revert the last change that `set` made to a transcript; call it again for the change before.
+    def assign(
+        self, people: Assignment = None, *, by: Literal["name", "metadata"] | None = None, ids: Ids | None = None
+    ) -> pd.DataFrame:
+        """State which people the speakers of recordings are, as one change, which `undo()` reverts.
+
+        Speaker "A" of one recording is not speaker "A" of another. A person is one in all recordings: `by="person"`
+        groups by people, and `metadata="person"` adds the column to a table. The assignment is made once: repeat it for
+        transcripts that are added later.
+
+        Args:
+            people: With `by="name"`, the person of each name, `{"Ada": "Ada Lovelace"}`, or None: each name is a
+                person. With `by="metadata"`, the metadata column with the person of each label,
+                `{"A": "agent", "B": "customer"}`. Otherwise a DataFrame with the columns transcript_id or recording,
+                speaker (the label) and person (null removes it), or a rule: a function that takes a row of `table`
+                with the metadata as a dict, and returns a person, or None for no change.
+            by: "name" or "metadata".
+            ids: Only speakers of these transcripts. None (default): of all.
 
         Returns:
-            The names of this transcript, as `get` returns them.
+            The speakers and people, as `table` returns them.
+
+        Raises:
+            OptionError: The people are not stated in one of these ways, or there is no such label or metadata column.
+            CorpusError: A transcript is not in the corpus, or the corpus cannot be written.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> turns = [{"speaker": "A", "text": "Hi.", "start": 0, "end": 90, "words": []}]
+            >>> for name in ("t1", "t2"):
+            ...     corpus.raw.put(name, json.dumps({"id": name, "utterances": turns}).encode())
+            ...     _ = corpus.speakers.set(name, {"A": "Ada"})
+            >>> corpus.speakers.assign(by="name")[["transcript_id", "speaker", "person"]].to_numpy().tolist()
+            [['t1', 'A', 'Ada'], ['t2', 'A', 'Ada']]
+        """
+        self._people.assign(people, by, ids)
+        return self._people.table(ids)
+
+    def table(self, ids: Ids | None = None) -> pd.DataFrame:
+        """Return the speakers of all recordings with their people and talk time.
+
+        Args:
+            ids: Ids or recordings. None (default): all.
+
+        Returns:
+            One row per transcript and label: `transcript_id`, `recording`, `speaker` (the label), `speaker_name` (null
+            if it has none), `person` (null if it has none) str, `talk_s` float64 (s), `turns` int64.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus.
+        """
+        return self._people.table(ids)
+
+    def undo(self, transcript_id: str | None = None) -> pd.DataFrame:
+        """Revert the last change that `set` made to a transcript; call it again for the change before.
+
+        Args:
+            transcript_id: Id of the transcript, or the name of its recording. None (default): revert the last change
+                that `assign` made.
+
+        Returns:
+            The names of this transcript, as `get` returns them; without a transcript, the result of `table`.
 
         Raises:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
             OptionError: There is no change to revert.
         """
+        if transcript_id is None:
+            self._people.undo()
+            return self.table()
         transcript_id = self._archive.recordings.id(transcript_id)
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)

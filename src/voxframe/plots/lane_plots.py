@@ -21,6 +21,7 @@ from voxframe.plots.spans import (
     Spans,
     corners,
     joined,
+    lane_values,
     one_transcript,
     packed,
     recordings_of,
@@ -298,7 +299,7 @@ def _lanes(found: pd.DataFrame, by: str, asked: list[str], transcripts: pd.DataF
     """Return the lane index of each occurrence, and the names of the lanes."""
     if by != "speaker":
         require(found, (by,), "dispersion")
-    label = row_speakers(found) if by == "speaker" else found[by]
+    label = row_speakers(found) if by == "speaker" else lane_values(found, by)
     if by == "term":
         names: list[Any] = asked
     elif by == "transcript_id" and transcripts is not None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 from voxframe.plots import style
-from voxframe.plots.spans import RESOLUTION, corners, one_transcript, seconds, spans
+from voxframe.plots.spans import RESOLUTION, corners, lane_values, one_transcript, seconds, spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +107,7 @@ def _groups(df: pd.DataFrame, by: str | None) -> tuple[np.ndarray, list[str | No
     if by == "speaker":
         code, names = speaker_codes(df)
     else:
-        code, found = pd.factorize(df[by], use_na_sentinel=False)
+        code, found = pd.factorize(lane_values(df, by), use_na_sentinel=False)
         names = [None if pd.isna(name) else str(name) for name in found]
     order = sorted(range(len(names)), key=lambda n: (names[n] is None, names[n] or ""))
     return np.argsort(order)[code] if names else code, [names[n] for n in order]

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.grouping import labels_of, people_of
 from voxframe.analysis.spans import pack
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 
@@ -86,7 +87,7 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
         one_transcript(df, purpose, 'by="transcript_id" gives each a lane')
         code, names = speaker_codes(df)
     else:
-        code, labels = pd.factorize(df[by], use_na_sentinel=False)
+        code, labels = pd.factorize(lane_values(df, by), use_na_sentinel=False)
         names = [None if pd.isna(label) else str(label) for label in labels]
         names = recordings_of(names, df) if by == "transcript_id" else names
     start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
@@ -131,6 +132,15 @@ def _by_start(start: Floats) -> tuple[Floats, Ints]:
 def seconds(times: pd.Series[Any]) -> Floats:
     """Convert times from ms to seconds; unknown times become NaN."""
     return times.to_numpy(np.float64, na_value=np.nan) / 1000
+
+
+def lane_values(df: pd.DataFrame, by: str) -> pd.Series[Any]:
+    """Return the values of a column that name lanes. Labels of several transcripts are different speakers."""
+    if by == "person":
+        return people_of(df)
+    if by == "speaker" and "transcript_id" in df.columns and df["transcript_id"].nunique() > 1:
+        return labels_of(df)
+    return df[by]
 
 
 def recordings_of(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:

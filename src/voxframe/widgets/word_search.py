@@ -189,9 +189,10 @@ class WordSearch(CorpusPlayerWidget):
         rows = self._shown = self._corpus.search(self.query, **self._options(), limit=self.limit)
         groups = per_transcript if self.by == "transcript_id" else self.counts
         most = groups[groups["occurrences"] > 0].sort_values("occurrences", ascending=False, kind="stable")
-        chosen = groups[groups[self.by].astype(str) == self.only[0]] if self.only else groups
-        head = pd.concat([most.head(_MAX_GROUPS), most[most[self.by].isin(chosen[self.by])] if self.only else most[:0]])
-        head = head.drop_duplicates(self.by)
+        keys = self._keys(groups)
+        chosen = groups[keys.astype(str) == self.only[0]] if self.only else groups
+        head = pd.concat([most.head(_MAX_GROUPS), most[most.index.isin(chosen.index)] if self.only else most[:0]])
+        head = head[~head.index.duplicated()]
         found = {**asked, **size, "total": int(per_transcript["occurrences"].sum())}
         found |= {
             "in": int((per_transcript["occurrences"] > 0).sum()),
@@ -208,7 +209,8 @@ class WordSearch(CorpusPlayerWidget):
         about = self._about_of(self.by)
         keys = best if about is None else best[["transcript_id"]].merge(about, how="left", on="transcript_id")
         words = self._corpus.counts("nothing").set_index("transcript_id")["words"]
-        groups = keys.groupby(self.by, dropna=False).size().rename("occurrences").reset_index()
+        of = ["transcript_id", "speaker"] if self.by == "speaker" else self.by
+        groups = keys.groupby(of, dropna=False).size().rename("occurrences").reset_index()
         groups["words"] = words.reindex(groups[self.by]).to_numpy() if self.by == "transcript_id" else 0
         groups = groups.sort_values("occurrences", ascending=False, kind="stable")
         found = {"words": int(words.sum()), "of": len(words), "total": len(rows), "of_shown": len(rows)}
@@ -233,7 +235,7 @@ class WordSearch(CorpusPlayerWidget):
             groups: The groups.
             falls: The matches. None (default): all matches of these transcripts.
         """
-        values = groups[self.by]
+        values = self._keys(groups)
         keys = ["" if pd.isna(value) else str(value) for value in values]
         of_transcripts = self.by == "transcript_id"
         names = [self._recordings.name(key) if of_transcripts and key else key for key in keys]
@@ -264,13 +266,24 @@ class WordSearch(CorpusPlayerWidget):
             return options
         if self.by == "transcript_id":
             return options | {"ids": list(self.only)}
-        if self.by in ("speaker", "speaker_name"):
+        if self.by == "speaker":  # of one transcript
+            labels = self._corpus.counts("nothing", by="speaker")
+            labels = labels[self._keys(labels) == self.only[0]]
+            return options | {"ids": labels["transcript_id"].tolist(), "speaker": labels["speaker"].tolist()}
+        if self.by == "speaker_name":
             return options | {"speaker": list(self.only)}
         if self.by == "channel":
             return options | {"where": [("channel", "==", self.only[0])]}
         about = self._about
         assert about is not None
         return options | {"ids": about.loc[about[self.by].astype(str) == self.only[0], "transcript_id"].tolist()}
+
+    def _keys(self, groups: pd.DataFrame) -> pd.Series[Any]:
+        """Return the key of each group: its value, or the label with the recording, such as "A (call)"."""
+        if self.by != "speaker":
+            return groups[self.by]
+        names = groups["transcript_id"].map(self._recordings.name)
+        return groups["speaker"] + (" (" + names.astype(groups["speaker"].dtype) + ")")
 
     def _about_of(self, by: str) -> pd.DataFrame | None:
         """Return the metadata column to count by; None if the group is not metadata."""
@@ -295,7 +308,7 @@ class WordSearch(CorpusPlayerWidget):
 
 def _metadata(corpus: Corpus) -> pd.DataFrame | None:
     """Return the metadata of a corpus by transcript; None if there is none."""
-    known = corpus.metadata.get()
+    known = corpus.metadata.get().drop(columns=["recording", "source"])
     return known if len(known.columns) > 1 else None
 
 

@@ -34,6 +34,7 @@ from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import LOST, PENDING, Job, State, new_job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import jobs_frame
+from voxframe.corpus.people import People
 from voxframe.corpus.search import Search
 from voxframe.corpus.services import EMBEDDED, DefaultClient, service_name
 from voxframe.corpus.snapshots import Snapshots, snapshots_with
@@ -52,14 +53,22 @@ class Batch:
         archive: Stores the payloads.
         ledger: The jobs.
         search: The search index, from which `forget` removes the words.
+        people: The people, from which `forget` removes those of the transcript.
         snapshots: The snapshots, which `forget` does not change.
         default_client: The client to use if none is passed.
     """
 
     def __init__(
-        self, archive: Archive, ledger: Ledger, search: Search, snapshots: Snapshots, default_client: DefaultClient
+        self,
+        archive: Archive,
+        ledger: Ledger,
+        search: Search,
+        people: People,
+        snapshots: Snapshots,
+        default_client: DefaultClient,
     ) -> None:
         self._archive, self._ledger, self._search, self._snapshots = archive, ledger, search, snapshots
+        self._people = people
         self._default_client = default_client
 
     def plan(self, sources: Recordings, client: Client | None, progress: bool | None, options: Options) -> Plan:
@@ -199,6 +208,7 @@ class Batch:
                 raise self._archive.missing(transcript_id)
             if remote:
                 self._forget_remote(transcript_id, {job.service for job in jobs}, self._default_client.use(client))
+            self._people.forget(transcript_id)
             self._archive.remove(transcript_id)
             self._search.purge(transcript_id)
             self._ledger.remove(transcript_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe._files import file_name
+from voxframe.analysis.grouping import people_of
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve
+from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where, to_frame
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, find_in_context, labelled, wanted_ranks
@@ -29,7 +31,7 @@ from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
 
 _OF_WORDS = ("speaker", "speaker_name", "channel")
 #: Columns to group by that need no metadata.
-GROUPS = frozenset({"transcript_id", *_OF_WORDS})
+GROUPS = frozenset({"transcript_id", "person", *_OF_WORDS})
 _VOICE = ("speaker", "channel")
 #: Columns that determine the name of a speaker.
 _FINEST = (*_VOICE, "utterance_idx")
@@ -47,12 +49,14 @@ class Search:
         names: Names of their speakers.
         metadata: Columns about the recordings.
         corrections: Corrections of the words.
+        people: People across transcripts.
     """
 
     def __init__(
-        self, archive: Archive, names: CurrentNames, metadata: Metadata, corrections: CurrentCorrections
+        self, archive: Archive, names: CurrentNames, metadata: Metadata, corrections: CurrentCorrections, people: People
     ) -> None:
         self._archive, self._names, self._metadata, self._corrections = archive, names, metadata, corrections
+        self._people = people
 
     @cached_property
     def index(self) -> SearchIndex:
@@ -173,7 +177,22 @@ class Search:
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self._metadata.get(ids)
         named = self._named if self._names.all() else labelled
-        return counts(self._view(corrected=corrected), query, by=by, named=named, speaker=speaker, ids=ids, about=about)
+        return counts(
+            self._view(corrected=corrected),
+            query,
+            by=by,
+            named=named,
+            speaker=speaker,
+            ids=ids,
+            about=about,
+            people=self._person,
+        )
+
+    def _person(self, cells: pd.DataFrame) -> pd.Series[str]:
+        """Return the person of each row; for a label without a person, the label with the recording."""
+        about = self._archive.recordings.table(cells["transcript_id"].unique().tolist()).to_pandas()
+        recordings = cells["transcript_id"].map(about.set_index("transcript_id")["recording"])
+        return people_of(cells.assign(person=self._people.of_rows(cells), recording=recordings)).astype(_TEXT)
 
     def _known(self, ids: str | Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""
@@ -199,8 +218,9 @@ def counts(
     speaker: str | Iterable[str] | None = None,
     ids: str | Iterable[str] | None = None,
     about: pd.DataFrame | None = None,
+    people: Callable[[pd.DataFrame], pd.Series[str]] | None = None,
 ) -> pd.DataFrame:
-    """Count each term per group.
+    """Count each term per group. Labels belong to a transcript, so that "speaker" adds "transcript_id".
 
     Raises:
         OptionError: An argument is invalid.
@@ -208,7 +228,14 @@ def counts(
     groups = [by] if isinstance(by, str) else list(by)
     if about is not None and "transcript_id" not in about.columns:
         raise OptionError("about must be a DataFrame with a column transcript_id and columns to group by")
-    known = ["transcript_id", *_OF_WORDS, *(() if about is None else about.columns.drop("transcript_id"))]
+    if "speaker" in groups and "transcript_id" not in groups:
+        groups = ["transcript_id", *groups]
+    known = [
+        "transcript_id",
+        *_OF_WORDS,
+        *([] if people is None else ["person"]),
+        *(() if about is None else about.columns.drop("transcript_id")),
+    ]
     unknown = [name for name in groups if name not in known]
     if unknown:
         raise OptionError(
@@ -218,11 +245,12 @@ def counts(
     if groups == ["transcript_id"] and speaker is None:
         return _by_transcript(view, ranks, query)
     by_speaker = speaker is not None or "speaker_name" in groups
+    by_person = "person" in groups
     by_name = by_speaker and named is not labelled
     finest: Sequence[str] = [n for n in _VOICE if n in groups or (n == "speaker" and by_speaker)]
-    any_transcript = bool(finest) and set(groups) <= set(_OF_WORDS) and not by_name
+    any_transcript = bool(finest) and set(groups) <= set(_OF_WORDS) and not by_name and not by_person
     cells_of = _voices if any_transcript else _cells
-    finest = _FINEST if by_name else finest
+    finest = _FINEST if by_name or by_person else finest
     cells = pd.concat(
         [cells_of(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
         or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
@@ -236,6 +264,8 @@ def counts(
         cells["speaker_name"] = named(who)["speaker_name"].to_pandas(types_mapper={pa.string(): _TEXT}.get).array
     elif by_speaker:
         cells["speaker_name"] = cells["speaker"]
+    if by_person and people is not None:
+        cells["person"] = people(cells)
     if speaker is not None:
         wanted = [speaker] if isinstance(speaker, str) else list(speaker)
         cells = cells[cells["speaker"].isin(wanted) | cells["speaker_name"].isin(wanted)]

@@ -1,0 +1,152 @@
+"""People across transcripts: assigned, undone, grouped by."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe import analysis, plots
+from voxframe.errors import CorpusError, OptionError
+
+
+def _payload(transcript_id: str, *turns: tuple[str, str, int]) -> bytes:
+    """Return a transcript of turns with speaker, text and length in seconds."""
+    found, start = [], 0
+    for speaker, text, seconds in turns:
+        words = [
+            {"text": word, "start": start + n, "end": start + n + 1, "speaker": speaker}
+            for n, word in enumerate(text.split())
+        ]
+        found.append({"speaker": speaker, "text": text, "start": start, "end": start + 1000 * seconds, "words": words})
+        start += 1000 * seconds
+    words = [word for turn in found for word in turn["words"]]
+    return json.dumps({"id": transcript_id, "status": "completed", "utterances": found, "words": words}).encode()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """Two calls with speakers A and B each, of whom A of `one` and B of `two` are Ada."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    (tmp_path / "one.json").write_bytes(_payload("t1", ("A", "good day sir", 3), ("B", "yes good", 1), ("A", "so", 2)))
+    (tmp_path / "two.json").write_bytes(_payload("t2", ("A", "good evening", 4), ("B", "good night", 2)))
+    corpus.add([tmp_path / "one.json", tmp_path / "two.json"])
+    corpus.speakers.set("one", {"A": "Ada"})
+    corpus.speakers.set("two", {"B": "Ada"})
+    return corpus
+
+
+def _people(corpus: voxframe.Corpus) -> dict[tuple[str, str], str]:
+    table = corpus.speakers.table().dropna(subset="person")
+    return {(row.recording, row.speaker): row.person for row in table.itertuples()}
+
+
+def test_the_table_has_one_row_per_label(corpus: voxframe.Corpus) -> None:
+    """A row has transcript, recording, label, name, person, talk time in seconds and number of turns."""
+    corpus.speakers.assign({"Ada": "Ada Lovelace"}, by="name", ids="one")
+    table = corpus.speakers.table()
+    assert table.columns.to_list() == [
+        "transcript_id",
+        "recording",
+        "speaker",
+        "speaker_name",
+        "person",
+        "talk_s",
+        "turns",
+    ]
+    assert table.fillna("-").to_numpy().tolist() == [
+        ["t1", "one", "A", "Ada", "Ada Lovelace", 5.0, 2],
+        ["t1", "one", "B", "-", "-", 1.0, 1],
+        ["t2", "two", "A", "-", "-", 4.0, 1],
+        ["t2", "two", "B", "Ada", "-", 2.0, 1],
+    ]
+
+
+def test_people_by_name_metadata_rule_and_table(corpus: voxframe.Corpus) -> None:
+    """Each way assigns people; a person is one in all transcripts; every assignment is undone on its own."""
+    corpus.speakers.assign(by="name")
+    by_name = {("one", "A"): "Ada", ("two", "B"): "Ada"}
+    assert _people(corpus) == by_name
+    corpus.metadata.set(pd.DataFrame({"recording": ["one", "two"], "agent": ["Ben", None]}))
+    corpus.speakers.assign({"B": "agent"}, by="metadata")
+    assert _people(corpus) == {**by_name, ("one", "B"): "Ben"}
+    corpus.speakers.assign(lambda row: "Cleo" if row["talk_s"] == 4 and row["agent"] is None else None)
+    assert _people(corpus) == {**by_name, ("one", "B"): "Ben", ("two", "A"): "Cleo"}
+    corpus.speakers.assign(pd.DataFrame({"recording": ["one"], "speaker": ["A"], "person": [None]}))
+    assert _people(corpus) == {("two", "B"): "Ada", ("one", "B"): "Ben", ("two", "A"): "Cleo"}
+    for expected in (
+        {**by_name, ("one", "B"): "Ben", ("two", "A"): "Cleo"},
+        {**by_name, ("one", "B"): "Ben"},
+        by_name,
+        {},
+    ):
+        corpus.speakers.undo()
+        assert _people(voxframe.Corpus(corpus.path)) == expected
+    with pytest.raises(OptionError, match="no change to undo"):
+        corpus.speakers.undo()
+
+
+def test_groups_by_person_and_by_speaker(corpus: voxframe.Corpus) -> None:
+    """A person has one group in all recordings, a label without a person one per recording; labels never mix."""
+    corpus.speakers.assign(by="name")
+    counted = corpus.counts("good", by="person").set_index("person")
+    assert counted["occurrences"].to_dict() == {"Ada": 2, "A (two)": 1, "B (one)": 1}
+    assert counted["words"].to_dict() == {"Ada": 6, "A (two)": 2, "B (one)": 2}
+    by_label = corpus.counts("good", by="speaker").set_index(["transcript_id", "speaker"])["words"]
+    assert by_label.to_dict() == {("t1", "A"): 4, ("t1", "B"): 2, ("t2", "A"): 2, ("t2", "B"): 2}
+    turns = corpus.table("utterances", metadata=["recording", "person"])
+    talk = analysis.talk_time(turns, by="person").set_index("person")["talk_s"]
+    assert talk.to_dict() == {"Ada": 7.0, "A (two)": 4.0, "B (one)": 1.0}
+    shown = [label.get_text() for label in plots.timeline(turns, by="person").get_yticklabels()]
+    assert sorted(shown) == ["A (two)", "Ada", "B (one)"]
+    shown = [label.get_text() for label in plots.timeline(turns, by="speaker").get_yticklabels()]
+    assert len(shown) == 4
+    with pytest.raises(OptionError, match="cannot group by 'person'"):
+        analysis.talk_time(corpus.table("utterances"), by="person")
+
+
+def test_the_column_person(corpus: voxframe.Corpus) -> None:
+    """`metadata` and `columns` add it to tables with speakers; a corrected turn has the person of its new label."""
+    corpus.speakers.assign(by="name")
+    corpus.speakers.set("one", turns={1: "A"})
+    words = corpus.words("one", columns=["text", "person"])
+    assert words.fillna("-").to_numpy().tolist() == [[text, "Ada"] for text in "good day sir yes good so".split()]
+    turns = corpus.table("utterances", metadata="person", where=[("recording", "==", "two")])
+    assert turns.columns.to_list() == [*corpus.table("utterances").columns, "person"]
+    assert turns["person"].fillna("-").to_list() == ["-", "Ada"]
+    with pytest.raises(CorpusError, match="no speakers"):
+        corpus.table("chapters", metadata="person")
+
+
+def test_no_part_is_rewritten_and_forget_removes_people(corpus: voxframe.Corpus) -> None:
+    """Assigning people writes one file; `forget` also removes the transcript from earlier assignments."""
+    before = {path: path.stat().st_mtime_ns for path in corpus.path.glob("tables/**/*.parquet")}
+    corpus.speakers.assign(by="name")
+    corpus.speakers.assign(pd.DataFrame({"recording": ["one"], "speaker": ["A"], "person": ["Eve"]}))
+    assert {path: path.stat().st_mtime_ns for path in corpus.path.glob("tables/**/*.parquet")} == before
+    corpus.forget("one")
+    assert "Eve" not in (corpus.path / "people.json").read_text()
+    assert _people(corpus) == {("two", "B"): "Ada"}
+
+
+@pytest.mark.parametrize(
+    ("people", "by", "said"),
+    [
+        (None, None, "a function of a row"),
+        ({"A": "nobody"}, "metadata", "no metadata column 'nobody'"),
+        (None, "metadata", "the metadata column of each label"),
+        (
+            pd.DataFrame({"recording": ["one"], "speaker": ["Z"], "person": ["Eve"]}),
+            None,
+            "has no speaker 'Z'; it has A, B",
+        ),
+        (pd.DataFrame({"recording": ["one"]}), None, "needs the columns"),
+        (lambda row: 7, None, "the name of a person must be text"),
+    ],
+)
+def test_invalid_people_are_refused(corpus: voxframe.Corpus, people: object, by: str, said: str) -> None:
+    """The message says what is allowed, and nothing is written."""
+    with pytest.raises(OptionError, match=said):
+        corpus.speakers.assign(people, by=by)
+    assert not (corpus.path / "people.json").exists()
