@@ -14,7 +14,7 @@ _FLAT = set(
     "similar discover_topics counts export publish ask summarize task action_items unanswered".split()
 )
 _NAMESPACES = {
-    "speakers": {"set", "get", "undo"},
+    "speakers": {"set", "get", "assign", "table", "undo"},
     "corrections": set("set split merge move_boundary set_time undo get turns history stale".split()),
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},

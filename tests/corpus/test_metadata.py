@@ -180,7 +180,7 @@ def test_unknown_columns_are_named(filled: voxframe.Corpus) -> None:
         filled.table("words", where=[("region", "==", "x")])
     with pytest.raises(CorpusError, match="is not valid"):
         filled.table("words", where=[("calls", "<", "x")])
-    with pytest.raises(OptionError, match=r"channel, recording, source, customer, calls.*got 'region'"):
+    with pytest.raises(OptionError, match=r"channel, person, recording, source, customer, calls.*got 'region'"):
         filled.counts("good", by="region")
 
 

@@ -138,8 +138,8 @@ def add_search(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         "--by",
         action="append",
         metavar="COLUMN",
-        help="with --count: group by transcript_id, recording, speaker, person, speaker_name, channel, a metadata column, or "
-        "nothing; may be repeated (default: recording and transcript_id)",
+        help="with --count: group by transcript_id, recording, speaker, person, speaker_name, channel, a metadata "
+        "column, or nothing; may be repeated (default: recording and transcript_id)",
     )
     add_format(parser)
 
