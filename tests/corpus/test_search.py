@@ -215,6 +215,7 @@ def test_invalid_searches_are_refused(recordings: voxframe.Corpus, arguments: di
 def test_counts_by_an_unknown_column(recordings: voxframe.Corpus) -> None:
     """The message names the columns to group by."""
     with pytest.raises(
-        OptionError, match="among transcript_id, speaker, speaker_name, channel, person, recording, source, got 'customer'"
+        OptionError,
+        match="among transcript_id, speaker, speaker_name, channel, person, recording, source, got 'customer'",
     ):
         recordings.counts("the", by="customer")

@@ -142,7 +142,11 @@ def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, 
     by_speaker = counts(built.view(), asked, by=["transcript_id", "speaker"])
     assert by_speaker["occurrences"].sum() == len(rows)
     assert counts(built.view(), asked, by="speaker").equals(by_speaker)
-    for of_words in ("speaker_name", "channel", ["channel", "speaker_name"]):  # counted in another way than with transcripts
+    for of_words in (
+        "speaker_name",
+        "channel",
+        ["channel", "speaker_name"],
+    ):  # counted in another way than with transcripts
         names = [of_words] if isinstance(of_words, str) else of_words
         summed = counts(built.view(), asked, by=["transcript_id", *names])
         summed = summed.groupby(names, dropna=False)[["occurrences", "words"]].sum().reset_index()

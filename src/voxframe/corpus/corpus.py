@@ -98,7 +98,7 @@ class Corpus:
         self._names = CurrentNames(self._archive)
         self.metadata = Metadata(self._archive)
         current = CurrentCorrections(self._archive)
-        people = People(self._archive, self.metadata, self._names.all)
+        people = People(self._archive, self.metadata, self._names.all, current)
         self.speakers = Speakers(self._archive, self._names, people)
         self.corrections = Corrections(self._archive, current, self._names)
         self._query = Query(self._archive, self.metadata, self._names, current, people)

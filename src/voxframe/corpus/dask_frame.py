@@ -105,5 +105,5 @@ def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
     archive = Archive(path)
     metadata, names = Metadata(archive), CurrentNames(archive)
-    people = People(archive, metadata, names.all)
-    return Query(archive, metadata, names, CurrentCorrections(archive), people)
+    corrections = CurrentCorrections(archive)
+    return Query(archive, metadata, names, corrections, People(archive, metadata, names.all, corrections))

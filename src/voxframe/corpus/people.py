@@ -16,6 +16,7 @@ from voxframe import analysis
 from voxframe._files import file_lock, write_atomic
 from voxframe.analysis.speaker_turns import speaker_labels
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.reading import TEXT, Ids, to_frame
@@ -39,10 +40,17 @@ class People:
         archive: The transcripts.
         metadata: Columns about the recordings.
         names: Returns the names of speakers of each transcript that has any.
+        corrections: Corrections of turns.
     """
 
-    def __init__(self, archive: Archive, metadata: Metadata, names: Callable[[], Mapping[str, SpeakerNames]]) -> None:
-        self._archive, self._metadata, self._names = archive, metadata, names
+    def __init__(
+        self,
+        archive: Archive,
+        metadata: Metadata,
+        names: Callable[[], Mapping[str, SpeakerNames]],
+        corrections: CurrentCorrections,
+    ) -> None:
+        self._archive, self._metadata, self._names, self._corrections = archive, metadata, names, corrections
         self._path = archive.path / "people.json"
         self._read: tuple[tuple[int, int, int], list[dict[str, Any]]] | None = None
 
@@ -141,12 +149,19 @@ class People:
 
     def _talk_time(self, ids: Sequence[str]) -> pd.DataFrame:
         """Return the talk time of the labels of transcripts: of turns, else of words."""
-        turns = to_frame("utterances", self._archive.read("utterances", ids)[0])
-        others = sorted({*ids} - {*turns["transcript_id"]}, key=list(ids).index)
-        words = to_frame("words", self._archive.read("words", others)[0])
+        turns = self._rows("utterances", ids)
+        spoken = {*turns["transcript_id"]}
+        words = self._rows("words", [i for i in ids if i not in spoken])
         found = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
         table = pd.concat(found, ignore_index=True)
-        return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
+        table = table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
+        place = {transcript_id: n for n, transcript_id in enumerate(ids)}
+        return table.sort_values("transcript_id", key=lambda column: column.map(place), kind="stable")
+
+    def _rows(self, name: str, ids: Sequence[str]) -> pd.DataFrame:
+        """Return corrected rows of transcripts, without names of speakers."""
+        made = self._corrections.tables(name, ids)
+        return to_frame(name, self._archive.read(name, ids, None, None, made)[0])
 
     def _by_metadata(self, table: pd.DataFrame, columns: Assignment) -> list[tuple[str, str, str | None]]:
         about = self._metadata.get(table["transcript_id"].unique())

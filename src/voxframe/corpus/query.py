@@ -155,7 +155,11 @@ class Query:
             rest = more if isinstance(more, bool) else [n for n in more if n != _PERSON]
             frame = self.table(name, ids, own_columns, where, rest, limit, corrected=corrected)
             frame = frame.assign(**{_PERSON: self._people.of_rows(frame)})
-            kept = None if asked is None else [*asked, *(c for c in frame.columns if c not in {*(own_columns or ()), *asked})]
+            kept = (
+                None
+                if asked is None
+                else [*asked, *(c for c in frame.columns if c not in {*(own_columns or ()), *asked})]
+            )
             return suited(frame if kept is None else frame[list(dict.fromkeys([*kept, _PERSON]))], category=category)
 
         def read(some: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
