@@ -131,7 +131,7 @@ def test_counts_have_strips_and_show_one_group_alone(notebook):
         "(lambda row: [row.transcript_id, int(row.word_idx),"
         "len(corpus.table('words', row.transcript_id))])(corpus.search('trees').iloc[0])"
     )
-    group = search.locator(".vf-group", has_text=f"{key}.flac")
+    group = search.locator(".vf-group", has_text=key)
     strip = group.locator("canvas")
     marked = strip.evaluate(
         """(canvas, place) => {

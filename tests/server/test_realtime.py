@@ -19,11 +19,13 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from voxframe.errors import STREAM_ERRORS
+from voxframe.server import realtime
 from voxframe.server.data_dir import DataDir
 from voxframe.server.http.app import make_app
 from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
 from voxframe.server.realtime import websocket
+from voxframe.server.realtime.stream_validation import SessionRefusedError, record_of
 from voxframe.server.realtime.websocket import StreamLimits
 from voxframe.server.server import SOCKETS
 from voxframe.server.speech.engines import EngineChoice
@@ -164,6 +166,43 @@ def test_the_shortest_and_the_longest_message_are_taken(service: Any, length: in
         assert rest(stream)[1] == 1000
 
 
+@pytest.mark.parametrize(("sent", "silence_ms"), [("0", b"0"), ("300.0", b"300"), ("20000", b"20000")])
+def test_a_threshold_is_a_whole_number_of_milliseconds(sent: str, silence_ms: bytes) -> None:
+    """Both bounds are allowed, and whole numbers may have a decimal point."""
+    record = record_of(f'{{"end_utterance_silence_threshold": {sent}}}')
+    assert record == (realtime.SILENCE, silence_ms)
+
+
+@pytest.mark.parametrize("sent", ["-1", "20001", "0.5", "true", '"300"', "null"])
+def test_no_other_threshold_is_allowed(sent: str) -> None:
+    """Numbers beyond the bounds, fractions, and values of other types are refused."""
+    with pytest.raises(SessionRefusedError) as caught:
+        record_of(f'{{"end_utterance_silence_threshold": {sent}}}')
+    assert caught.value.code == 4101
+
+
+def test_messages_after_the_end_are_discarded(service: Any) -> None:
+    """Nothing that a client sends after `terminate_session` is an error."""
+    with open_stream(service.url) as stream:
+        stream.send(SECOND)
+        stream.send('{"terminate_session": true}')
+        stream.send("[1]")
+        messages, code = rest(stream)
+    assert (kinds(messages)[-1], code) == ("SessionTerminated", 1000)
+
+
+def test_a_session_that_was_told_to_end_does_not_idle(limited: Any) -> None:
+    """The limit without messages does not apply while the last words are decoded."""
+    with open_stream(limited(idle_s=0.5)) as stream:
+        stream.recv(20)
+        listener = listeners(psutil.Process())[0]
+        listener.suspend()
+        stream.send('{"terminate_session": true}')
+        time.sleep(1.0)
+        listener.resume()
+        assert rest(stream)[1] == 1000
+
+
 def test_a_session_that_idles_is_closed(limited: Any) -> None:
     """A session without messages for too long is closed."""
     with open_stream(limited(idle_s=0.5)) as stream:
@@ -202,8 +241,8 @@ def test_a_machine_that_cannot_keep_up_ends_the_session(limited: Any) -> None:
 
 
 def test_a_session_lasts_only_so_long(limited: Any) -> None:
-    """A session expires even if audio arrives."""
-    with open_stream(limited(session_s=1.0)) as stream, contextlib.suppress(ConnectionClosed):
+    """A session expires even if audio arrives; audio in real time is never too fast, however much it is."""
+    with open_stream(limited(session_s=1.0, ahead_s=0.7)) as stream, contextlib.suppress(ConnectionClosed):
         while True:
             stream.send(SECOND[:6400])
             time.sleep(0.2)

@@ -43,6 +43,7 @@ def test_partials_come_while_speech_goes_on_at_least_300_ms_apart(turns):
     assert 1000 < ends[0] < 1800
     assert all(later - earlier >= 300 for earlier, later in pairwise(ends))
     assert all(later.startswith(earlier) for earlier, later in pairwise(texts(partials)))
+    assert stream.decoded[0][1] >= RATE // 2
     assert {message["audio_start"] for message in stream.messages} == {partials[0]["audio_start"]}
     assert stream.messages[-1]["message_type"] == "FinalTranscript"
 
@@ -88,6 +89,7 @@ def test_long_speech_is_decoded_in_stretches(turns):
     starts = [word["start"] for word in final["words"]]
     assert starts == sorted(set(starts))
     assert len(starts) >= 30
+    assert [word["end"] - word["start"] for word in final["words"]] == [400] * len(starts)
 
 
 def test_without_partials_only_finals_are_decoded(turns):
@@ -143,3 +145,75 @@ def test_the_mark_of_unfinished_speech_is_not_shown(turns):
     )
     stream.send(np.concatenate([turns[0], QUIET]))
     assert set(texts(stream.of("Partial"))) == {"Good morning"}
+
+
+class HeldStream(LocalStream):
+    """A session whose decodes wait until `reply` is called."""
+
+    def answer(self) -> None:
+        """Decode nothing."""
+
+    @property
+    def held(self) -> list[tuple[int, int, np.ndarray]]:
+        """Number, priority and samples of each decode without a reply."""
+        return self._requests
+
+    def reply(self, priority: int, *words: tuple[str, int, int]) -> None:
+        """Reply with words to the first decode of a priority."""
+        request = next(request for request in self._requests if request[1] == priority)
+        self._requests.remove(request)
+        self.recognizer.take(realtime.WORDS, orjson.dumps([request[0], [[*word, 0.5] for word in words]]))
+
+
+@pytest.mark.parametrize("final_first", [True, False])
+def test_words_of_less_sound_replace_none_of_more(turns, final_first):
+    """A partial is neither shown nor kept if the decode at the pause, which has more sound, is requested or done."""
+    stream = HeldStream(tick)
+    stream.send(np.concatenate([turns[0][: 2 * RATE], QUIET[: RATE // 2]]))
+    assert [priority for _, priority, _ in stream.held] == [realtime.FIRST_PARTIAL, realtime.FINAL]
+    early, late = (realtime.FIRST_PARTIAL, ("early", 0, 300)), (realtime.FINAL, ("late", 0, 300), ("words", 300, 600))
+    for reply in (late, early) if final_first else (early, late):
+        stream.reply(*reply)
+    assert texts(stream.of("Partial")) == ["late words"]
+    stream.send(QUIET)
+    (final,) = stream.of("Final")
+    assert final["text"].lower().rstrip(".") == "late words"
+
+
+def test_a_word_after_the_end_of_speech_is_left_out(turns):
+    """Models may put a word into the silence after the speech."""
+    stream = HeldStream(tick, partials=False)
+    stream.send(np.concatenate([turns[0][: 2 * RATE], QUIET]))
+    stream.reply(realtime.FINAL, ("Good.", 0, 300), ("Bye.", 60_000, 60_300))
+    assert texts(stream.of("Final")) == ["Good."]
+
+
+def test_a_partial_is_always_followed_by_a_final(turns):
+    """If the last decode has no words, the final is empty, so that clients remove the partial."""
+    stream = HeldStream(tick)
+    stream.send(turns[0][: 2 * RATE])
+    stream.reply(realtime.FIRST_PARTIAL, ("hm", 0, 300))
+    stream.send(QUIET)
+    stream.reply(realtime.FINAL)
+    assert [(message["message_type"], message["text"]) for message in stream.messages] == [
+        ("PartialTranscript", "hm"),
+        ("FinalTranscript", ""),
+    ]
+
+
+def test_slow_decodes_give_fewer_partials(turns):
+    """A decode that took half a second is followed by the next one after one and a half, not after 0.3 s."""
+    stream = HeldStream(tick)
+    at = requested = 0
+    speech = np.concatenate(turns)
+    while not stream.held:
+        stream.send(speech[at : at + RATE // 10])
+        at += RATE // 10
+    requested = at
+    stream.send(speech[at : at + RATE // 2])
+    at += RATE // 2
+    stream.reply(realtime.FIRST_PARTIAL, ("hm", 0, 300))
+    while not any(priority == realtime.PARTIAL for _, priority, _ in stream.held):
+        stream.send(speech[at : at + RATE // 10])
+        at += RATE // 10
+    assert at - requested >= 1.5 * RATE

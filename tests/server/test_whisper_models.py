@@ -2,6 +2,7 @@
 
 import re
 import wave
+from functools import cache
 from pathlib import Path
 
 import jiwer
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.speech
 SOUNDS = ["silence", "faint noise", "white noise", "hum", "chord", "music"]
 
 
+@cache
 def without_speech() -> dict[str, np.ndarray]:
     """Return one minute each of six sounds without speech, -1 to 1."""
     chance, seconds = np.random.default_rng(1), np.arange(60 * RATE) / RATE
@@ -45,10 +47,16 @@ def without_speech() -> dict[str, np.ndarray]:
     }
 
 
+@cache
+def loaded(model: Path) -> Whisper:
+    """Return the engine with a model, loaded once."""
+    return Whisper(EngineOptions(str(model), "en"))
+
+
 def invented(model: Path, sound: np.ndarray) -> list[str]:
     """Return the words that the engine finds in a sound if no detector of speech protects it."""
     samples = (np.clip(sound[: 28 * RATE], -1, 1) * 32767).astype(np.int16)
-    return [word.text for word in Whisper(EngineOptions(str(model), "en")).transcribe(samples)]
+    return [word.text for word in loaded(model).transcribe(samples)]
 
 
 @pytest.mark.long

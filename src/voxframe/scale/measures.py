@@ -103,7 +103,8 @@ def search(
         speaker: Only matches with a first word by this speaker: a label, a name, or a list of them.
 
     Returns:
-        The table `concordance`, sorted by query, transcript and word.
+        The table `concordance`, sorted by query, transcript and word. Unlike the result of `Corpus.search`, it has no
+        names of recordings.
 
     Raises:
         OptionError: An argument is invalid.
