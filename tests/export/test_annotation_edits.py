@@ -1,6 +1,8 @@
-"""Edits in ELAN and Praat, made here with pympi and praatio, come back as changes of turns and words."""
+"""Edits in ELAN, Praat and Label Studio come back as changes of turns and words; pympi and praatio make them here."""
 
+import json
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pandas as pd
 import pympi
@@ -155,3 +157,53 @@ def test_files_and_tables_that_cannot_be_compared(words: pd.DataFrame, tmp_path:
         export.read_edits(words, tmp_path / "gone.eaf")
     with pytest.raises(OptionError, match="lacks utterance_idx"):
         export.read_edits(words.drop(columns="utterance_idx"), path)
+
+
+def _exported(tasks: list[dict], change: dict[str, dict] | None) -> str:
+    """Tasks as Label Studio exports them: each prediction became an annotation, in which some regions were changed."""
+    done = []
+    for n, task in enumerate(tasks, 1):
+        result = [{**one, "original_length": 31.3, "origin": "prediction"} for one in task["predictions"][0]["result"]]
+        for one in result:
+            changed = (change or {}).get(one["id"], {})
+            one["value"] = {key: changed.get(key, value) for key, value in one["value"].items()}
+        old = {"id": 1, "was_cancelled": False, "result": [], "updated_at": "2026-01-01T10:00:00Z"}
+        new = {"id": 2, "was_cancelled": False, "result": result, "updated_at": "2026-01-02T10:00:00Z"}
+        skipped = {"id": 3, "was_cancelled": True, "result": [], "updated_at": "2026-01-03T10:00:00Z"}
+        done.append({"id": n, "annotations": [new, old, skipped], "data": task["data"], "predictions": []})
+    return json.dumps(done)
+
+
+def test_label_studio_and_back(words: pd.DataFrame, tmp_path: Path) -> None:
+    """Turns become regions of tasks; texts, times and speakers changed there come back, for each transcript apart."""
+    both = pd.concat([words, words.assign(transcript_id="u", speaker="C & D")], ignore_index=True)
+    tasks = json.loads(export.label_studio(both, audio={"t": "https://b.example/t.wav"}))
+    assert [task["data"] for task in tasks] == [
+        {"audio": "https://b.example/t.wav", "transcript_id": "t"},
+        {"audio": "", "transcript_id": "u"},
+    ]
+    first, second = tasks[0]["predictions"][0]["result"][:2]
+    assert first["value"] == {"start": 0.0, "end": 1.9, "channel": 0, "labels": ["A"]}
+    assert second["value"] == {"start": 0.0, "end": 1.9, "channel": 0, "text": [_SAID[0]]}
+    assert (first["id"], first["type"], second["type"]) == (second["id"], "labels", "textarea")
+    labels = [label.get("value") for label in ET.fromstring(export.label_studio_config(both)).iter("Label")]
+    assert labels == ["A", "B", "C & D"]
+    path = tmp_path / "project.json"
+    path.write_text(_exported(tasks, None))
+    assert export.read_edits(words, path).empty
+    assert export.read_edits(both[both["transcript_id"] == "u"], path).empty
+    change = {
+        "turn-0": {"text": ["So we met", "in Zürich."], "end": 1.95},
+        "turn-1": {"labels": ["A"]},
+    }
+    path.write_text(_exported(tasks[:1], change))
+    assert _changes(export.read_edits(words, path), "utterance_idx", "text", "speaker", "end_ms") == [
+        ["text", 0, "So we met in Zürich.", None, None],
+        ["time", 0, "Zürich.", None, 1950],
+        ["speaker", 1, None, "A", None],
+    ]
+    with pytest.raises(PayloadError, match="no task has the transcript_id 'u'"):
+        export.read_edits(both[both["transcript_id"] == "u"], path)
+    path.write_text(json.dumps(tasks))
+    with pytest.raises(PayloadError, match="has no annotation; submit it"):
+        export.read_edits(words, path)

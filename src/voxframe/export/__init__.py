@@ -4,6 +4,7 @@ from voxframe.export.annotation_edits import read_edits
 from voxframe.export.annotation_tiers import eaf, textgrid
 from voxframe.export.caption_formats import srt, vtt
 from voxframe.export.delta import open_delta
+from voxframe.export.label_studio import label_studio, label_studio_config
 from voxframe.export.line_formats import audacity, ctm, rttm, stm
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
@@ -18,6 +19,8 @@ __all__ = [
     "ctm",
     "docx",
     "eaf",
+    "label_studio",
+    "label_studio_config",
     "mask",
     "md",
     "open_delta",

@@ -18,6 +18,7 @@ import pandas as pd
 
 from voxframe.errors import OptionError, PayloadError
 from voxframe.export.annotation_tiers import tier_names
+from voxframe.export.label_studio import regions
 from voxframe.export.result import Losses
 from voxframe.export.segments import SpeechSegment, grouped, joined, whole
 from voxframe.importers.tiers import eaf_tiers, speaker_of, textgrid_tiers
@@ -38,13 +39,13 @@ class _Annotation(NamedTuple):
 
 
 def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return what was changed in an exported EAF or TextGrid file of one transcript.
+    """Return what was changed in an exported EAF or TextGrid file of one transcript, or in its Label Studio task.
 
     Edits of turns count, and so do edits in the tier of words; if both changed the text of a turn, the turn counts.
 
     Args:
         words: The words that were exported, with `word_idx` and `utterance_idx`.
-        file: The edited file.
+        file: The edited file. From Label Studio, an export in the format "JSON"; its tasks are found by transcript id.
 
     Returns:
         One row per change, in the order of time: `transcript_id` str; `action` str; `utterance_idx`, `word_idx` Int64;
@@ -59,7 +60,7 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
 
     Raises:
         OptionError: A column is missing, or there is more than one transcript.
-        PayloadError: The file is neither EAF nor TextGrid, or it cannot be read.
+        PayloadError: The file has another format, cannot be read, or has no annotation of the transcript.
 
     Example:
         >>> import tempfile, voxframe
@@ -73,7 +74,7 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
     if missing := [name for name in ("word_idx", "utterance_idx") if name not in words]:
         raise OptionError(f"read_edits needs the words that were exported; the DataFrame lacks {', '.join(missing)}")
     segments = whole(words, "read_edits", Losses())
-    edited = _edited(Path(file))
+    edited = _edited(Path(file), str(words["transcript_id"].iloc[0]) if len(words) else None)
     names = {key: speaker_of(name) for key, name in tier_names(segments).items()}
     turns, single = [], []
     for run in grouped(segments):
@@ -89,16 +90,21 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
     return found.table(words)
 
 
-def _edited(path: Path) -> list[tuple[bool, _Annotation]]:
+def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _Annotation]]:
     """Return the annotations of a file, each with True if it is a word."""
     try:
         data = path.read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        if text.lstrip().startswith("["):
+            found = regions(text, transcript_id)
+            return [(False, _Annotation(start, max(start, end), said, who)) for who, said, start, end in found if said]
         tiers = eaf_tiers(text) if text.lstrip().startswith("<") else textgrid_tiers(text)
+    except PayloadError:
+        raise
     except OSError as error:
         raise PayloadError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
-    except (ET.ParseError, ValueError, IndexError, TypeError) as error:
-        raise PayloadError(f"{str(path)!r} is neither a complete EAF nor a complete TextGrid file: {error}") from None
+    except (ET.ParseError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise PayloadError(f"{str(path)!r} is no complete EAF, TextGrid or Label Studio JSON file: {error}") from None
     return [
         (tier.words_of is not None, _Annotation(start, max(start, end), " ".join(said.split()), tier.speaker))
         for tier in tiers

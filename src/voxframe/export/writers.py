@@ -14,6 +14,7 @@ from voxframe._files import file_name
 from voxframe.errors import OptionError
 from voxframe.export import annotation_tiers, caption_formats, line_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
+from voxframe.export.label_studio import label_studio
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of
 from voxframe.export.targets import Folder, file, folder
@@ -54,6 +55,7 @@ SPEECH_FORMATS = {
     "txt": SpeechFormat(text_formats.txt, ".txt", _TEXT - {"end_ms"}),
     "md": SpeechFormat(text_formats.md, ".md", _TEXT - {"end_ms"}),
     "docx": SpeechFormat(text_formats.docx, ".docx", _TEXT - {"end_ms"}),
+    "labelstudio": SpeechFormat(label_studio, ".json", _TEXT | {"audio_url"}),
     "tsv": SpeechFormat(text_formats.tsv, ".tsv", _TEXT | {"channel", "confidence"}),
 }
 
@@ -84,8 +86,8 @@ def write(
     `_` before their names. `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface.
 
     Args:
-        data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx, tsv).
-            Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
+        data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx,
+            tsv, labelstudio). Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
         target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
         format: One of `FORMATS`.
         partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder.
