@@ -183,7 +183,7 @@ def test_the_card_of_an_export(recordings: voxframe.Corpus, tmp_path: Path) -> N
     """The card names the corpus and states the redaction, also of tables that are not exported."""
     recordings.export(tmp_path / "set", "csv", tables="words", ids="Ann's", pii="drop", license="CC0-1.0")
     card = (tmp_path / "set/README.md").read_text("utf-8")
-    assert f"| Source | the corpus {recordings.path.name} |" in card
+    assert f"| Source | the corpus {recordings.path.name}; corrections of turns are applied |" in card
     assert "| Personal data | what entity detection found was left out; no transcript was redacted" in card
     assert "| Contents | 1 transcripts, 0.00 hours of audio, 2 words |" in card
     assert "| Licence | CC0-1.0 |" in card

@@ -786,8 +786,8 @@ class Corpus:
         (README.md) and the hashes of all files (SHA256SUMS). In parquet the names of both begin with `_`, so that
         pandas reads the folder. The card states source, dates, options, models, redaction, licence and counts.
         `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. Captions,
-        annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx with
-        the extra `docx`) are a directory with one file per transcript, named by its recording; transcripts without
+        annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx
+        with the extra `docx`) are a directory with one file per transcript, named by its recording; transcripts without
         words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one file. The target
         appears only after everything is written.
 

@@ -12,6 +12,7 @@ from typing import Literal
 import pandas as pd
 import pyarrow as pa
 
+from voxframe._text import masked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
@@ -97,7 +98,8 @@ class Exporter:
                 for part in parts:
                     write_transcripts(part["words"], into, kind, losses, omitted, stems)
             else:
-                jobs = [job for job in self._ledger.jobs() if job.transcript_id in set(wanted)]
+                exported = {*wanted}
+                jobs = [job for job in self._ledger.jobs() if job.transcript_id in exported]
                 recordings = _recordings(jobs, audio)
                 writers = {
                     name: TableWriter(
@@ -117,7 +119,7 @@ class Exporter:
                     for part in parts:
                         for name, writer in writers.items():
                             writer.add(part[name])
-                card = self._card(wanted, jobs, license, pii, pii_types)
+                card = self._card(wanted, jobs, license, pii, pii_types, corrected=corrected)
                 write_card(card, into, target, writers, kind)
         return finished(into.files, target, losses, omitted)
 
@@ -128,9 +130,14 @@ class Exporter:
         license: str | None,  # noqa: A002
         pii: str | None,
         types: Collection[str] | None,
+        *,
+        corrected: bool,
     ) -> DataCard:
-        services = sorted({job.service for job in jobs if job.service})
+        services = sorted({masked(job.service) for job in jobs if job.service})
         source = f"the corpus {self._archive.path.name}" + (f"; transcribed by {', '.join(services)}" * bool(services))
+        source += (
+            "; corrections of turns are applied" if corrected else "; the text of the service, without corrections"
+        )
         found = sorted(job.created for job in jobs if job.created is not None)
         done = {"mask": "replaced by labels", "drop": "left out"}.get(pii or "")
         kinds = "of the types " + ", ".join([types] if isinstance(types, str) else types) if types else ""

@@ -28,7 +28,7 @@ _COLUMNS = {"transcript_id": _TEXT, "action": _TEXT, "utterance_idx": "Int64", "
 _COLUMNS |= {"text": _TEXT, "was": _TEXT, "start_ms": "Int64", "end_ms": "Int64"}
 
 
-class _Annotation(NamedTuple):
+class _TimedLabel(NamedTuple):
     """An annotation of the edited file, or of the new export: then `rows` are its words."""
 
     start: int
@@ -79,8 +79,8 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
     turns, single = [], []
     for run in grouped(segments):
         name, whole_run = names[run[0].voice, run[0].channel], joined(run)
-        turns.append(_Annotation(whole_run.start, whole_run.end, whole_run.text, name, tuple(s.row for s in run)))
-        single += [_Annotation(s.start, s.end, s.text, name, (s.row,)) for s in run if s.timed]
+        turns.append(_TimedLabel(whole_run.start, whole_run.end, whole_run.text, name, tuple(s.row for s in run)))
+        single += [_TimedLabel(s.start, s.end, s.text, name, (s.row,)) for s in run if s.timed]
     found = _Changes(_turn_of(words), {s.row: s for s in segments}, {s.row: s.text for s in segments})
     for old, new in _groups(single, [one for is_word, one in edited if is_word]):
         if new:  # a word that only the tier of words lacks was not deleted: its turn still has it
@@ -90,14 +90,14 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
     return found.table(words)
 
 
-def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _Annotation]]:
+def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _TimedLabel]]:
     """Return the annotations of a file, each with True if it is a word."""
     try:
         data = path.read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
         if text.lstrip().startswith("["):
             found = regions(text, transcript_id)
-            return [(False, _Annotation(start, max(start, end), said, who)) for who, said, start, end in found if said]
+            return [(False, _TimedLabel(start, max(start, end), said, who)) for who, said, start, end in found if said]
         tiers = eaf_tiers(text) if text.lstrip().startswith("<") else textgrid_tiers(text)
     except PayloadError:
         raise
@@ -106,7 +106,7 @@ def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _Annotati
     except (ET.ParseError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise PayloadError(f"{str(path)!r} is no complete EAF, TextGrid or Label Studio JSON file: {error}") from None
     return [
-        (tier.words_of is not None, _Annotation(start, max(start, end), " ".join(said.split()), tier.speaker))
+        (tier.words_of is not None, _TimedLabel(start, max(start, end), " ".join(said.split()), tier.speaker))
         for tier in tiers
         for said, start, end in tier.rows
         if start is not None and end is not None
@@ -114,10 +114,10 @@ def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _Annotati
 
 
 #: Annotations of the new export, and those of the edited file that belong to them.
-_Group: TypeAlias = tuple[list[_Annotation], list[_Annotation]]
+_Group: TypeAlias = tuple[list[_TimedLabel], list[_TimedLabel]]
 
 
-def _groups(old: Sequence[_Annotation], new: Sequence[_Annotation]) -> list[_Group]:
+def _groups(old: Sequence[_TimedLabel], new: Sequence[_TimedLabel]) -> list[_Group]:
     """Return annotations that belong together, by time. Those of another speaker at the same times do too."""
     found: dict[int, _Group] = {}
     for speaker in dict.fromkeys(one.speaker for one in (*old, *new)):
@@ -139,7 +139,7 @@ def _groups(old: Sequence[_Annotation], new: Sequence[_Annotation]) -> list[_Gro
     return _moved([*found.values()])
 
 
-def _overlap(one: _Annotation, other: _Annotation) -> bool:
+def _overlap(one: _TimedLabel, other: _TimedLabel) -> bool:
     if (one.start, one.end) == (other.start, other.end):
         return True
     shared = min(one.end, other.end) - max(one.start, other.start)
@@ -184,9 +184,9 @@ class _Changes:
         self._turn_of, self._segments, self._texts = turn_of, segments, texts
         self._times: dict[int, list[int]] = {}
         self._speakers: dict[int, tuple[str, str]] = {}  # new and old one, by row
-        self._added: list[_Annotation] = []
+        self._added: list[_TimedLabel] = []
 
-    def compare(self, old: list[_Annotation], new: list[_Annotation]) -> None:
+    def compare(self, old: list[_TimedLabel], new: list[_TimedLabel]) -> None:
         """Note what changed from some annotations to others."""
         if not old:
             self._added += new
