@@ -1,11 +1,12 @@
 """A corpus of 100 to 10,000 one-hour transcripts: throughput and peak memory, beside DuckDB and Polars with schemas.
 
 Payloads are generated on the fly: a few random ones, each repeated under new ids. Every figure is the processor time of
-a process of its own, with that of the processes that it starts. Ratios are to `orjson.loads` of the same bytes, or to
-one Parquet file with the same rows.
+a process of its own, with that of the processes that it starts; memory is theirs together. Ratios are to `orjson.loads`
+of the same bytes, or to one Parquet file with the same rows.
 """
 
 import argparse
+import contextlib
 import os
 import resource
 import shutil
@@ -13,13 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-import duckdb
 import orjson
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -90,6 +89,8 @@ def loads(folder: Path, count: int) -> None:
 
 def with_duckdb(folder: Path, count: int) -> None:
     """Six tables to Parquet with a typed schema, one thread, no raw copy."""
+    import duckdb
+
     columns = "{" + ", ".join(f"{name}: '{kind}'" for name, kind in _SCHEMA.items()) + "}"
     out = folder / "duckdb"
     out.mkdir()
@@ -113,6 +114,8 @@ def with_duckdb(folder: Path, count: int) -> None:
 
 def with_polars(folder: Path, count: int) -> None:
     """The same six tables with Polars and a schema, no raw copy."""
+    import polars as pl
+
     passage = pl.Struct(
         {"text": pl.String, "start": pl.Int64, "end": pl.Int64, "confidence": pl.Float64, "speaker": pl.String}
     )
@@ -205,6 +208,22 @@ def forget_one(folder: Path, _count: int) -> None:
     print(f"{time.perf_counter() - start:.2f} s")
 
 
+def edit_one(folder: Path, count: int) -> None:
+    """Rename a speaker and correct a turn of one transcript: the medians of 11."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    corpus.speakers.set(f"{1:032x}", {"A": "Ada"})
+    took: list[list[float]] = [[], []]
+    for number in range(11):
+        transcript_id = f"{number * 7919 % count:032x}"
+        start = time.perf_counter()
+        corpus.speakers.set(transcript_id, {"A": "Ada", "B": "Grace"})
+        middle = time.perf_counter()
+        corpus.corrections.set(transcript_id, {3: "We met in Zürich."})
+        took[0].append(middle - start)
+        took[1].append(time.perf_counter() - middle)
+    print("medians " + ", ".join(f"{sorted(times)[5] * 1000:.0f} ms" for times in took))
+
+
 def open_corpus(folder: Path, _count: int) -> None:
     """List the transcripts of a corpus that was just opened, and the manifests of its parts."""
     print(voxframe.Corpus(folder / "corpus")._query.rows("transcripts").__len__())
@@ -217,7 +236,7 @@ def search_cold(folder: Path, _count: int) -> None:
 
 _STEPS = (
     loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_categories, read_transcripts,
-    some_words, by_confidence, one_transcript, open_corpus, search_cold, put_one, forget_one,
+    some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one, forget_one, search_cold,
 )  # fmt: skip
 
 
@@ -225,6 +244,8 @@ def main(arguments: list[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks scale", description=__doc__.partition("\n")[0])
     parser.add_argument("counts", nargs="*", type=int, default=[100, 1000], help="numbers of transcripts")
+    parser.add_argument("--only", nargs="+", metavar="STEP", help=f"of {', '.join(step.__name__ for step in _STEPS)}")
+    parser.add_argument("--folder", type=Path, help="keep the corpus here, and use the one that is here")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.step:
@@ -233,39 +254,65 @@ def main(arguments: list[str]) -> int:
         start = time.process_time()
         next(step for step in _STEPS if step.__name__ == given.step[0])(Path(given.step[1]), given.counts[0])
         took = time.process_time() - start
-        used, of_others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-        took += of_others.ru_utime + of_others.ru_stime
-        print(f"{took} {(used.ru_maxrss + of_others.ru_maxrss) // 1024}")
+        of_others = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(took + of_others.ru_utime + of_others.ru_stime)
         return 0
     for count in given.counts:
         with tempfile.TemporaryDirectory() as folder:
-            _measure(Path(folder), count)
+            _measure(given.folder or Path(folder), count, given.only or [step.__name__ for step in _STEPS])
     return 0
 
 
-def _measure(folder: Path, count: int) -> None:
+def _run(command: list[str]) -> tuple[list[str], float]:
+    """Run a process. Return what it printed, and the most memory in MB that it and its children had at one time.
+
+    Memory that processes share is counted once.
+    """
+    environment = os.environ | {
+        "PYTHONWARNINGS": "ignore",
+        "POLARS_MAX_THREADS": "1",
+        "ARROW_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        most = 0
+        while process.poll() is None:
+            with contextlib.suppress(OSError):
+                others = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                lines = [Path(f"/proc/{one}/smaps_rollup").read_text() for one in (process.pid, *others)]
+                most = max(most, sum(int(text.partition("\nPss:")[2].split()[0]) for text in lines))
+            time.sleep(0.1)
+        assert process.stdout is not None
+        out = process.stdout.read().splitlines()
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return out, most / 1024
+
+
+def _measure(folder: Path, count: int, steps: Collection[str]) -> None:
     for number in range(min(_BASES, count)):
         (folder / f"base{number:02}.json").write_bytes(payload(9000, seed=number))
     print(f"{count} transcripts of an hour")
     took: dict[str, float] = {}
     for step in _STEPS:
+        if step.__name__ not in steps:
+            continue
         if step is one_file:
             _write_one_file(folder)
         command = [sys.executable, "-m", "tests.benchmarks", "scale", str(count), "--step", step.__name__, str(folder)]
-        environment = os.environ | {"POLARS_MAX_THREADS": "1", "ARROW_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.splitlines()
-        seconds, megabytes = out[-1].split()
-        took[step.__name__] = float(seconds)
-        peer = "one_file" if step in (read_words, read_categories, some_words, by_confidence) else "loads"
+        out, megabytes = _run(command)
+        took[step.__name__] = float(out[-1])
+        peer = "one_file" if step in (read_words, read_categories) else "loads"
         peer = "read_words" if step in (some_words, by_confidence) else peer
-        ratio = f"{took[step.__name__] / took[peer]:6.2f} of {peer}"
+        ratio = f"{took[step.__name__] / took[peer]:6.2f} of {peer}" if peer in took else ""
         said = ", ".join(out[:-1])
-        print(f"  {step.__name__:16} {float(seconds):8.2f} s {ratio:22} {megabytes:>6} MB  {said}", flush=True)
+        print(f"  {step.__name__:20}{float(out[-1]):8.2f} s {ratio:22} {megabytes:6.0f} MB  {said}", flush=True)
     files = list((folder / "corpus" / "tables").rglob("*.parquet"))
     words = [path for path in files if path.parent.name == "words"]
     rows = sum(pq.read_metadata(path).num_rows for path in words)
     print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
-    _extrapolate(folder / "corpus", count, took)
+    if took.keys() >= {"add", "read_words", "search_cold", "open_corpus"}:
+        _extrapolate(folder / "corpus", count, took)
 
 
 def _extrapolate(corpus: Path, count: int, took: dict[str, float]) -> None:

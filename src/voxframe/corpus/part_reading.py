@@ -83,7 +83,7 @@ def assemble(
         if not layout or not groups:
             continue
         if where is None:
-            whole, start = read_groups(parts, part, name, groups, columns, None), 0
+            whole, start = _exact(read_groups(parts, part, name, groups, columns, None), schema), 0
             for group in groups:
                 for place, rows in zip(*layout.groups[group], strict=True):
                     if place in places:
@@ -93,13 +93,11 @@ def assemble(
             some = columns if columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
             whole = read_groups(parts, part, name, groups, some, where)
             runs = runs_of(whole["transcript_id"])
-            whole = whole if columns is None else whole.select(columns)
+            whole = _exact(whole if columns is None else whole.select(columns), schema)
             found |= {transcript_id: (whole, *run) for transcript_id, run in runs.items()}
     for transcript_id, table in located.loose.items():
         rows = table if where is None else table.filter(where)
-        if columns is not None:
-            rows = rows.select([*columns, *(c for c in rows.column_names if c == TEXT_ORIGINAL.name)])
-        found[transcript_id] = rows, 0, rows.num_rows
+        found[transcript_id] = _exact(rows, schema), 0, rows.num_rows
     pieces: list[tuple[pa.Table, int, int]] = []
     for transcript_id in ids:
         piece = found.get(transcript_id)
@@ -111,11 +109,16 @@ def assemble(
             pieces.append(piece)
     if not pieces:
         return schema.empty_table()
-    tables = [whole.slice(start, rows) for whole, start, rows in pieces]
-    with_original = schema.append(pa.field(TEXT_ORIGINAL.name, TEXT_ORIGINAL.type))
-    kinds = [with_original if TEXT_ORIGINAL.name in table.column_names else schema for table in tables]
-    tables = [table.select(kind.names).cast(kind) for table, kind in zip(tables, kinds, strict=True)]
-    return pa.concat_tables(tables, promote_options="default")
+    return pa.concat_tables([whole.slice(start, rows) for whole, start, rows in pieces], promote_options="default")
+
+
+def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the columns of a schema, and `text_original` if the table has it."""
+    if table.schema.equals(schema):
+        return table
+    if TEXT_ORIGINAL.name in table.column_names:
+        schema = schema.append(pa.field(TEXT_ORIGINAL.name, TEXT_ORIGINAL.type))
+    return table.select(schema.names).cast(schema)
 
 
 def read_groups(
