@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import tempfile
@@ -162,9 +163,17 @@ def _tidy(truth: dict) -> str:
 
 
 def make_payloads(folder: Path) -> None:
-    """Write what the embedded service answers about each recording into the folder."""
+    """Write what the embedded service answers about each recording into the folder, and pocketsphinx into `sphinx`."""
     import voxframe
 
+    (folder / "sphinx").mkdir(exist_ok=True)
+    os.environ["VOXFRAME_ENGINE"] = "sphinx"
+    with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
+        for name, options in OPTIONS.items():
+            done = client.transcribe(HERE / f"{name}.flac", **options).raise_for_status()
+            payload = _settled(client.fetch(done.id, "transcript"), name, done.id)
+            (folder / "sphinx" / f"{name}.json").write_bytes(payload)
+    del os.environ["VOXFRAME_ENGINE"]
     with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
         for name, options in OPTIONS.items():
             done = client.transcribe(HERE / f"{name}.flac", **options).raise_for_status()

@@ -28,7 +28,7 @@ def bare(text: str) -> str:
 
 def test_payloads_name_no_machine_and_hold_no_key():
     """The only address in them is the settled one of the upload; no path, nothing as long as a key."""
-    for path in sorted((DATA / "payloads").iterdir()):
+    for path in sorted((DATA / "payloads").rglob("*.json")):
         text = path.read_text()
         name = path.name.split(".")[0]
         assert set(re.findall(r"\w+://[^\"\s]+", text)) <= {f"http://127.0.0.1:8000/upload/{name}"}

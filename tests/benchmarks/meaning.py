@@ -99,18 +99,18 @@ def score_questions(half: str) -> tuple[int, int, int, int]:
     return _score_answers([sentence["text"] for sentence in sentences], [row[1:] for row in rows if row[0] == half])
 
 
-def score_conversations() -> tuple[int, int, int, int]:
-    """The same for the conversations that the answerer was developed with."""
+def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, int]:
+    """The same for the conversations that the answerer was developed with, or for others (answers_fresh.txt)."""
     parts: list[tuple[list[str], list[list[str]]]] = []
-    for line in labelled.lines("answers_dev.txt"):
+    for line in labelled.lines(name):
         if line.startswith("= "):
             parts.append(([], []))
         elif line.startswith("? "):
             parts[-1][1].append(line[2:].split(" | "))
         else:
             parts[-1][0].append(line)
-    first, second = (_score_answers(*part) for part in parts)
-    return first[0] + second[0], first[1] + second[1], first[2] + second[2], first[3] + second[3]
+    right, whole, refused, others = (sum(column) for column in zip(*(_score_answers(*p) for p in parts), strict=True))
+    return right, whole, refused, others
 
 
 def _score_answers(texts: list[str], questions: list[list[str]]) -> tuple[int, int, int, int]:
@@ -147,8 +147,9 @@ def report(coder: Coder) -> Iterator[str]:
     right, kinds = score_sentiment("sentiment_meaning.txt", coder)
     yield f"sentiment: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
     if coder is not None:
-        answered, whole, refused, others = score_questions("held")
-        yield f"answerer: {answered} of {whole} questions right, {refused} of {others} unanswerable ones refused"
+        for name, counts in (("held", score_questions("held")), ("fresh", score_conversations("answers_fresh.txt"))):
+            answered, whole, refused, others = counts
+            yield f"answerer, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
         yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"

@@ -98,6 +98,7 @@ CANNOT = (
     "the prompt {prompt!r} needs one. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
     "VOXFRAME_LLM_MODEL) to use a language model."
 )
+_ALMOST = 0.9  # closeness of a second sentence for a question, relative to the first
 _ENOUGH = 0.7  # closeness of further sentences for a task, relative to the first
 _TELLING = 2  # a sentence with fewer content words is quoted with its question
 _BLOCK = 300  # number of sentences compared with each other
@@ -203,12 +204,16 @@ def _reply(index: BM25Index, question: LLMQuestion, llm_request: LLMRequest) -> 
 def _found(index: BM25Index, question: str, context: str, most: int | None) -> list[str]:
     """Return the sentences that answer a question, in their original order.
 
-    Without a number, it is the best one with its better neighbour: the answer often follows what a question resembles.
+    Without a number, it is the best one with its better neighbour, because the answer often follows what a question
+    resembles; and the second best one if it is almost as close.
     """
     scores = _scores(index, question, context)
-    best = index.best(scores, most or 1)
-    if best and most is None and (beside := index.neighbour(best[0].place, scores)):
-        best.append(beside)
+    best = index.best(scores, most or 2)
+    if best and most is None:
+        best = [one for one in best if one.score >= _ALMOST * best[0].score]
+        beside = index.neighbour(best[0].place, scores)
+        if beside and beside.place not in {one.place for one in best}:
+            best.append(beside)
     places = {one.place for one in best}
     return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
 
