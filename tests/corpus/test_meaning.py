@@ -234,6 +234,25 @@ def test_sentences_of_the_service_are_preferred(corpus: voxframe.Corpus) -> None
     assert found[["match", "word_idx", "last_word_idx"]].to_numpy().tolist() == [["A dear phone", 0, 1]]
 
 
+def test_corrected_text_is_searched(tmp_path: Path) -> None:
+    """After a correction, the sentences are those of the corrected turn, with the times of its words."""
+    corpus = voxframe.Corpus(tmp_path)
+    words = [
+        {"text": text, "start": 1000 * n, "end": 1000 * n + 900, "speaker": "A"}
+        for n, text in enumerate("The three is tall. It is old.".split())
+    ]
+    turn = {"speaker": "A", "text": "The three is tall. It is old.", "start": 0, "end": 6900, "words": words}
+    payload = {"id": "t", "status": "completed", "words": words, "utterances": [turn]}
+    corpus.raw.put("t", json.dumps(payload).encode())
+    assert corpus.search("an oak", mode="meaning")["match"].to_list() == ["The three is tall.", "It is old."]
+    before = corpus.search("an oak", mode="meaning")["score"][0]
+    corpus.corrections.set("t", {0: "The tree is tall. It is old."})
+    found = corpus.search("an oak", mode="meaning")
+    assert found["match"].to_list() == ["The tree is tall.", "It is old."]
+    assert found["score"][0] > before + 0.1
+    assert found[["start_ms", "end_ms", "utterance_idx"]].to_numpy().tolist() == [[0, 3900, 0], [4000, 6900, 0]]
+
+
 def test_similar_sentences(corpus: voxframe.Corpus) -> None:
     """A row finds what is close to it, but not itself; a text finds its own sentence."""
     row = corpus.search("cost", mode="meaning").set_index("match").loc["I will not pay that much."]

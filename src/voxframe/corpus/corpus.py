@@ -596,7 +596,7 @@ class Corpus:
             metadata: Metadata columns to add: a name, a list of names, or True for all.
             progress: Show a progress bar while sentences are encoded. None (default): only in an interactive session,
                 after one second.
-            corrected: False searches the words as the service sent them.
+            corrected: False searches the words as the service sent them; with "words" only.
 
         Returns:
             A DataFrame with the columns of the table `concordance`, sorted by query, transcript and word. With
@@ -620,6 +620,8 @@ class Corpus:
         if mode == "meaning":
             if slop is not None:
                 raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
+            if not corrected:
+                raise OptionError("corrected=False is for mode='words'; a search by meaning uses the corrected text")
             return self._search.by_meaning(query, context, speaker, ids, where, limit, metadata, progress=progress)
         if mode != "words":
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")

@@ -77,7 +77,7 @@ class Search:
     @cached_property
     def meaning(self) -> MeaningSearch:
         """Search by meaning; loaded when it is first used."""
-        return MeaningSearch(self._archive, self._named)
+        return MeaningSearch(self._archive, self._named, self._corrections)
 
     def __getstate__(self) -> dict[str, object]:
         own = self.__dict__.items()

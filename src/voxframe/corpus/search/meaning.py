@@ -19,6 +19,7 @@ from voxframe import encoder, frames
 from voxframe._text import join_words
 from voxframe.analysis.sentence_clusters import kmeans, typical_words
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.reading import TEXT, Where, expression
 from voxframe.corpus.search.concordance import Namer, check_count, select_rows
 from voxframe.corpus.search.segment import Ints
@@ -60,24 +61,33 @@ class MeaningSearch:
     Args:
         archive: The transcripts.
         named: Adds the names of speakers to a table.
+        corrections: Corrections of the words.
     """
 
-    def __init__(self, archive: Archive, named: Namer) -> None:
-        self._archive, self._named = archive, named
+    def __init__(self, archive: Archive, named: Namer, corrections: CurrentCorrections) -> None:
+        self._archive, self._named, self._corrections = archive, named, corrections
         self._index = SentenceIndex(archive.path / "meaning", self._states, self._sentences)
 
     def _states(self) -> dict[str, str]:
         """Return a text for each transcript that changes with its sentences."""
         store = self._archive.store
-        exports = store.listing("sentences")
-        return {store.id_of(stem): f"{at} {exports.get(stem, '')}" for stem, at in store.listing().items()}
+        more = store.listing("sentences"), self._corrections.stamps()
+        return {
+            store.id_of(stem): " ".join([at, *(other.get(stem, "") for other in more)])
+            for stem, at in store.listing().items()
+        }
+
+    def _table(self, name: str, transcript_id: str) -> pa.Table:
+        """Return a table of a transcript, corrected."""
+        made = self._corrections.tables(name, [transcript_id])
+        return made[transcript_id] if transcript_id in made else self._archive.table(name, transcript_id)
 
     def _sentences(self, transcript_id: str) -> pa.Table:
         """Return the sentences of the service, else those that the punctuation of the words gives."""
-        words = self._archive.table("words", transcript_id)
+        words = self._table("words", transcript_id)
         if not self._archive.has(transcript_id, "sentences"):
             return sentences_of(words)
-        table = self._archive.table("sentences", transcript_id)
+        table = self._table("sentences", transcript_id)
         first, count = table["first_word_idx"], table["word_count"]
         place = pc.index_in(first, words["word_idx"].combine_chunks())
         columns = {name: table[name] for name in ("transcript_id", "text", "speaker", "channel")}
