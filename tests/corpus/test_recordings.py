@@ -9,7 +9,7 @@ import pytest
 import voxframe
 from voxframe.corpus.importing import payload_stem
 from voxframe.corpus.recording_names import short_name
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
 def _payload(transcript_id: str, audio_url: str | None = None) -> dict[str, object]:
@@ -211,3 +211,23 @@ def test_an_older_ledger_gets_names(peer, client, tmp_path: Path) -> None:
         db.execute("PRAGMA user_version = 4")
     db.close()
     assert voxframe.Corpus(corpus.path).jobs()["recording"].to_list() == ["call", "call-2"]
+
+
+def test_no_empty_frame_without_a_word(tmp_path: Path, filled: voxframe.Corpus) -> None:
+    """Reads of a corpus that does not exist, and of sentences that were not fetched, warn and say what to do."""
+    nowhere = voxframe.Corpus(tmp_path / "nowhere")
+    for read in (
+        nowhere.jobs,
+        nowhere.metadata.get,
+        nowhere.speakers.get,
+        nowhere.speakers.table,
+        nowhere.corrections.stale,
+        nowhere.unanswered,
+        nowhere.raw.responses,
+    ):
+        with pytest.warns(CorpusWarning, match="there is no corpus in"):
+            assert len(read()) == 0
+    with pytest.warns(CorpusWarning, match=r"7 of 7 transcripts have no sentences.*load_sentences\("):
+        assert len(filled.table("sentences")) == 0
+    with pytest.warns(CorpusWarning, match="have no paragraphs"):
+        assert len(filled.sql("select * from paragraphs")) == 0

@@ -1052,4 +1052,5 @@ class Corpus:
         Returns:
             One row per request: `task` str, `prompt` str, `transcript_ids` list of str, `asked` datetime64[us, UTC].
         """
+        self._archive.report_missing()
         return self._llm.unanswered()

@@ -259,6 +259,7 @@ class Corrections:
         Raises:
             CorpusError: A file of corrections cannot be read.
         """
+        self._archive.report_missing()
         files = {of_it.transcript_id: of_it.edits for of_it in self._current.files.all().values()}
         rows = [
             {
@@ -297,6 +298,7 @@ class Corrections:
         Raises:
             CorpusError: A file of corrections or names cannot be read.
         """
+        self._archive.report_missing()
         rows: list[tuple[object, ...]] = []
         given = self._current.edits()
         named = self._archive.names.all()

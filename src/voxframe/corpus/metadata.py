@@ -94,6 +94,7 @@ class Metadata:
             the columns passed to `submit` and `set`. Text is str, integers are Int64, booleans boolean, dates
             datetime64.
         """
+        self._archive.report_missing()
         return to_frame(self.to_arrow(ids))
 
     def to_arrow(self, ids: str | Iterable[str] | None = None) -> pa.Table:

@@ -155,17 +155,17 @@ class Query:
             rest = more if isinstance(more, bool) else [n for n in more if n != _PERSON]
             frame = self.table(name, ids, own_columns, where, rest, limit, corrected=corrected)
             frame = frame.assign(**{_PERSON: self._people.of_rows(frame)})
-            kept = (
-                None
-                if asked is None
-                else [*asked, *(c for c in frame.columns if c not in {*(own_columns or ()), *asked})]
-            )
-            return suited(frame if kept is None else frame[list(dict.fromkeys([*kept, _PERSON]))], category=category)
+            if asked is not None:
+                added = [column for column in frame.columns if column not in {*(own_columns or ()), *asked}]
+                frame = frame[[*dict.fromkeys([*asked, *added, _PERSON])]]
+            return suited(frame, category=category)
 
         def read(some: Sequence[str], columns: Sequence[str] | None, where: Where | None) -> pd.DataFrame:
             return self._frame(name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected)
 
         wanted = self._select(name, ids)
+        if ids is None:
+            self._report_exports(name, wanted)
         if not is_named(name, columns, where, metadata):
             return read(wanted, columns, where)
         return with_metadata(
@@ -295,6 +295,8 @@ class Query:
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
         """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows."""
         wanted = self._select(name, ids)
+        if ids is None:
+            self._report_exports(name, wanted)
         located = self._archive.locate(name, wanted)
         _report(located, len(wanted), asked=ids is not None)
         corrected = self._corrections.tables(name, wanted)
@@ -310,6 +312,8 @@ class Query:
             verify: Read every file to its end first, and rebuild damaged parts.
         """
         wanted = self._select(name, ids)
+        if ids is None:
+            self._report_exports(name, wanted)
         located = self._archive.locate(name, wanted, verify=verify)
         _report(located, len(wanted), asked=ids is not None)
         schema = TABLES[name].arrow
@@ -347,6 +351,7 @@ class Query:
             parameters: Values of its placeholders.
             others: Functions that return further tables, by table name.
         """
+        self._archive.report_missing()
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
         try:
@@ -375,6 +380,23 @@ class Query:
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         self._archive.report_missing()
         return self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
+
+    def _report_exports(self, name: str, found: Sequence[str]) -> None:
+        """Warn about completed transcripts without sentences or paragraphs, which a service sends on request."""
+        if name not in EXPORTS:
+            return
+        known, here = self._archive.parts.members("transcript"), {*found}
+        without = [
+            i for i in self._archive.ids() if i not in here and (i not in known or known[i].status == "completed")
+        ]
+        if without:
+            warnings.warn(
+                f"{len(without)} of {len(without) + len(here)} transcripts have no {name}, such as {without[0]!r}: the "
+                f"service sends them on request. voxframe.load_{name}(corpus.ids(), client=client, corpus=corpus) "
+                "fetches them",
+                CorpusWarning,
+                stacklevel=caller(),
+            )
 
 
 _LOCAL: Any = fs.LocalFileSystem()

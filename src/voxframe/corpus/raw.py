@@ -84,6 +84,7 @@ class Raw:
 
     def responses(self) -> pd.DataFrame:
         """Return every cached language-model response as the table `responses`, oldest first."""
+        self._archive.report_missing()
         return self._llm.responses()
 
     def note_response(self, response: LlmResponse, *, client: Client | None = None) -> None:

@@ -244,6 +244,7 @@ class Speakers:
             One row per name: `transcript_id`, `speaker` (the label; null for a single turn), `speaker_name` str,
             `utterance_idx` Int64 (the turn; null if the name is for the label).
         """
+        self._archive.report_missing()
         given = self._current.all()
         rows: list[tuple[str, str | None, str, int | None]] = []
         for transcript_id in sorted(given) if ids is None else self._archive.recordings.ids(ids):
