@@ -113,6 +113,7 @@ REFUSED = {
     "a rate too high": ({"sample_rate": 48_001}, 4000),
     "no key": ({"key": None}, 4001),
     "a wrong key": ({"key": "wrong"}, 4001),
+    "a key with more behind it": ({"key": f"{KEY}s"}, 4001),
     "a wrong token": ({"key": None, "token": "wrong"}, 4001),
     "an unknown encoding": ({"encoding": "opus"}, 4101),
     "a word boost that is no JSON": ({"word_boost": "Ilse"}, 4104),

@@ -234,6 +234,33 @@ def test_reconnecting_reports_the_gap(stream: Make, peer: Any, wire: Any) -> Non
     assert session.error is None
 
 
+@pytest.mark.parametrize("ends", [(300, 200), (9000,)], ids=["in disorder", "beyond the audio"])
+def test_gaps_do_not_overlap(stream: Make, peer: Any, monkeypatch: pytest.MonkeyPatch, ends: tuple[int, ...]) -> None:
+    """A gap begins at the end of the last final or, without finals, of the gap before, and is never negative."""
+    monkeypatch.setattr(failures, "backoff", lambda *_: 0.0)
+
+    async def cut_twice(session: Any) -> None:
+        if len(peer.sessions) > 2:
+            await session.serve()
+            return
+        await session.begin()
+        for end in ends if len(peer.sessions) == 1 else ():
+            await session.final(end)
+        async for data in session.connection:
+            session.frames.append(data)
+            if session.ms >= 400:
+                session.connection.transport.abort()
+
+    peer.script = cut_twice
+    session = stream(SECOND * 2, realtime=True, reconnect=True)
+    session.wait(60)
+    first, second = session.gaps
+    assert first.start_ms == max(ends)
+    assert second.start_ms == max(first.end_ms, *ends)
+    assert first.end_ms >= max(400, first.start_ms)
+    assert second.ms >= 0
+
+
 def test_reconnecting_gives_up_with_the_cause(stream: Make, wire: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If no new session can be opened, the error that ended the last one is raised."""
     monkeypatch.setattr(failures, "backoff", lambda *_: 0.01)
@@ -303,6 +330,21 @@ def test_the_wait_for_the_end_is_limited(stream: Make, peer: Any, monkeypatch: p
     peer.script = after_one_second(never_end)
     session = stream(SECOND)
     with pytest.raises(ServiceTimeoutError, match="told to end"):
+        session.wait(20)
+    assert session.text == "second 1"
+
+
+def test_a_failure_after_terminate_is_an_error(stream: Make, peer: Any) -> None:
+    """A service that breaks down while it decodes the last words gives an error."""
+
+    async def fail(session: Any) -> None:
+        async for data in session.connection:
+            if isinstance(data, str) and "terminate_session" in json.loads(data):
+                await session.connection.close(1011, "broken")
+
+    peer.script = after_one_second(fail)
+    session = stream(SECOND)
+    with pytest.raises(StreamError, match="broken"):
         session.wait(20)
     assert session.text == "second 1"
 

@@ -16,6 +16,7 @@ from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import (
     Final,
     Message,
+    MessageBuffer,
     Partial,
     SessionBegins,
     SessionInformation,
@@ -371,3 +372,22 @@ def test_an_unknown_option_is_named(client: Client, speech: Path) -> None:
     """A misspelled option gives an error with a suggestion."""
     with pytest.raises(OptionError, match="sample_rate"):
         client.stream(speech, samplerate=8000)  # type: ignore[call-arg]
+
+
+def test_a_buffer_keeps_the_newest_messages_that_may_be_lost() -> None:
+    """Old partials and messages of unknown types are removed beyond a limit; all others are kept."""
+    buffer = MessageBuffer(keep=2)
+    for n in range(3):
+        buffer.add(Final({}, idx=3 * n))
+        buffer.add(Message({}, idx=3 * n + 1))
+        buffer.add(Partial({}, idx=3 * n + 2))
+    assert [message.idx for message in buffer.messages] == [0, 3, 6, 7, 8]
+
+
+def test_the_first_error_of_a_session_is_kept() -> None:
+    """A session ends once: what follows its end is no error of it."""
+    buffer = MessageBuffer()
+    first = ValueError("first")
+    buffer.end(first)
+    buffer.end()
+    assert (buffer.ended, buffer.error) == (True, first)
