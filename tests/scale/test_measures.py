@@ -67,7 +67,7 @@ def test_measures_equal_those_of_one_machine(corpus: voxframe.Corpus) -> None:
     about = pd.DataFrame({"transcript_id": corpus.ids(), "group": ["x", "y", "z"] * 4}).astype({"group": "str"})
     for by in ("transcript_id", "speaker", ["speaker_name"], ["group", "speaker"], []):
         mine, theirs = (source(queries, by=by, about=about) for source in (_counts(words), corpus.counts))
-        order = ["term", *([by] if isinstance(by, str) else by)]
+        order = ["term", *theirs.columns.intersection(["transcript_id", "group", "speaker", "speaker_name"])]
         mine, theirs = (df.sort_values(order, ignore_index=True)[list(theirs.columns)] for df in (mine, theirs))
         pd.testing.assert_frame_equal(mine, theirs)
     with pytest.raises(OptionError, match="by must name columns"):
@@ -98,7 +98,9 @@ def test_a_killed_worker_changes_no_result(corpus: voxframe.Corpus, cluster: Any
     with worker_killed(cluster):
         built = scale.build_tables(str(corpus.path / "raw"), str(tmp_path / "tables")).set_index("table")
     for name in ("words", "transcripts", "chapters"):
-        table = corpus.table(name).drop(columns=["speaker_name", "recording", "source"], errors="ignore")
+        table = corpus.table(name).drop(
+            columns=["speaker_name", "recording", "source", "text_original"], errors="ignore"
+        )
         read = pd.read_parquet(tmp_path / "tables" / name)
         key = [column for column in table.columns if column == "transcript_id" or column.endswith("_idx")]
         read, table = (df.sort_values(key, ignore_index=True) for df in (read, table))

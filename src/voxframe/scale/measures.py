@@ -147,6 +147,8 @@ def counts(
     """
     wanted = SearchQuery.check(query, slop)
     groups = [by] if isinstance(by, str) else list(by)
+    if "speaker" in groups and "transcript_id" not in groups:  # as `Corpus.counts` does
+        groups = ["transcript_id", *groups]
     speaker = speaker if speaker is None or isinstance(speaker, str) else list(speaker)
 
     def count(part: pd.DataFrame) -> pd.DataFrame:
