@@ -32,6 +32,9 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
     Consecutive edits are one place. Its time is that of its words in both transcripts. If none of its words has times,
     as in a reference that is plain text, it lasts from the end of the word before to the start of the word after.
 
+    To listen, link the places with a player, `player.link(voxframe.Timeline(places, by="edit"))`, and click on one; or
+    play row by row: `player.cue(row.start_ms, row.end_ms)` and `player.play()`.
+
     Args:
         alignment: Result of `voxframe.compare.align`.
         context: Number of words to show on each side.

@@ -43,7 +43,7 @@ function renderWordSearch({ model, el, signal }) {
     h("strong", { class: "vf-title" }, model.get("title")),
     field,
     mode,
-    h("label", { class: "vf-labelled" }, "any order within", near, "words"),
+    h("label", { class: "vf-labelled vf-nearby" }, "any order within", near, "words"),
     help.button,
   );
   const status = h("div", { class: "vf-bar vf-status", role: "status" });
@@ -176,7 +176,7 @@ function renderWordSearch({ model, el, signal }) {
     const slop = model.get("slop");
     if (document.activeElement !== near) near.value = slop || "";
     mode.value = model.get("mode");
-    near.disabled = mode.value === "meaning";
+    root.dataset.mode = mode.value;
     by.value = model.get("by");
     status.textContent = summary();
     results.hidden = !found().query;
