@@ -219,3 +219,30 @@ def test_counts_by_an_unknown_column(recordings: voxframe.Corpus) -> None:
         match="among transcript_id, speaker, speaker_name, channel, person, recording, source, got 'customer'",
     ):
         recordings.counts("the", by="customer")
+
+
+def test_a_hit_names_its_utterance(tmp_path: Path) -> None:
+    """Utterances of one speaker that follow each other are told apart."""
+    corpus = voxframe.Corpus(tmp_path)
+    turns = [
+        {"text": text, "speaker": "A", "start": start, "end": start + 1900, "confidence": 0.9, "words": words}
+        for start, text in ((0, "good morning"), (2000, "good night"))
+        for words in [
+            [
+                {"text": word, "start": start + 1000 * n, "end": start + 1000 * n + 900, "speaker": "A"}
+                for n, word in enumerate(text.split())
+            ]
+        ]
+    ]
+    words = [word for turn in turns for word in turn["words"]]
+    payload = {"id": "t", "status": "completed", "words": words, "utterances": turns}
+    corpus.raw.put("t", json.dumps(payload).encode())
+    assert corpus.search("good")["utterance_idx"].to_list() == [0, 1]
+
+
+def test_transcripts_without_words_are_counted(tmp_path: Path) -> None:
+    """A corpus in which nobody speaks has no speakers to count, and its transcripts have no words."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("silent", b'{"id": "silent", "status": "completed", "words": []}')
+    assert len(corpus.counts("word", by="speaker")) == 0
+    assert corpus.counts("word")[["occurrences", "words"]].to_numpy().tolist() == [[0, 0]]

@@ -1,0 +1,39 @@
+"""Caption text: what the client and the server write must not differ, so its rules are tested once."""
+
+import pytest
+
+from voxframe._text import Cue, cues, one_line, srt, visible
+
+
+@pytest.mark.parametrize(("pause_ms", "captions"), [(1999, ["good day"]), (2000, ["good", "day"])])
+def test_a_pause_of_two_seconds_begins_a_caption(pause_ms: int, captions: list[str]) -> None:
+    """A shorter pause does not."""
+    words = [Cue("good", 0, 100), Cue("day", 100 + pause_ms, 2500)]
+    assert [cue.text for cue in cues(words)] == captions
+
+
+def test_a_caption_lasts_as_long_as_its_longest_word() -> None:
+    """Words of speakers on two channels overlap; the last one need not end last."""
+    assert [(cue.start, cue.end) for cue in cues([Cue("well", 0, 900), Cue("yes", 100, 200)])] == [(0, 900)]
+
+
+def test_no_caption_is_longer_than_the_limit() -> None:
+    """The space between two words counts."""
+    assert [cue.text for cue in cues([Cue("abc", 0, 1), Cue("de", 1, 2)], chars=6)] == ["abc de"]
+    assert [cue.text for cue in cues([Cue("abc", 0, 1), Cue("def", 1, 2)], chars=6)] == ["abc", "def"]
+
+
+def test_text_that_no_file_can_hold_is_left_out() -> None:
+    """Control characters and lone surrogates are removed; emoji stay."""
+    assert one_line("a\ud800b\x07c 👋\u2028d") == "abc 👋 d"
+
+
+def test_a_caption_is_visible() -> None:
+    """SRT and WebVTT require that a caption ends after it begins."""
+    assert visible(Cue("a", 5, 5)).end == 6
+    assert visible(Cue("a", 5, 9)).end == 9
+
+
+def test_an_arrow_ends_no_caption() -> None:
+    """A parser would read a line with `-->` as the times of another caption."""
+    assert srt([Cue("a --> b", 0, 1)]).count("-->") == 1
