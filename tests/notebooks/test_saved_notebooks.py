@@ -44,7 +44,17 @@ def test_a_saved_notebook_shows_tables_and_no_widgets(path):
 
 def test_the_saved_quickstart_shows_its_timeline():
     """The saved quickstart contains its plot."""
-    assert "image/png" in shown_kinds(NOTEBOOKS[0])
+    (quickstart,) = (path for path in NOTEBOOKS if path.stem == "01_quickstart")
+    assert "image/png" in shown_kinds(quickstart)
+
+
+def test_the_questions_are_short():
+    """Each of the thirty questions is followed by one cell of one to eight lines, and numbered."""
+    cells = nbformat.read(NOTEBOOKS[0], as_version=4).cells
+    asked = [n for n, cell in enumerate(cells) if cell.source.startswith("### ")]
+    assert [int(re.match(r"### (\d+)\. .*\?$", cells[n].source)[1]) for n in asked] == list(range(1, 31))
+    assert all(1 <= len(cells[n + 1].source.splitlines()) <= 8 for n in asked)
+    assert {cells[n + 1].cell_type for n in asked} == {"code"}
 
 
 @each_notebook
