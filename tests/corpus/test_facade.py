@@ -11,7 +11,7 @@ _FOLDER = Path(voxframe.__file__).parent / "corpus"
 
 _FLAT = set(
     "plan submit sync retry jobs add adopt forget transcribe ids tables table words sql scan to_polars to_dask search "
-    "similar discover_topics counts export publish ask summarize task action_items unanswered".split()
+    "similar discover_topics counts export apply_edits publish ask summarize task action_items unanswered".split()
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "assign", "table", "undo"},

@@ -25,6 +25,7 @@ from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.dask_frame import dask_frame
+from voxframe.corpus.edited_files import apply_edits
 from voxframe.corpus.export import Exporter
 from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
@@ -851,6 +852,31 @@ class Corpus:
             audio,
             overwrite,
             corrected=corrected,
+        )
+
+    def apply_edits(self, transcript_id: str, file: str | os.PathLike[str]) -> pd.DataFrame:
+        """Apply what was edited in an exported file with ELAN, Praat or Label Studio as corrections and speakers.
+
+        Export the transcript with `export(target, "eaf")`, `"textgrid"` or `"labelstudio"`, and edit the file. Do not
+        change the transcript in the corpus meanwhile. `corrections.undo` and `speakers.undo` take the changes back.
+
+        Args:
+            transcript_id: Id of the transcript, or the name of its recording.
+            file: The edited file.
+
+        Returns:
+            The changes, as `voxframe.export.read_edits` returns them, with the column `applied` bool. New annotations,
+            deleted turns, and parts of turns with another speaker are not applied.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
+            PayloadError: The file cannot be read.
+
+        Warns:
+            CorpusWarning: Some changes were not applied.
+        """
+        return apply_edits(
+            self._query, self.corrections, self.speakers, self._archive.recordings.id(transcript_id), file
         )
 
     def publish(
