@@ -113,7 +113,7 @@ def test_dates_as_partitions(filled: voxframe.Corpus, tmp_path: Path) -> None:
     about = {"transcript_id": ["t1", "t2"], "day": days, "at": pd.to_datetime(["2026-01-02 10:30", "2026-01-03 00:00"])}
     filled.metadata.set(pd.DataFrame(about))
     written = filled.export(tmp_path / "set", tables="words", partition_by=["day", "at"], ids=["t1", "t2"])
-    assert {name.rpartition("/")[0] for name in written} == {
+    assert {name.rpartition("/")[0] for name in written if "/" in name} == {
         "words/day=2026-01-02/at=2026-01-02 10%3A30%3A00",
         "words/day=2026-07-02/at=2026-01-03",
     }

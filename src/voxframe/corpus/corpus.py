@@ -814,7 +814,7 @@ class Corpus:
                 `voxframe.export.write`.
             license: Licence of the data, for the data card, such as "cc-by-4.0".
             audio: Add the column `audio` to `transcripts` with the submitted files that still exist; huggingface only.
-                `datasets` reads it as `Audio`. Also paths by transcript id.
+                `datasets` reads it as `Audio`. Also paths by transcript id or recording.
             overwrite: Replace an existing target.
             corrected: False writes the text, words and turns as the service sent them.
 

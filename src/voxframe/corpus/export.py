@@ -100,6 +100,8 @@ class Exporter:
             else:
                 exported = {*wanted}
                 jobs = [job for job in self._ledger.jobs() if job.transcript_id in exported]
+                if isinstance(audio, Mapping):
+                    audio = {self._archive.recordings.id(name): path for name, path in audio.items()}
                 recordings = _recordings(jobs, audio)
                 writers = {
                     name: TableWriter(

@@ -139,7 +139,10 @@ class TranscriptPlayer(ScriptedWidget):
         self._store = find_store(self._corpus, self._transcript_id)
         packed, present = found.packed(given)
         annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
-        name = Path(audio).name if audio is not None else "Transcript"
+        about = given.get("transcripts")
+        named = about is not None and "recording" in about.columns and len(about) == 1
+        recording = str(about["recording"].iloc[0]) if about is not None and named else "Transcript"
+        name = recording if audio is None else Path(audio).name
         super().__init__(
             title=name if title is None else title,
             **dict(zip(_ANNOTATIONS, annotations, strict=True)),
