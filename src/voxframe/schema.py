@@ -157,6 +157,10 @@ TEXT_ORIGINAL = Column(
     STRING,
     "Text of the service before `corpus.corrections` changed it, empty for an added word; null if it is unchanged.",
 )
+#: The column that `sentences` and `paragraphs` of a corpus have after `word_count`.
+DERIVED = Column(
+    "derived", BOOL, "True if voxframe made the row from the words, because the service's own are missing."
+)
 CORRECTED_TABLES = frozenset(("transcripts", "words", "utterances", "utterance_words", "sentences", "paragraphs"))
 
 _ID = Column("transcript_id", STRING, "Id of the transcript, as the service sent it.", None, "id")
@@ -608,6 +612,7 @@ def _of_corpus(table: Table) -> Table:
     added: dict[str, tuple[Column, ...]] = {"transcript_id": _OF_RECORDING.get(table.name, ())}
     added["speaker"] = () if SPEAKER_NAME in table.columns else (SPEAKER_NAME,)
     added["text"] = (TEXT_ORIGINAL,) if table.name in CORRECTED_TABLES else ()
+    added["word_count"] = (DERIVED,) if table.name in ("sentences", "paragraphs") else ()
     columns = [column for own in table.columns for column in (own, *added.get(own.name, ()))]
     return replace(table, columns=tuple(columns))
 

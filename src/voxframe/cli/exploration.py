@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -76,10 +75,7 @@ def tables(given: argparse.Namespace) -> int:
         found = _from_payload(str(source), names)
     else:
         corpus = open_corpus(source)
-        with warnings.catch_warnings():
-            if table is None:  # the number of rows says so
-                warnings.filterwarnings("ignore", "[0-9]+ of [0-9]+ transcripts have no ")
-            found = {name: corpus.table(name) for name in names}
+        found = {name: corpus.table(name) for name in names}
     if table is None:
         write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.format, None)
     else:

@@ -149,6 +149,9 @@ class CurrentCorrections:
             return {}
         edits = self.edits()
         wanted = [transcript_id for transcript_id in ids if transcript_id in edits] if edits else []
+        if name in EXPORTS and wanted:  # otherwise they are made from the corrected words
+            stored = set(self._archive.select(name, None))
+            wanted = [transcript_id for transcript_id in wanted if transcript_id in stored]
         if not wanted:
             return {}
         names = dict.fromkeys([*TURN_TABLES, name])

@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 
 from voxframe.corpus.part import Member, Part, PartDamagedError
 from voxframe.corpus.parts import Parts
-from voxframe.schema import TABLES, TEXT_ORIGINAL
+from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 
 #: Errors of pyarrow for a damaged page.
 DAMAGE = (pa.ArrowException, OSError)
+#: Columns that only tables in memory have.
+_ADDED = (TEXT_ORIGINAL.name, DERIVED.name)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def assemble(
 ) -> pa.Table:
     """Return the rows of transcripts in the order of `ids`.
 
-    If a table in memory has the column `text_original`, it comes last and is null in the other rows.
+    If a table in memory has a column that is not stored, it comes last and is null in the other rows.
     """
     schema = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
     wanted: dict[Part, dict[int, str]] = {}
@@ -113,11 +115,11 @@ def assemble(
 
 
 def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of a schema, and `text_original` if the table has it."""
+    """Return the columns of a schema, and those that only tables in memory have."""
     if table.schema.equals(schema):
         return table
-    if TEXT_ORIGINAL.name in table.column_names:
-        schema = schema.append(pa.field(TEXT_ORIGINAL.name, TEXT_ORIGINAL.type))
+    for field in (field for field in table.schema if field.name in _ADDED):
+        schema = schema.append(field)
     return table.select(schema.names).cast(schema)
 
 

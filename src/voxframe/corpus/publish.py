@@ -137,7 +137,7 @@ class Publisher:
 
     def _batches(self, name: str, ids: Sequence[str], schema: pa.Schema, about: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of transcripts, with their metadata."""
-        here = set(self._archive.select(name, None))
+        here = set(self._query.readable(name))
         ids = [transcript_id for transcript_id in ids if transcript_id in here]
         for at in range(0, len(ids), _AT_A_TIME):
             table = self._query.arrow(name, ids[at : at + _AT_A_TIME])

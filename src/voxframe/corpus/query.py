@@ -20,19 +20,22 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata
 from voxframe.corpus.part import Part
 from voxframe.corpus.part_files import FORMAT
-from voxframe.corpus.part_reading import Located
+from voxframe.corpus.part_reading import Located, runs_of
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
-from voxframe.frames import joined, suited
+from voxframe.frames import derived_passages, joined, suited
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
+from voxframe.frames.passages import with_derived
 from voxframe.frames.repair import caller
 from voxframe.schema import (
     CORPUS_TABLES,
     CORRECTED_TABLES,
+    DERIVED,
+    RECORDING_COLUMNS,
     SPEAKER_NAME,
     TABLES,
     TEXT_ORIGINAL,
@@ -49,6 +52,8 @@ _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
 _IN_CATEGORIES = 32  # transcripts in memory without categories
+#: Columns that SQL and Polars join to the rows.
+_NOT_HERE = (SPEAKER_NAME.name, *RECORDING_COLUMNS)
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
 
@@ -73,7 +78,7 @@ class Query:
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name."""
         transcript_id = self._archive.recordings.id(transcript_id)
-        names = [*TRANSCRIPT_TABLES, *(view for view in EXPORTS if self._archive.has(transcript_id, view))]
+        names = [*TRANSCRIPT_TABLES, *EXPORTS]
         return reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
 
     def arrow_tables(
@@ -96,7 +101,7 @@ class Query:
         own = {*(name for name in names if name not in EXPORTS), *(TURN_TABLES if edited else ())}
         found = self._archive.tables(transcript_id, own) if own else {}
         for view in EXPORTS:
-            if view in names:
+            if view in names and self._archive.has(transcript_id, view):
                 try:
                     found[view] = self._archive.table(view, transcript_id)
                 except (PayloadError, DamagedFileError) as error:
@@ -106,6 +111,9 @@ class Query:
                         stacklevel=caller(),
                     )
         found = self.finished(transcript_id, found, corrected=corrected)
+        for view in EXPORTS:
+            if view in names and not self._archive.has(transcript_id, view) and "words" in found:
+                found[view] = self.complete(view, derived_passages(found["words"], view))
         return {name: found[name] for name in names if name in found}
 
     def finished(
@@ -126,7 +134,13 @@ class Query:
 
     def complete(self, name: str, table: pa.Table) -> pa.Table:
         """Return a stored or corrected table with the columns that a corpus adds when it is read."""
-        return self._archive.recordings.add_to(self._names.add_to(with_original(table, name)), name)
+        table = with_original(table, name)
+        if name in EXPORTS:
+            table = with_derived(table, derived=False)
+            if DERIVED.name in table.column_names:
+                place, values = table.column_names.index(DERIVED.name), pc.fill_null(table[DERIVED.name], False)
+                table = table.set_column(place, DERIVED.name, values)
+        return self._archive.recordings.add_to(self._names.add_to(table), name)
 
     def table(
         self,
@@ -164,8 +178,6 @@ class Query:
             return self._frame(name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected)
 
         wanted = self._select(name, ids)
-        if ids is None:
-            self._report_exports(name, wanted)
         if not is_named(name, columns, where, metadata):
             return read(wanted, columns, where)
         return with_metadata(
@@ -244,6 +256,7 @@ class Query:
             needed = {*chosen, *(_NAMING if SPEAKER_NAME.name in chosen else ())}
             needed |= {"transcript_id"} if set(added) & set(chosen) else set()
             needed |= {"text"} if TEXT_ORIGINAL.name in chosen else set()
+            needed |= {"word_count"} if name in EXPORTS and set(added) & set(chosen) else set()
             stored = [column for column in TABLES[name].names if column in needed]
         table = self._read(name, ids, stored, condition, asked, corrected=corrected)
         if chosen is None or set(added) & set(chosen):
@@ -260,10 +273,24 @@ class Query:
         *,
         corrected: bool,
     ) -> pa.Table:
-        made = self._corrections.tables(name, ids) if corrected else {}
+        ids, made = self._made(name, ids, asked=asked, corrected=corrected)
         table, located = self._archive.read(name, ids, columns, where, made)
         _report(located, len(ids), asked=asked)
         return table
+
+    def _made(
+        self, name: str, ids: Sequence[str], *, asked: bool = False, corrected: bool = True
+    ) -> tuple[Sequence[str], dict[str, pa.Table]]:
+        """Return the transcripts that have a table, and the tables that differ from the stored ones."""
+        made = self._corrections.tables(name, ids) if corrected else {}
+        if name not in EXPORTS:
+            return ids, made
+        stored = set(self._archive.select(name, None))
+        if missing := [transcript_id for transcript_id in ids if transcript_id not in stored]:
+            words = with_original(self._read("words", missing, None, None, asked, corrected=corrected), "words")
+            runs = runs_of(words["transcript_id"])
+            made |= {i: derived_passages(words.slice(*run), name) for i, run in runs.items()}
+        return [i for i in ids if i in stored or i in made], made
 
     def _by_added(
         self,
@@ -286,21 +313,21 @@ class Query:
 
     def readable(self, name: str) -> list[str]:
         """Return the transcripts with this table that can be read. A warning names the others."""
-        ids = self._select(name, None)
+        ids = self._archive.select(name, None)
         located = self._archive.locate(name, ids)
         _report(located, len(ids), asked=False)
         bad = {transcript_id for transcript_id, _ in located.bad}
+        if name in EXPORTS:  # those of the other transcripts are made from their words
+            return [transcript_id for transcript_id in self.readable("words") if transcript_id not in bad]
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
         """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows."""
         wanted = self._select(name, ids)
-        if ids is None:
-            self._report_exports(name, wanted)
-        located = self._archive.locate(name, wanted)
-        _report(located, len(wanted), asked=ids is not None)
-        corrected = self._corrections.tables(name, wanted)
-        rows = located.rows(name) | {i: table.num_rows for i, table in corrected.items()}
+        here, made = self._made(name, wanted, asked=ids is not None)
+        located = self._archive.locate(name, [i for i in here if i not in made])
+        _report(located, len(here), asked=ids is not None)
+        rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}
         return {transcript_id: count for transcript_id, count in rows.items() if count}
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> ds.Dataset:
@@ -311,7 +338,7 @@ class Query:
             ids: Id or ids. None (default): every transcript that has the table.
             verify: Read every file to its end first, and rebuild damaged parts.
         """
-        wanted = self._select(name, ids)
+        wanted = self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
         if ids is None:
             self._report_exports(name, wanted)
         located = self._archive.locate(name, wanted, verify=verify)
@@ -361,13 +388,15 @@ class Query:
 
     def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
         """Return a table as stored, and what voxframe adds to it when it is read."""
-        data = self.scan(name, ids, verify=verify)
-        wanted = self._select(name, ids)
-        made = self._corrections.tables(name, wanted)
+        wanted, made = self._made(name, self._select(name, ids))
+        stored = [i for i in wanted if i not in made]
+        data = self.scan(name, ids if ids is None or not made else stored, verify=verify)
         corrected = None
         if made:
-            schema = with_original(TABLES[name].empty, name).schema
-            corrected = pa.concat_tables([table.select(schema.names).cast(schema) for table in made.values()])
+            schema = self.complete(name, TABLES[name].empty).schema
+            own = [self.complete(name, table) for table in made.values()]
+            corrected = pa.concat_tables([table.select(schema.names).cast(schema) for table in own])
+            corrected = corrected.drop_columns([c for c in _NOT_HERE if c in schema.names])
         if name == "transcripts":
             return reading.Apart(data, self._archive.recordings.table(wanted), corrected, list(made))
         if SPEAKER_NAME not in CORPUS_TABLES[name].columns:
@@ -379,6 +408,8 @@ class Query:
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
         self._archive.report_missing()
+        if name in EXPORTS and ids is None:
+            return self._archive.ids()
         return self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
 
     def _report_exports(self, name: str, found: Sequence[str]) -> None:
@@ -476,18 +507,21 @@ def _run_sql(
     return frame
 
 
+_NULLS = f"null::varchar as {TEXT_ORIGINAL.name}, false as {DERIVED.name}"
+
+
 def _register(database: duckdb.DuckDBPyConnection, name: str, apart: reading.Apart) -> None:
     """Register a table of the corpus with DuckDB, with corrections and the columns that a corpus adds."""
     if CORPUS_TABLES[name].names == TABLES[name].names:
         database.register(name, apart.data)
         return
     database.register(f"_{name}", apart.data)
-    source, join = f"(select *, null::varchar as {TEXT_ORIGINAL.name} from _{name})", ""  # noqa: S608
+    source, join = f"(select *, {_NULLS} from _{name})", ""  # noqa: S608
     if apart.corrected is not None:
         database.register(f"_{name}_corrected", apart.corrected)
         database.register(f"_{name}_ids", pa.table({"transcript_id": apart.ids}))
         source = (
-            f"(select *, null as {TEXT_ORIGINAL.name} from _{name} anti join _{name}_ids using (transcript_id) "  # noqa: S608
+            f"(select *, {_NULLS} from _{name} anti join _{name}_ids using (transcript_id) "  # noqa: S608
             f"union all by name select * from _{name}_corrected)"
         )
     added = {}

@@ -19,7 +19,7 @@ from voxframe import frames
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import CORPUS_TABLES, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
+from voxframe.schema import CORPUS_TABLES, DERIVED, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
 
 if TYPE_CHECKING:
     import polars as pl
@@ -270,6 +270,8 @@ def lazy_frame(name: str, apart: Apart) -> pl.LazyFrame:
     frame = pl.scan_pyarrow_dataset(apart.data)
     if TEXT_ORIGINAL in CORPUS_TABLES[name].columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(TEXT_ORIGINAL.name))
+    if DERIVED in CORPUS_TABLES[name].columns:
+        frame = frame.with_columns(pl.lit(False).alias(DERIVED.name))
     if apart.corrected is not None:
         corrected = pl.LazyFrame(pl.from_arrow(apart.corrected))
         frame = pl.concat([frame.filter(~pl.col("transcript_id").is_in(apart.ids)), corrected], how="diagonal")

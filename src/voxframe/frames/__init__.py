@@ -11,7 +11,7 @@ from voxframe.frames.dataframes import (
     suited,
     to_pandas,
 )
-from voxframe.frames.passages import paragraph_table, sentence_table, word_match_table
+from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
 from voxframe.frames.tables import decode_transcript, transcript_arrays, transcript_tables
 
 __all__ = [
@@ -22,11 +22,13 @@ __all__ = [
     "as_table",
     "concat_tables",
     "decode_transcript",
+    "derived_passages",
     "empty_table",
     "from_table",
     "joined",
     "no_rows",
     "paragraph_table",
+    "passage_rows",
     "sentence_table",
     "suited",
     "to_pandas",

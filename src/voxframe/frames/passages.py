@@ -10,16 +10,20 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from voxframe import _sentences
+from voxframe._text import join_words
 from voxframe.frames.columns import as_table, from_rows
 from voxframe.frames.extra import Misfit, Rest, decoded, elements, extra_text, field, unknown, unknown_of_item
 from voxframe.frames.json_schema import shape
 from voxframe.frames.repair import repair_payload
 from voxframe.frames.tables import read
 from voxframe.frames.words import FIELDS, copies, count_or_null, runs
+from voxframe.schema import DERIVED, TEXT_ORIGINAL
 
 # An export may round or omit confidence and speaker; text and times identify the word. Words that differ in other
 # fields are kept in `extra`.
 _SAME_WORD = ("text", "start_ms", "end_ms")
+_TEXTS = ("text", TEXT_ORIGINAL.name)
 _OCCURRENCES = ("indexes", "timestamps")
 
 
@@ -83,6 +87,82 @@ def _passages(raw: bytes, name: str, words: pa.Table | None, transcript_id: str 
         return as_table(name, from_rows(name, doc.id if transcript_id is None else transcript_id, rows))
 
     return read(raw, frozenset({name}), make)
+
+
+def derived_passages(words: pa.Table, name: str) -> pa.Table:
+    """Return sentences or paragraphs made from words, by the rule of the embedded server.
+
+    Args:
+        words: The `words` table of a transcript.
+        name: "sentences" or "paragraphs".
+
+    Returns:
+        The table with the column `derived`, which is True. Confidences are null.
+
+    Example:
+        >>> from voxframe.frames import transcript_tables
+        >>> words = [{"text": text, "start": 0, "end": 90} for text in "Good morning. So what?".split()]
+        >>> found = transcript_tables(orjson.dumps({"id": "a1", "words": words}))["words"]
+        >>> derived_passages(found, "sentences").column("text").to_pylist()
+        ['Good morning.', 'So what?']
+    """
+    columns = {name: words[name].to_pylist() for name in ("start_ms", "end_ms", "speaker", "channel")}
+    texts = {column: words[column].to_pylist() for column in words.column_names if column in _TEXTS}
+    starts, ends, speakers, channels = columns.values()
+    rows, originals = [], list[str | None]()
+    for n, places in enumerate(passage_rows(words, name)):
+        said, before = (join_words(texts["text"][place] for place in places), None)
+        if TEXT_ORIGINAL.name in texts:
+            changed = [texts[TEXT_ORIGINAL.name][place] for place in places]
+            if any(one is not None for one in changed):
+                pairs = zip(changed, places, strict=True)
+                before = join_words(filter(None, (texts["text"][at] if one is None else one for one, at in pairs)))
+        originals.append(before)
+        voices = {speakers[place] for place in places}
+        rows.append(
+            (
+                *(n, said),
+                min((starts[place] for place in places if starts[place] is not None), default=None),
+                max((ends[place] for place in places if ends[place] is not None), default=None),
+                *(None, voices.pop() if len(voices) == 1 else None, channels[places[0]]),
+                places[0] if places[-1] - places[0] + 1 == len(places) else None,
+                *(len(places), None),
+            )
+        )
+    transcript_id = words["transcript_id"][0].as_py() if words.num_rows else None
+    table = with_derived(as_table(name, from_rows(name, transcript_id, rows)), derived=True)
+    if TEXT_ORIGINAL.name not in texts:
+        return table
+    place = table.column_names.index("text") + 1
+    return table.add_column(place, TEXT_ORIGINAL.name, pa.array(originals, pa.string()))
+
+
+def passage_rows(words: pa.Table, name: str) -> list[list[int]]:
+    """Return the rows of the words of each sentence or paragraph, ordered by time, by the rule of the embedded server.
+
+    Args:
+        words: The `words` table of a transcript. Words without text are left out.
+        name: "sentences" or "paragraphs".
+    """
+    columns = (words[column].to_pylist() for column in ("text", "start_ms", "end_ms", "speaker", "channel"))
+    said: list[dict[str, Any]] = []
+    last = 0
+    for row, (text, start, end, speaker, channel) in enumerate(zip(*columns, strict=True)):
+        begin = last if start is None else start  # a word without a time follows the word before
+        last = begin if end is None else end
+        if text:
+            word = {"text": text, "start": begin, "end": last, "speaker": speaker, "channel": channel, "row": row}
+            said.append(word)
+    groups = (_sentences.sentences if name == "sentences" else _sentences.paragraphs)(said)
+    return [[word["row"] for word in group] for group in groups]
+
+
+def with_derived(table: pa.Table, *, derived: bool) -> pa.Table:
+    """Return sentences or paragraphs with the column `derived` after `word_count`, unless they have it."""
+    if DERIVED.name in table.column_names or "word_count" not in table.column_names:
+        return table
+    values = pa.repeat(pa.scalar(derived), table.num_rows)
+    return table.add_column(table.column_names.index("word_count") + 1, DERIVED.name, values)
 
 
 def _extra(name: str, rest: Rest, others: Sequence[Any], words: Mapping[int, Any]) -> list[str | None]:

@@ -31,7 +31,7 @@ _OUTSIDE = frozenset({"transcript_id", "status", "error", "extra"})
 _CONTENT = [place for place, name in enumerate(TABLES["transcripts"].names) if name not in _OUTSIDE]
 
 #: Builds the tables of a payload, as column arrays.
-OfBytes: TypeAlias = Callable[[bytes], Mapping[str, frames.Arrays]]
+OfBytes: TypeAlias = "Callable[[bytes], Made]"
 #: Reads or fetches the tables of a transcript of a service.
 OfRemote: TypeAlias = Callable[[Corpus, Remote], Mapping[str, pa.Table]]
 #: Errors of an unreadable payload, passed as a source or stored in a corpus.
@@ -141,7 +141,7 @@ def load_export(
     if isinstance(source, Corpus):
         corpus, source = _only(source, corpus), source.ids()
 
-    def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
+    def of_bytes(raw: bytes) -> Made:
         return {view: _export(raw, view)}
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
@@ -165,7 +165,7 @@ def load_all(
     if isinstance(source, Corpus):
         corpus, source = _only(source, corpus), source.ids()
 
-    def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
+    def of_bytes(raw: bytes) -> Made:
         nothing = {name: frames.no_rows(name) for name in _ALL}
         arrays = frames.transcript_arrays(raw)
         if not _says_nothing(arrays) or (kind := _plain(raw).kind) == "transcript":
@@ -176,7 +176,7 @@ def load_all(
         tables = {name: CORPUS_TABLES[name].empty for name in _ALL}
         tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh, corrected=corrected)
         for view in EXPORTS:
-            if found.fetch is not None or corpus._archive.has(found.transcript_id, view):
+            if found.fetch is not None or found.transcript_id in corpus:
                 tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
         return tables
 
@@ -329,12 +329,15 @@ def _plain(raw: bytes) -> Head:
     return head(raw)
 
 
-def _export(raw: bytes, view: View) -> frames.Arrays:
+def _export(raw: bytes, view: View) -> frames.Arrays | pa.Table:
+    """Return the sentences or paragraphs of a payload; those of a transcript are made from its words."""
     table = frames.sentence_table(raw) if view == "sentences" else frames.paragraph_table(raw)
     if table.num_rows == 0 and view not in head(raw).fields:
+        if len(words := frames.transcript_tables(raw, ("words",))["words"]):
+            return frames.derived_passages(words, view)
         raise PayloadError(
-            f"this payload has no {view}: the service sends them in a separate response. Pass the result of "
-            f"client.fetch(id, {view!r}), a transcript handle, or an id with client=..."
+            f"this payload has no {view} and no words to make them from: the service sends them in a separate "
+            f"response. Pass the result of client.fetch(id, {view!r}), a transcript handle, or an id with client=..."
         )
     return frames.from_table(view, table)
 
@@ -401,7 +404,7 @@ def cached_export(
     transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
         return CORPUS_TABLES[view].empty
-    if refresh or not corpus._archive.has(remote.transcript_id, view):
+    if refresh or (remote.fetch is not None and not corpus._archive.has(remote.transcript_id, view)):
         corpus._archive.put(remote.transcript_id, _ask(corpus, remote, view), view)
     return corpus._query.arrow(view, [remote.transcript_id], asked=True, corrected=corrected)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from voxframe.corpus.search.segment import Ints
 from voxframe.corpus.search.sentence_index import COLUMNS, SentenceIndex, SentenceView
 from voxframe.encoder import Vectors
 from voxframe.errors import OptionError
+from voxframe.frames import passage_rows
 from voxframe.schema import SENTENCE_MATCHES
 
 #: Number of sentences that a search by meaning returns unless `limit` is given.
@@ -35,9 +36,6 @@ LIMIT = 20
 _ROUNDING = encoder.SIZE * 2.0**-24
 _MOST_TOPICS = 30
 _FEWEST_WORDS = 4
-_ENDS = tuple(".?!\u2026\u3002\uff1f\uff01\u061f\u06d4\u0964\u0965\u1362\u1367\u104b\u17d4")
-_ABBREVIATIONS = frozenset({"Mr.", "Mrs.", "Ms.", "Dr.", "St.", "Prof.", "Jr.", "vs.", "e.g.", "i.e."})
-_PAUSE_MS = 500
 
 
 class DiscoveredTopics(NamedTuple):
@@ -279,20 +277,8 @@ def sentences_of(words: pa.Table) -> pa.Table:
         words: Table `words` of the transcript.
     """
     columns = ("text", "speaker", "channel", "start_ms", "end_ms", "word_idx", "utterance_idx")
-    rows = [row for row in words.select(columns).to_pylist() if row["text"]]
-    marked = any(map(_closes, (row["text"] for row in rows)))
-    groups: dict[Any, list[list[dict[str, Any]]]] = {}
-    for row in rows:
-        channel = groups.setdefault(row["channel"], [])
-        last = channel[-1][-1] if channel else None
-        if (
-            last is None
-            or last["speaker"] != row["speaker"]
-            or (_closes(last["text"]) if marked else (row["start_ms"] or 0) - (last["end_ms"] or 0) >= _PAUSE_MS)
-        ):
-            channel.append([])
-        channel[-1].append(row)
-    found = sorted((group for of_channel in groups.values() for group in of_channel), key=lambda g: g[0]["word_idx"])
+    rows = words.select(columns).to_pylist()
+    found = [[rows[place] for place in places] for places in sorted(passage_rows(words, "sentences"))]
     ends = [[row["end_ms"] for row in group if row["end_ms"] is not None] for group in found]
     values = {name: [group[0][name] for group in found] for name in columns if name not in ("text", "end_ms")}
     values |= {"text": [join_words(row["text"] for row in group) for group in found]}
@@ -300,11 +286,6 @@ def sentences_of(words: pa.Table) -> pa.Table:
     values |= {"last_word_idx": [group[-1]["word_idx"] for group in found]}
     values |= {"transcript_id": words["transcript_id"].to_pylist()[:1] * len(found)}
     return pa.table({name: values[name] for name in COLUMNS.names}, schema=COLUMNS)
-
-
-def _closes(text: str) -> bool:
-    bare = text.rstrip("\"')]")
-    return bare.endswith(_ENDS) and bare not in _ABBREVIATIONS
 
 
 def _changes(ids: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from voxframe._sentences import ABBREVIATIONS, WordDict
 from voxframe.server.analyses.entities import Entity
-from voxframe.server.text.sentences import ABBREVIATIONS, WordDict
 
 _PAD_MS = 60  # tolerance for errors in word times
 _EDGES = re.compile(r"^(?P<open>[\"'(\[]*)(?P<word>.*?)(?P<close>[.,;:?!\"')\]]*)$", re.DOTALL)

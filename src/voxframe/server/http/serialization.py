@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from voxframe import _sentences as boundaries
 from voxframe import options
 from voxframe._text import join_words
 from voxframe.options import WORD_SEARCH_WORDS
 from voxframe.server.jobs.job_store import JobRecord
-from voxframe.server.text import sentences as boundaries
 
 #: Result fields and their values before a job is completed.
 RESULTS: dict[str, Any] = {

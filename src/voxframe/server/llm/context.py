@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from voxframe import _sentences as boundaries
 from voxframe._text import join_words
-from voxframe.server.text import sentences as boundaries
 
 _SPEAKER = re.compile(r"\s*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?((?:Speaker )?[^\W\d_][\w .'-]{0,39}):\s+(?=\S)")
 #: The boundary between two turns of a dialogue on one line.

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
+from voxframe._sentences import SENTENCE_ENDS
 from voxframe.server.text import Word, runs
 
 _PAUSE_MS = 260  # ends a sentence
@@ -196,10 +197,6 @@ def _is_title(before: str, text: str, after: str) -> bool:
 
 def _capitalized(text: str) -> str:
     return text if any(letter.isupper() for letter in text) else text[:1].upper() + text[1:]
-
-
-#: Punctuation that ends a sentence, in all scripts.
-SENTENCE_ENDS = tuple(".?!\u2026\u3002\uff1f\uff01\u061f\u06d4\u0964\u0965\u1362\u1367\u104b\u17d4")
 
 
 def split_punctuation(words: Sequence[Word]) -> list[Word]:
