@@ -87,10 +87,15 @@ def test_an_export_is_loaded_from_its_payload(view: str, payload_folder: Path) -
 
 
 @pytest.mark.parametrize("view", ["sentences", "paragraphs"])
-def test_a_transcript_is_no_export(view: str) -> None:
-    """The transcript's own payload has no sentences; the answer says what to pass."""
-    with pytest.raises(PayloadError, match=rf"has no {view}.*client\.fetch\(id, '{view}'\)"):
-        _LOADERS[view](_PAYLOAD)
+def test_passages_of_a_transcript_are_made_from_its_words(view: str) -> None:
+    """The transcript's own payload has no sentences, so they are made and marked; without words it is an error."""
+    found = _LOADERS[view](_PAYLOAD)
+    words = voxframe.load_words(_PAYLOAD)
+    assert found["derived"].all()
+    assert " ".join(found["text"]).split() == " ".join(words["text"]).split()
+    assert found["word_count"].sum() == len(words)
+    with pytest.raises(PayloadError, match=rf"has no {view} and no words.*client\.fetch\(id, '{view}'\)"):
+        _LOADERS[view]({"id": "x", "status": "completed", "text": "Hi."})
 
 
 @pytest.mark.parametrize(

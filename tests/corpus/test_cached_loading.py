@@ -163,12 +163,13 @@ def test_text_that_is_neither_file_nor_id_says_what_to_do(load, corpus) -> None:
 
 
 def test_a_missing_export_asks_for_a_client(client, corpus) -> None:
-    """The error says that a client is missing, not that the transcript is unknown."""
+    """The error says that a client is missing, not that the transcript is unknown; sentences can be made from words."""
     voxframe.load_words("t1", client=client, corpus=corpus)
     with pytest.raises(PayloadError, match=r"'t1' is in Corpus.*to fetch it again, pass client=voxframe\.connect"):
         voxframe.load_words("t1", corpus=corpus, refresh=True)
+    assert voxframe.load_sentences("t1", corpus=corpus)["derived"].all()
     with pytest.raises(PayloadError, match=r"'t1' is in Corpus.*its sentences.*pass client=voxframe\.connect"):
-        voxframe.load_sentences("t1", corpus=corpus)
+        voxframe.load_sentences("t1", corpus=corpus, refresh=True)
 
 
 def test_wrong_types_of_corpus_and_client(client, corpus) -> None:

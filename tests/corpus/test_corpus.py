@@ -41,8 +41,8 @@ def test_a_payload_is_read_back(corpus: voxframe.Corpus) -> None:
     assert "t1" in corpus
     expected = voxframe.tables(_raw())
     read = corpus.tables("t1")
-    assert list(read) == list(TRANSCRIPT_TABLES)
-    for name, frame in read.items():
+    assert list(read) == [*TRANSCRIPT_TABLES, "sentences", "paragraphs"]
+    for name, frame in ((name, read[name]) for name in TRANSCRIPT_TABLES):
         pd.testing.assert_frame_equal(frame[list(TABLES[name].names)], expected[name])
         if "speaker" in frame:
             pd.testing.assert_series_equal(frame["speaker_name"], frame["speaker"], check_names=False)
@@ -105,8 +105,8 @@ def test_exports_know_their_words(corpus: voxframe.Corpus) -> None:
     assert corpus.table("sentences", "t1")["first_word_idx"].isna().all()
     corpus.raw.put("t1", _raw())
     assert corpus.table("sentences", "t1")["first_word_idx"].to_list() == [1]
-    assert "sentences" in corpus.tables("t1")
-    assert "paragraphs" not in corpus.tables("t1")
+    assert not corpus.tables("t1")["sentences"]["derived"].any()
+    assert corpus.tables("t1")["paragraphs"]["derived"].all()
 
 
 def test_errors_for_missing_data_say_how_to_get_it(corpus: voxframe.Corpus) -> None:
@@ -115,7 +115,9 @@ def test_errors_for_missing_data_say_how_to_get_it(corpus: voxframe.Corpus) -> N
     with pytest.raises(CorpusError, match=r"no transcript 'nope' in the corpus '.*ids\(\)"):
         corpus.raw.get("nope")
     with pytest.raises(CorpusError, match=r"no sentences export of 't1'.*load_sentences"):
-        corpus.table("sentences", "t1")
+        corpus.raw.get("t1", "sentences")
+    with pytest.raises(CorpusError, match="no transcript 'nope'"):
+        corpus.table("sentences", "nope")
     with pytest.raises(CorpusError, match="no table 'word'; it has transcripts, words"):
         corpus.table("word")
     with pytest.raises(CorpusError, match="not 'srt'"):

@@ -281,3 +281,33 @@ def test_a_transcript_without_turns_is_corrected(tmp_path: Path) -> None:
     corpus.raw.put("t2", json.dumps(payload("t2") | {"words": [], "utterances": []}).encode())
     with pytest.raises(OptionError, match="no turn 0; it has no turns"):
         corpus.corrections.set("t2", {0: "x"})
+
+
+def test_missing_passages_are_made_from_the_corrected_words(tmp_path: Path) -> None:
+    """A transcript without the service's sentences gives those of its words, marked, in every kind of read."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    first = made("t1", [("A", "good morning. we met"), ("B", "yes")])
+    corpus.raw.put("t1", json.dumps(first).encode())
+    second = made("t2")
+    corpus.raw.put("t2", json.dumps(second).encode())
+    corpus.raw.put("t2", passages("sentences", second, [0, 6]), "sentences")
+    corpus.raw.put("t3", json.dumps(payload("t3", "error") | {"words": None, "utterances": None}).encode())
+    corpus.corrections.set("t1", {0: "Good morning. We met. Twice"})
+    found = corpus.table("sentences")
+    own = [["t2", "so we met in zurich yes", False], ["t2", "on monday no tuesday", False]]
+    derived = [["t1", text, True] for text in ("Good morning.", "We met.", "Twice", "yes")]
+    assert found[["transcript_id", "text", "derived"]].values.tolist() == [*derived, *own]
+    assert found["text_original"].to_list()[:2] == ["good morning.", "we met"]
+    assert found["confidence"].isna().to_list() == [True] * 4 + [False] * 2
+    assert found[["first_word_idx", "word_count", "speaker"]].values.tolist()[2:4] == [[4, 1, "A"], [5, 1, "B"]]
+    assert corpus.table("paragraphs", "t1")["text"].to_list() == ["Good morning. We met. Twice", "yes"]
+    assert corpus.table("sentences", "t1", corrected=False)["text"].to_list() == ["good morning.", "we met", "yes"]
+    assert corpus.table("sentences", where="derived == True")["text"].to_list() == [text for _, text, _ in derived]
+    pd.testing.assert_frame_equal(corpus["t1"]["sentences"], found[:4])
+    pd.testing.assert_frame_equal(voxframe.load_sentences(["t1", "t2"], corpus=corpus), found)
+    pd.testing.assert_frame_equal(corpus.snapshots.create(progress=False).table("sentences"), found)
+    rows = corpus.sql("select transcript_id, text, derived from sentences order by transcript_id, sentence_idx")
+    assert rows.values.tolist() == [*derived, *own]
+    lazy = corpus.to_polars("sentences").select("transcript_id", "text", "derived").collect()
+    assert sorted(map(list, lazy.rows())) == sorted([*derived, *own])
+    assert corpus._query.rows("sentences") == {"t1": 4, "t2": 2}

@@ -194,7 +194,7 @@ def test_sql_joins_the_tables(filled: voxframe.Corpus) -> None:
     )
     assert found.to_dict("list") == {"transcript_id": ["a", "b", "c"], "n": [2, 2, 2]}
     assert found.dtypes.to_dict() == {"transcript_id": filled.table("words")["text"].dtype, "n": pd.Int64Dtype()}
-    assert filled.sql("select text from sentences")["text"].to_list() == ["Good morning.", "Hello!"]
+    assert filled.sql("select text from sentences where not derived")["text"].to_list() == ["Good morning.", "Hello!"]
     assert filled.sql("select count(*) as n from jobs")["n"].to_list() == [0]
     for query in ("select * from nothing", "selec 1", "select nope from words"):
         with pytest.raises(CorpusError, match="the query failed"):
@@ -391,7 +391,7 @@ def test_a_damaged_export_leaves_the_other_tables(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_is_made_despite_damaged_sentences_and_pages(tmp_path: Path) -> None:
-    """A snapshot leaves out damaged sentences and rebuilds a damaged table."""
+    """A snapshot leaves out damaged sentences, makes missing ones from the words, and rebuilds a damaged table."""
     corpus = _three(tmp_path)
     for name in ("a", "b"):
         sentences = [{"text": name, "start": 0, "end": 9, "words": []}]
@@ -404,4 +404,4 @@ def test_a_snapshot_is_made_despite_damaged_sentences_and_pages(tmp_path: Path) 
     assert any("1 of 2 transcripts cannot be read and are left out: 'a'" in str(one.message) for one in warned)
     assert any(".parquet is damaged" in str(one.message) for one in warned)
     assert snapshot.table("words")["text"].to_list() == ["a", "b", "c"]
-    assert snapshot.table("sentences")["text"].to_list() == ["b"]
+    assert snapshot.table("sentences")[["text", "derived"]].values.tolist() == [["b", False], ["c", True]]

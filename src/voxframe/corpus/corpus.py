@@ -414,9 +414,9 @@ class Corpus:
 
         Args:
             name: Name of the table; `voxframe.describe()` lists them.
-            ids: Id or ids to read, in this order. None (default): every transcript that has the table. To fetch missing
-                sentences, call `voxframe.load_sentences(corpus.ids(), client=client, corpus=corpus)`; for paragraphs,
-                `voxframe.load_paragraphs`.
+            ids: Id or ids to read, in this order. None (default): every transcript. Sentences and paragraphs that the
+                corpus does not have are made from the words, and `derived` is True; `voxframe.load_sentences(
+                corpus.ids(), client=client, corpus=corpus)` and `load_paragraphs` fetch those of the service.
             columns: Columns to read, in this order; may include metadata. None (default): all columns of the table.
             where: Rows to read: text such as `"confidence < 0.5 and speaker == 'A'"`. Also conditions as for
                 `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples that must all hold, or a

@@ -118,8 +118,8 @@ def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the columns of a schema, and those that only tables in memory have."""
     if table.schema.equals(schema):
         return table
-    for field in (field for field in table.schema if field.name in _ADDED):
-        schema = schema.append(field)
+    for added in (one for one in table.schema if one.name in _ADDED):
+        schema = schema.append(added)
     return table.select(schema.names).cast(schema)
 
 

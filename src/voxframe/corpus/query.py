@@ -285,7 +285,8 @@ class Query:
         made = self._corrections.tables(name, ids) if corrected else {}
         if name not in EXPORTS:
             return ids, made
-        stored = set(self._archive.select(name, None))
+        store = self._archive.store
+        stored = set(map(store.id_of, store.listing("sentences" if name == "sentences" else "paragraphs")))
         if missing := [transcript_id for transcript_id in ids if transcript_id not in stored]:
             words = with_original(self._read("words", missing, None, None, asked, corrected=corrected), "words")
             runs = runs_of(words["transcript_id"])
@@ -338,6 +339,7 @@ class Query:
             ids: Id or ids. None (default): every transcript that has the table.
             verify: Read every file to its end first, and rebuild damaged parts.
         """
+        self._archive.report_missing()
         wanted = self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
         if ids is None:
             self._report_exports(name, wanted)

@@ -85,7 +85,8 @@ def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.Data
 
     Returns:
         DataFrames by name of all tables. Sentences and paragraphs are separate responses of the service:
-        they are fetched for a handle, or for an id with a client, and have no rows for a payload.
+        they are fetched for a handle, or for an id with a client. For an id in a corpus they are made from the words
+        if the corpus does not have them (`derived` is True); for a payload, `load_sentences` makes them.
 
     Example:
         >>> tables({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480}]})["words"]["text"].to_list()
@@ -140,8 +141,9 @@ def load_utterances(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataF
 def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per sentence, in time order.
 
-    Sentences are a separate response of the service, fetched once for a handle or an id. A payload must be that
-    response, not the transcript; it does not contain the words of the transcript, so `first_word_idx` is null.
+    Sentences are a separate response of the service, fetched once for a handle or an id. Without that response they are
+    made from the words of the transcript, and the column `derived` is True; a payload of the response alone does not
+    contain these words, so `first_word_idx` is null.
 
     Example:
         >>> df = load_sentences({"id": "a", "sentences": [{"text": "Hello there.", "start": 120, "end": 900}]})
@@ -155,8 +157,9 @@ def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFr
 def load_paragraphs(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per paragraph, in time order.
 
-    Paragraphs are a separate response of the service, fetched once for a handle or an id. A payload must be that
-    response, not the transcript; it does not contain the words of the transcript, so `first_word_idx` is null.
+    Paragraphs are a separate response of the service, fetched once for a handle or an id. Without that response they are
+    made from the words of the transcript, and the column `derived` is True; a payload of the response alone does not
+    contain these words, so `first_word_idx` is null.
 
     Example:
         >>> df = load_paragraphs({"id": "a", "paragraphs": [{"text": "Hello there.", "start": 120, "end": 900}]})
