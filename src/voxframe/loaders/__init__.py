@@ -157,9 +157,9 @@ def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFr
 def load_paragraphs(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
     """Return one row per paragraph, in time order.
 
-    Paragraphs are a separate response of the service, fetched once for a handle or an id. Without that response they are
-    made from the words of the transcript, and the column `derived` is True; a payload of the response alone does not
-    contain these words, so `first_word_idx` is null.
+    Paragraphs are a separate response of the service, fetched once for a handle or an id. Without that response they
+    are made from the words of the transcript, and the column `derived` is True; a payload of the response alone does
+    not contain these words, so `first_word_idx` is null.
 
     Example:
         >>> df = load_paragraphs({"id": "a", "paragraphs": [{"text": "Hello there.", "start": 120, "end": 900}]})
