@@ -156,3 +156,13 @@ def test_invalid_arguments_name_what_is_allowed() -> None:
         error_rates(align("a", "a"), "customer")
     with pytest.raises(TypeError, match="not list"):
         align(["a"], "a")  # type: ignore[arg-type]
+
+
+def test_labels_of_several_recordings_are_different_speakers() -> None:
+    """`by="speaker"` has a row for each recording and label; with one recording it has no column `recording`."""
+    both = pd.concat([_WORDS.assign(call=name) for name in ("one", "two")])
+    heard = both.assign(text=both["text"].where(both["call"] == "one", "wrong"))
+    found = error_rates(align(both, heard, on="call"), by="speaker")
+    rates = found.set_index(["recording", "speaker"])["wer"].to_dict()
+    assert rates == {("one", "A"): 0, ("one", "B"): 0, ("two", "A"): 1, ("two", "B"): 1}
+    assert "recording" not in error_rates(align(_WORDS, _WORDS), by="speaker").columns

@@ -45,7 +45,7 @@ def error_rates(
             alignment and those merged into it:
 
             - "speaker": speaker of the reference. An insertion counts for the preceding word of the reference (at the
-              beginning: the following one).
+              beginning: the following one). A label belongs to a recording, so that several add "recording".
             - "minute": minute of the reference's start, else of the hypothesis's start, else of the preceding row.
             - "confidence_band": confidence of the hypothesis in bands, such as "0.90-0.95"; 0.95 is in the next band.
               Deletions have none and form the group null.
@@ -193,7 +193,7 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
         [['start', 60.0, 0.5], ['end', 0.0, 1.0]]
     """
     require(alignment, (*_NEEDED, "ref_start_ms", "ref_end_ms", "hyp_start_ms", "hyp_end_ms"), "time_differences")
-    keys = group_columns(alignment, by, _COMPUTED)
+    keys = group_columns(alignment, _within(alignment, by), _COMPUTED)
     single = (alignment["edit"] == MATCH).to_numpy(bool, copy=True)
     for side in ("ref", "hyp"):
         single &= ~alignment.duplicated(["recording", f"{side}_idx"], keep=False).to_numpy(bool)
@@ -233,7 +233,15 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
     table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64")
-    return table, group_columns(alignment, by, _COMPUTED)
+    return table, group_columns(alignment, _within(alignment, by), _COMPUTED)
+
+
+def _within(alignment: pd.DataFrame, by: By) -> By:
+    """Return the groups with "recording" before "speaker": labels of different recordings are different speakers."""
+    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    names = [key for key in given if isinstance(key, str)]
+    several = "speaker" in names and "recording" not in names and alignment["recording"].nunique(dropna=False) > 1
+    return ["recording", *given] if several else by
 
 
 def _with_rates(sums: pd.DataFrame) -> pd.DataFrame:
