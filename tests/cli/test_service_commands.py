@@ -90,3 +90,24 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
     assert run(capsys, "server", "status", "--json") == (1, '{"running": false}\n')
     assert run(capsys, "server", "stop") == (0, "no server is running\n")
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("submit {0}/0.mp3 --concurrency 0", "voxframe submit: --concurrency must be"),
+        ("submit {0}/0.mp3 --speakers 11", "voxframe submit: --speakers must be"),
+        ("search x --slop 0", "voxframe search: --slop must be"),
+        ("search x --count --by nope", "`voxframe submit --table` adds columns"),
+        ("search x --id nope", "`voxframe sync --adopt` fetches others"),
+        ("snapshot --verify", "`voxframe snapshot` creates one"),
+        ("export {0}/o --format srt --table words", "voxframe export: --table is for parquet"),
+        ("export {0}/o --partition-by nope", "speakers_expected,"),
+        ("export {0}/o --pii mask", "-o entity_detection=true"),
+        ("export {0}/x.csv --format csv", "select it with --table,"),
+    ],
+)
+def test_messages_name_commands_and_options(calls: Path, capsys, arguments: str, said: str) -> None:
+    """A message names what can be typed, but names of columns stay."""
+    assert main([*arguments.format(calls.parent).split(), "--corpus", str(calls)]) in (1, 2)
+    assert said in capsys.readouterr().err
