@@ -31,7 +31,7 @@ _LARGE = pc.CastOptions.safe(TEXT)
 #: Text columns with few different values, which take less memory as `category`.
 CATEGORIES = frozenset(
     "transcript_id speaker speaker_name channel label level_1 level_2 level_3 level_4 sentiment status entity_type "
-    "extra".split()
+    "text_original extra".split()
 )
 
 
