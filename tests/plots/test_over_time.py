@@ -4,7 +4,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from voxframe import plots
-from voxframe.plots.style import COLORS, GREY
+from voxframe.plots.style import GREY, NEGATIVE, POSITIVE
 
 
 def test_confidence_is_the_mean_of_each_window():
@@ -32,10 +32,11 @@ def test_a_long_recording_has_no_dots():
 
 
 def test_confidence_refuses_invalid_input():
-    """A window of length 0, several transcripts and a missing column raise errors."""
+    """A window of length 0 and a missing column raise errors; several transcripts have a line each."""
     df = pd.DataFrame({"transcript_id": ["t", "u"], "start_ms": [0, 1], "confidence": [1.0, 1.0]})
-    with pytest.raises(ValueError, match="has 2; pick one"):
-        plots.confidence(df)
+    assert [text.get_text() for text in plots.confidence(df).get_legend().get_texts()] == ["t", "u"]
+    by_speaker = plots.confidence(df.assign(speaker="A"), by="speaker")
+    assert [text.get_text() for text in by_speaker.get_legend().get_texts()] == ["t · A", "u · A"]
     with pytest.raises(ValueError, match="above 0, not 0"):
         plots.confidence(df.head(1), window_s=0)
     with pytest.raises(ValueError, match="lacks confidence"):
@@ -63,7 +64,7 @@ def test_sentiment_goes_up_and_down_with_its_confidence():
     assert max(box.height for box in other) < 0.2
     assert [label.get_text() for label in ax.get_yticklabels()] == ["A", "B"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["positive", "negative", "neutral or other"]
-    assert [to_hex(of.get_facecolor()[0]).upper() for of in bars] == [COLORS[0], COLORS[1], GREY]
+    assert [to_hex(of.get_facecolor()[0]).upper() for of in bars] == [POSITIVE, NEGATIVE, GREY]
 
 
 def test_the_legend_names_only_drawn_sentiments():

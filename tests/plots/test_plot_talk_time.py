@@ -1,6 +1,5 @@
 import matplotlib as mpl
 import pandas as pd
-import pytest
 from matplotlib.figure import Figure
 
 from voxframe import analysis, plots
@@ -27,10 +26,11 @@ def test_a_talk_time_table_is_drawn() -> None:
     assert [text.get_text() for text in ax.texts] == ["1:00 (75%)", "0:20 (25%)"]
 
 
-def test_talk_time_of_several_transcripts_is_refused() -> None:
-    """Talk times of several transcripts raise an error."""
-    with pytest.raises(ValueError, match="has 2"):
-        plots.talk_time(_TURNS.assign(transcript_id=["t", "u"]))
+def test_speakers_of_several_transcripts_have_bars() -> None:
+    """Equal labels of two transcripts have a bar each, with the share of their own transcript."""
+    ax = plots.talk_time(_TURNS.assign(transcript_id=["t", "u"], speaker="A"))
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["t · A", "u · A"]
+    assert all(text.get_text().endswith("(100%)") for text in ax.texts)
 
 
 def test_colours_belong_to_labels() -> None:

@@ -77,10 +77,12 @@ def test_lanes_can_be_chosen() -> None:
     assert _spans(ax, 1) == []
 
 
-def test_several_transcripts_are_refused() -> None:
-    """Rows of several transcripts raise an error, because their times are not comparable."""
-    with pytest.raises(ValueError, match="has 3; pick one"):
-        plots.timeline(_turns(transcript_id=["t", "u", "v"]))
+def test_several_transcripts_have_lanes_of_their_own() -> None:
+    """Each speaker of each transcript has a lane, named by the recording if it is known."""
+    several = _turns(transcript_id=["t", "u", "v"], speaker="A")
+    assert [t.get_text() for t in plots.timeline(several).get_yticklabels()] == ["t · A", "u · A", "v · A"]
+    known = several.assign(recording=["x", "y", "z"])
+    assert [t.get_text() for t in plots.timeline(known).get_yticklabels()] == ["x · A", "y · A", "z · A"]
 
 
 @pytest.mark.parametrize("plot", [plots.timeline, plots.talk_time])
@@ -91,9 +93,11 @@ def test_nothing_to_draw_is_an_empty_plot(plot: object) -> None:
 
 
 def test_near_spans_are_joined_and_far_ones_are_not() -> None:
-    """Bars too close to tell apart are joined, in any order and with overlaps."""
+    """Many or overlapping bars too close to tell apart are joined; a few that touch are told apart by an edge."""
     df = _turns(speaker="A", start_ms=[90_000, 0, 60_001], end_ms=[100_000, 60_000, 80_000])
-    assert _spans(plots.timeline(df), 0) == [(0.0, 80.0), (90.0, 100.0)]
+    assert _spans(plots.timeline(df), 0) == [(0.0, 60.0), (60.001, 80.0), (90.0, 100.0)]
+    overlapping = _turns(speaker="A", start_ms=[90_000, 0, 59_999], end_ms=[100_000, 60_000, 80_000])
+    assert _spans(plots.timeline(overlapping), 0) == [(0.0, 80.0), (90.0, 100.0)]
     nested = _turns(speaker="A", start_ms=[0, 1000, 50_000], end_ms=[100_000, 2000, 51_000])
     assert _spans(plots.timeline(nested), 0) == [(0.0, 100.0)]
 

@@ -5,6 +5,20 @@ Colours adapt to a light or dark background. `matplotlib.style.use("dark_backgro
 
 from voxframe.plots.disagreement_plot import disagreements
 from voxframe.plots.lane_plots import dispersion, talk_time, timeline
+from voxframe.plots.measure_plots import keyness, pace, rates, sentiment_over_time, small_multiples, turn_matrix
 from voxframe.plots.over_time_plot import confidence, sentiment
 
-__all__ = ["confidence", "disagreements", "dispersion", "sentiment", "talk_time", "timeline"]
+__all__ = [
+    "confidence",
+    "disagreements",
+    "dispersion",
+    "keyness",
+    "pace",
+    "rates",
+    "sentiment",
+    "sentiment_over_time",
+    "small_multiples",
+    "talk_time",
+    "timeline",
+    "turn_matrix",
+]

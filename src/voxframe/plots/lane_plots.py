@@ -21,11 +21,13 @@ from voxframe.plots.spans import (
     Spans,
     corners,
     joined,
+    lane_names,
     lane_values,
     one_transcript,
     packed,
     recordings_of,
     seconds,
+    several_transcripts,
     spans,
 )
 
@@ -54,8 +56,8 @@ def timeline(
             times are left out.
         ax: Axes to draw on. None (default): a new figure.
         by: Column with one lane per value, such as "entity_type" or "transcript_id"; if the rows have a column
-            `recording`, it names the lanes of transcripts. None (default): `speaker` of one
-            transcript, or `channel` if there is no speaker.
+            `recording`, it names the lanes of transcripts. None (default): `speaker`, or `channel` if there is no
+            speaker, of each transcript.
         pack: Put the spans into as few lanes as possible without overlap, with a legend for the colours, instead of one
             lane per speaker.
         speakers: Lanes from top to bottom; all others are left out. None (default): by first occurrence.
@@ -69,8 +71,7 @@ def timeline(
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, `by` is None and the rows belong to more than one transcript, there are more
-            than 200 lanes, or `view` does not start before it ends.
+        ValueError: A column is missing, there are more than 200 lanes, or `view` does not start before it ends.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -113,14 +114,24 @@ def timeline(
     return ax
 
 
+#: Up to this number of bars of one label, touching bars are told apart by an edge.
+_SEPARATE = 500
+
+
 def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, color: str) -> PolyCollection:
-    """Draw the bars of one label. In a single lane, touching bars are joined; packed bars stay separate."""
+    """Draw the bars of one label. Many bars of a lane are joined if they touch; few, and packed ones, stay separate."""
     from matplotlib.collections import PolyCollection
 
-    left, right = (
-        joined(start, end, resolution) if isinstance(at, int) else (start, np.maximum(end, start + resolution))
+    # Wide enough for an edge, and without overlap:
+    few = len(start) <= _SEPARATE and bool((end - start > 8 * resolution).all() and (start[1:] >= end[:-1]).all())
+    join = isinstance(at, int) and not few
+    left, right = joined(start, end, resolution) if join else (start, np.maximum(end, start + resolution))
+    bars = PolyCollection(
+        list(corners(left, right, at - 0.36, np.add(at, 0.36))),
+        facecolors=color,
+        edgecolors=ax.get_facecolor() if few else "none",  # tells neighbours apart
+        linewidths=0.8 if few else 0,
     )
-    bars = PolyCollection(list(corners(left, right, at - 0.36, np.add(at, 0.36))), facecolors=color, linewidths=0)
     ax.add_collection(bars, autolim=False)
     return bars
 
@@ -152,17 +163,17 @@ def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
 
 
 def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the talk time of each speaker of one transcript.
+    """Draw the talk time of each speaker of each transcript.
 
     Args:
-        df: Utterances or words of one transcript, or the result of `voxframe.analysis.talk_time`.
+        df: Utterances or words, or the result of `voxframe.analysis.talk_time`.
         ax: Axes to draw on. None (default): a new figure.
 
     Returns:
         The Axes, with seconds on the x axis. Each bar is labelled with its time and share.
 
     Raises:
-        ValueError: A column is missing, or the rows belong to more than one transcript.
+        ValueError: A column is missing, or there are more than 200 speakers.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -172,15 +183,15 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ['1:00 (100%)']
     """
     table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df)
-    if (count := table["transcript_id"].nunique()) > 1:
-        raise ValueError(f"talk_time draws one transcript, the DataFrame has {count}; select one")
+    if len(table) > style.MAX_LANES:
+        raise ValueError(f"{len(table)} speakers are too many, at most {style.MAX_LANES} can be shown; choose some")
     ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(table)))
     seconds = table["talk_s"].to_list()
     colors = style.speaker_colors(table["speaker"].to_list(), table.attrs.get("label_names"), dark=style.is_dark(ax))
     ax.barh(range(len(table)), seconds, height=0.72, color=colors)
     for y, (length, share) in enumerate(zip(seconds, table["share"], strict=True)):
         ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
-    style.name_lanes(ax, table["speaker"])
+    style.name_lanes(ax, lane_names(table, df) if several_transcripts(table) else table["speaker"])
     longest = max(seconds, default=0)
     style.clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the label of the longest bar
     return ax

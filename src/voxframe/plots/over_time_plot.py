@@ -9,7 +9,7 @@ import pandas as pd
 
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 from voxframe.plots import style
-from voxframe.plots.spans import RESOLUTION, corners, lane_values, one_transcript, seconds, spans
+from voxframe.plots.spans import RESOLUTION, corners, lane_names, lane_values, seconds, several_transcripts, spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _MOST_DOTS = 5_000
 
 
-#: Label, direction from the middle of the lane, and colour: the two of `COLORS` that differ most, and grey.
-_KINDS = (("POSITIVE", -1, style.COLORS[0]), ("NEGATIVE", 1, style.COLORS[1]), ("NEUTRAL", 0, style.GREY))
+#: Label, direction from the middle of the lane, and colour.
+_KINDS = (("POSITIVE", -1, style.POSITIVE), ("NEGATIVE", 1, style.NEGATIVE), ("NEUTRAL", 0, style.GREY))
 _HALF, _THIN = 0.42, 0.05
 
 
@@ -30,11 +30,11 @@ def confidence(
     """Draw confidence over time: one dot per row, and a line with the mean of each time window.
 
     Args:
-        df: Words, utterances or sentences of one transcript, with `start_ms` (ms) and `confidence` (0-1). Rows without
-            either value are left out.
+        df: Words, utterances or sentences, with `start_ms` (ms) and `confidence` (0-1). Rows without either value are
+            left out.
         ax: Axes to draw on. None (default): a new figure.
         by: Column to draw one line per value of. "speaker" falls back to `channel` if the speaker is null. None
-            (default): one line for all rows.
+            (default): one line per transcript.
         window_s: Length of a window in seconds. None (default): a round length that gives about forty windows.
 
     Returns:
@@ -43,7 +43,7 @@ def confidence(
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, the rows belong to more than one transcript, or `window_s` is not positive.
+        ValueError: A column is missing, or `window_s` is not positive.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -56,7 +56,9 @@ def confidence(
     from voxframe.plots.time_axis import step
 
     require(df, ("start_ms", "confidence", *([by] if by and by != "speaker" else [])), "confidence")
-    one_transcript(df, "confidence")
+    if several_transcripts(df):
+        df = df.assign(line=lane_names(df) if by in (None, "speaker") else df[by])
+        by = "transcript_id" if by is None else "line" if by == "speaker" else by
     if window_s is not None and not window_s > 0:
         raise ValueError(f"window_s must be a number of seconds above 0, not {window_s!r}")
     start = seconds(df["start_ms"])
@@ -129,10 +131,10 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
     """Draw sentiment over time: one bar per sentence, up if positive, down if negative, with the confidence as height.
 
     Args:
-        df: Result of `voxframe.load_sentiments` for one transcript: `start_ms`, `end_ms` (ms), `sentiment` and
-            optionally `confidence` (0-1). Rows without times are left out.
+        df: Result of `voxframe.load_sentiments`: `start_ms`, `end_ms` (ms), `sentiment` and optionally `confidence`
+            (0-1). Rows without times are left out.
         ax: Axes to draw on. None (default): a new figure.
-        by: Column with one lane per value. None (default): `speaker`, or `channel` if there is no speaker.
+        by: Column with one lane per value. None (default): one lane per speaker of each transcript.
 
     Returns:
         The Axes, with seconds on the x axis. Sentences that are neutral or have another label are thin grey bars. A
@@ -140,7 +142,7 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, the rows belong to more than one transcript, or there are more than 200 lanes.
+        ValueError: A column is missing, or there are more than 200 lanes.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")

@@ -73,18 +73,23 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
 
     Args:
         df: Rows with `start_ms` and `end_ms`.
-        by: Column with the labels. None: `speaker`, or `channel` if there is no speaker, of one transcript.
+        by: Column with the labels. None: `speaker`, or `channel` if there is no speaker, of each transcript.
         purpose: Operation to name in error messages.
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or the rows belong to more than one transcript and `by` is None.
+        ValueError: A column is missing.
     """
     require(df, ("start_ms", "end_ms", *([by] if by else [])), purpose)
     names: list[str | None]
     named = label_names(df) if by in (None, "speaker_name") else None
-    if by is None:
-        one_transcript(df, purpose, 'by="transcript_id" gives each a lane')
+    if by is None and several_transcripts(df):
+        place = np.argsort(pd.factorize(df["transcript_id"])[0], kind="stable")
+        labels = lane_names(df).iloc[place].unique()
+        code = pd.Index(labels).get_indexer(pd.Index(lane_names(df)))
+        names = [str(label) for label in labels]
+        named = dict(zip(names, names, strict=True))
+    elif by is None:
         code, names = speaker_codes(df)
     else:
         code, labels = pd.factorize(lane_values(df, by), use_na_sentinel=False)
@@ -93,6 +98,8 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
     start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
     found = Spans(start, end, code, np.arange(len(df)), names, named)
     found = _sorted(found.where(np.isfinite(start) & np.isfinite(end) & (end >= start)))
+    if by is None and several_transcripts(df):
+        return found  # lanes of a transcript stay together
     code, first = pd.factorize(found.code)
     order = [*first, *(n for n in range(len(names)) if n not in set(first))]
     return replace(found, code=code, names=[names[n] for n in order])
@@ -159,6 +166,40 @@ def recordings_of(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> li
     return [i if i not in known or known[i] in shared else str(known[i]) for i in ids]
 
 
+def several_transcripts(df: pd.DataFrame) -> bool:
+    """Return True if the rows belong to more than one transcript."""
+    if "transcript_id" not in df.columns or (df["transcript_id"] == df["transcript_id"].head(1).squeeze()).all():
+        return False  # faster than counting the ids
+    return bool(df["transcript_id"].nunique() > 1)
+
+
+def transcript_names(df: pd.DataFrame, source: pd.DataFrame | None = None, last: str = " · ") -> pd.Series[str]:
+    """Return labels that tell transcripts apart: the recording, or the start of the id; "" if there is only one.
+
+    Args:
+        df: Rows, optionally with `transcript_id`.
+        source: Rows from which `df` was computed, which may have the column `recording`.
+        last: Text at the end of each name.
+    """
+    if not several_transcripts(df):
+        return pd.Series("", index=df.index, dtype=object)
+    code, ids = pd.factorize(df["transcript_id"].astype(str))
+    names = [
+        name if name != id_ or len(id_) <= 12 else id_[:8]
+        for name, id_ in zip(recordings_of(list(ids), df, source), ids, strict=True)
+    ]
+    names = names if len(set(names)) == len(names) else list(ids)
+    return pd.Series(np.array([f"{name}{last}" for name in names], object)[code], index=df.index, dtype=object)
+
+
+def lane_names(df: pd.DataFrame, source: pd.DataFrame | None = None) -> pd.Series[str]:
+    """Return the transcript and the speaker of each row as one label."""
+    code, names = speaker_codes(df)
+    speaker = np.array([name or "(unknown)" for name in names], object)[code] if len(df) else np.array([], object)
+    found: pd.Series[str] = transcript_names(df, source) + speaker
+    return found
+
+
 def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:
     """Check that all rows belong to one transcript.
 
@@ -170,9 +211,8 @@ def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:
     Raises:
         ValueError: The rows belong to more than one transcript.
     """
-    if "transcript_id" not in df.columns or (df["transcript_id"] == df["transcript_id"].head(1).squeeze()).all():
-        return  # faster than counting the ids
-    if (count := df["transcript_id"].nunique()) > 1:
+    if several_transcripts(df):
+        count = df["transcript_id"].nunique()
         raise ValueError(
             f"{purpose} draws one transcript, the DataFrame has {count}; pick one, as in "
             f"df[df['transcript_id'] == id]{'; or ' if otherwise else ''}{otherwise}"

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
 #: Replacements on a dark background for colours that would be too dark to see.
 ON_DARK = {"#0072B2": "#3E9BDC", "#D55E00": "#EE7F2D", "#009E73": "#1FBF92", "#000000": "#D8DCE2"}
+#: Colours of sentiment, which no speaker has: ColorBrewer's PiYG, safe for colour blindness (https://colorbrewer2.org).
+POSITIVE, NEGATIVE = "#4D9221", "#C51B7D"
+ON_DARK |= {POSITIVE: "#7FBC41", NEGATIVE: "#E86FB4"}
 #: Grey with a contrast ratio above 4 on white and on black.
 GREY = "#777777"
 #: Maximum number of lanes; more cannot be told apart.
@@ -132,7 +135,7 @@ def legend_colors(names: Sequence[object], named: Mapping[Any, Any] | None = Non
     return speaker_colors(names, named, dark=dark) if few else [*own, *[GREY] * (len(names) - len(own))]
 
 
-def shown_names(names: Iterable[object], longest: int = 24) -> list[str]:
+def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:
     """Return labels as text for a figure: one line, no control characters, shortened in the middle.
 
     Args:

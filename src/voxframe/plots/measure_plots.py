@@ -1,0 +1,317 @@
+"""Plots of the measures of `voxframe.analysis`: turns, pace, sentiment, rates of groups and distinctive words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from voxframe import analysis
+from voxframe.analysis.speaker_turns import require
+from voxframe.plots import style
+from voxframe.plots.spans import recordings_of, transcript_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw who follows whom: one row per speaker, one column per next speaker, with counts and shares as colours.
+
+    Args:
+        df: Turns or words, or the result of `voxframe.analysis.turn_matrix`. Speakers of several transcripts form one
+            block per transcript.
+        ax: Axes to draw on. None (default): a new figure.
+
+    Returns:
+        The Axes. Each cell shows the number of transfers; its colour is their share of the row.
+
+    Raises:
+        ValueError: A column is missing, or there are more than 200 speakers.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> turns = pd.DataFrame({"transcript_id": "t", "speaker": list("ABA"), "text": "x",
+        ...                       "start_ms": [0, 1500, 3000], "end_ms": [1000, 2500, 4000]})
+        >>> [text.get_text() for text in voxframe.plots.turn_matrix(turns).texts]
+        ['1', '1']
+    """
+    table = df if {"previous", "following", "transfers"} <= set(df.columns) else analysis.turn_matrix(df)
+    of = transcript_names(table, df)
+    sides = [of + table[name].astype(str) for name in ("previous", "following")]
+    names = list(dict.fromkeys([*sides[0], *sides[1]]))
+    if len(names) > style.MAX_LANES:
+        raise ValueError(f"{len(names)} speakers are too many, at most {style.MAX_LANES} can be shown; choose some")
+    if ax is None:
+        size = 1.2 + 0.55 * max(2, len(names))
+        ax = style.new_axes(size + 1.5, size)
+    place = {name: n for n, name in enumerate(names)}
+    share = np.full((len(names), len(names)), np.nan)
+    for a, b, value in zip(*sides, table["share"], strict=True):
+        share[place[a], place[b]] = value
+    dark = style.is_dark(ax)
+    ax.imshow(share, cmap="cividis" if dark else "Blues", vmin=0, vmax=1, aspect="equal")
+    for a, b, count, value in zip(*sides, table["transfers"], table["share"], strict=True):
+        bright = (value > 0.55) != dark if np.isfinite(value) else dark
+        color = ("white" if bright else "black") if np.isfinite(value) else style.ink(ax)
+        if len(names) <= 40:
+            ax.text(place[b], place[a], str(count), ha="center", va="center", color=color)
+    labels = style.shown_names(names)
+    ax.set_xticks(range(len(names)), labels, rotation=0 if max(map(len, labels), default=0) < 4 else 90)
+    ax.set_yticks(range(len(names)), labels)
+    for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
+        label.set_parse_math(False)
+    ax.set_xlabel("next speaker")
+    ax.set_ylabel("speaker")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def pace(
+    df: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    by: str | None = None,
+    window_s: float = 30,
+    step_s: float | None = None,
+) -> Axes:
+    """Draw words per minute over time: one line per transcript, or per other group.
+
+    Args:
+        df: Words, or the result of `voxframe.analysis.pace`.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column with one line per value and transcript, such as "speaker". None (default): one line per transcript.
+        window_s: Length of a window in seconds.
+        step_s: Seconds between the starts of windows; see `voxframe.analysis.pace`.
+
+    Returns:
+        The Axes, with seconds from the start of each recording on the x axis. Points are at the middle of windows.
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A group or a window is invalid.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> words = pd.DataFrame({"transcript_id": "t", "text": "x", "start_ms": [0, 900], "end_ms": [300, 1000]})
+        >>> voxframe.plots.pace(words, window_s=1).lines[0].get_ydata().tolist()
+        [120.0]
+    """
+    table = df
+    if "words_per_minute" not in df.columns:
+        table = analysis.pace(df, by or "transcript_id", window_s=window_s, step_s=step_s)
+    ax = _lines(table, df, "words_per_minute", ax)
+    ax.set_ylim(0, max(ax.get_ylim()[1], 1.08 * table["words_per_minute"].max()) if len(table) else 1)
+    ax.set_ylabel("words per minute")
+    return ax
+
+
+def sentiment_over_time(
+    df: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    by: str | None = None,
+    window_s: float = 60,
+    step_s: float | None = None,
+) -> Axes:
+    """Draw the balance of positive and negative sentences over time: one line per transcript, or per other group.
+
+    Args:
+        df: Result of `voxframe.load_sentiments`, or of `voxframe.analysis.sentiment_over_time`.
+        ax: Axes to draw on. None (default): a new figure.
+        by: Column with one line per value and transcript, such as "speaker". None (default): one line per transcript.
+        window_s: Length of a window in seconds.
+        step_s: Seconds between the starts of windows; see `voxframe.analysis.sentiment_over_time`.
+
+    Returns:
+        The Axes, with seconds from the start of each recording on the x axis and the polarity, -1 to 1, on the y axis.
+        The background above 0 has the colour of positive sentences, below 0 that of negative ones.
+
+    Raises:
+        ValueError: A column is missing.
+        OptionError: A group or a window is invalid.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> rows = pd.DataFrame({"transcript_id": "t", "sentiment": ["POSITIVE"], "start_ms": [0], "end_ms": [900]})
+        >>> voxframe.plots.sentiment_over_time(rows).lines[0].get_ydata().tolist()
+        [1.0]
+    """
+    table = df
+    if "polarity" not in df.columns:
+        table = analysis.sentiment_over_time(df, by or "transcript_id", window_s=window_s, step_s=step_s)
+    ax = _lines(table, df, "polarity", ax)
+    dark = style.is_dark(ax)
+    for low, high, color in ((0, 1.05, style.POSITIVE), (-1.05, 0, style.NEGATIVE)):
+        ax.axhspan(low, high, color=style.themed(color, dark=dark), alpha=0.10, linewidth=0, zorder=0)
+    ax.set_ylim(-1.05, 1.05)
+    ax.set_yticks([-1, 0, 1], ["negative", "balanced", "positive"])
+    return ax
+
+
+def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | None) -> Axes:
+    """Draw one line per group of a table of windows."""
+    keys = list(table.columns[: list(table.columns).index("start_ms")])
+    own = [key for key in keys if key != "transcript_id"]
+    many = table["transcript_id"].nunique() > 1
+    label = transcript_names(table, source, last=" · " if own else "")
+    for key in own:
+        label = label + table[key].astype("string").fillna("(unknown)").astype(str)
+    names = sorted(set(label))
+    if ax is None:
+        ax = style.new_axes(10, 3 + (style.legend_height(names, 9) if many or own else 0.0))
+    dark = style.is_dark(ax)
+    colors = style.legend_colors(names, dark=dark) if many or own else [style.ink(ax)]
+    middle = (table["start_ms"] + table["end_ms"]).to_numpy(np.float64) / 2000
+    lines = []
+    for name, color in zip(names, colors, strict=True):
+        of = (label == name).to_numpy(bool)
+        lines += ax.plot(middle[of], table[value].to_numpy(np.float64)[of], color=color, marker="o", markersize=3)
+    style.clock_axis(ax, 0, float(table["end_ms"].max()) / 1000 if len(table) else 0.0)
+    ax.spines[["right", "top"]].set_visible(False)
+    if many or own:
+        style.add_legend(ax, lines, names)
+    return ax
+
+
+def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -> Axes:
+    """Draw a rate per group as a point with its interval.
+
+    Args:
+        table: Result of `voxframe.analysis.rates`, over any number of transcripts.
+        ax: Axes to draw on. None (default): a new figure.
+        label: Label of the x axis, with the unit.
+
+    Returns:
+        The Axes, with one lane per group. A group with fewer than two units has a point without an interval.
+
+    Raises:
+        ValueError: A column is missing, or there are more than 200 groups.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> table = pd.DataFrame({"transcript_id": ["a", "b"], "site": ["x", "y"], "fillers": [1, 3], "words": 100})
+        >>> ax = voxframe.plots.rates(voxframe.analysis.rates(table, "fillers", "words", "site", per=100))
+        >>> [tick.get_text() for tick in ax.get_yticklabels()]
+        ['x', 'y']
+    """
+    require(table, ("units", "rate", "low", "high"), "rates")
+    keys = list(table.columns[: list(table.columns).index("units")])
+    shown = table[keys].astype("string").fillna("(unknown)")
+    names = [" · ".join(row) for row in shown.itertuples(index=False)] if keys else ["all"]
+    if len(names) > style.MAX_LANES:
+        raise ValueError(f"{len(names)} groups are too many, at most {style.MAX_LANES} can be shown; choose some")
+    ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(names)))
+    rate, low, high = (table[name].to_numpy(np.float64) for name in ("rate", "low", "high"))
+    color = style.themed(style.COLORS[0], dark=style.is_dark(ax))
+    y = np.arange(len(names))
+    known = np.isfinite(low) & np.isfinite(high)
+    ax.hlines(y[known], low[known], high[known], color=color, linewidth=2.5, alpha=0.6)
+    ax.scatter(rate, y, color=color, s=40, zorder=3)
+    style.name_lanes(ax, names)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(label)
+    return ax
+
+
+def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Axes:
+    """Draw the words that tell groups apart: bars to the right, the strongest of each group on top.
+
+    Args:
+        table: Result of `voxframe.analysis.keyness` or `distinctive_words`, over any number of transcripts.
+        ax: Axes to draw on. None (default): a new figure.
+        top: Number of words per group. Words that are rarer in the group are left out.
+
+    Returns:
+        The Axes, with one lane per word and one colour per group; G2 or z on the x axis.
+
+    Raises:
+        ValueError: A column is missing, or there are more than 200 words.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> counts = pd.DataFrame({"site": ["x", "y"], "ngram": ["tree", "car"], "count": [9, 9]})
+        >>> ax = voxframe.plots.keyness(voxframe.analysis.keyness(counts, "site"))
+        >>> [tick.get_text() for tick in ax.get_yticklabels()]
+        ['tree', 'car']
+    """
+    value = "z" if "z" in table.columns else "g2"
+    require(table, ("ngram", value), "keyness")
+    group = table.columns[0]
+    kept = table[table[value] > 0].groupby(group, sort=True).head(top)
+    if len(kept) > style.MAX_LANES:
+        raise ValueError(
+            f"{len(kept)} words are too many, at most {style.MAX_LANES} can be shown; choose a smaller top"
+        )
+    groups = sorted(kept[group].unique(), key=str)
+    if ax is None:
+        ax = style.new_axes(7, style.lanes_height(len(kept)) + style.legend_height([str(g) for g in groups], 6))
+    colors = style.legend_colors(groups, dark=style.is_dark(ax))
+    bars: list[Any] = []
+    for name, color in zip(groups, colors, strict=True):
+        of = np.flatnonzero((kept[group] == name).to_numpy(bool))
+        bars.append(ax.barh(of, kept[value].to_numpy(np.float64)[of], height=0.72, color=color))
+    style.name_lanes(ax, kept["ngram"])
+    ax.set_xlabel("z of the log-odds ratio" if value == "z" else "G2 (log-likelihood)")
+    style.add_legend(ax, bars, [str(name) for name in groups])
+    return ax
+
+
+def small_multiples(
+    df: pd.DataFrame, plot: Callable[..., Any], *, by: str = "transcript_id", columns: int = 2, **options: Any
+) -> list[Axes]:
+    """Draw the same plot once per recording, or per other group, side by side on the same scales.
+
+    Args:
+        df: Rows of any number of transcripts.
+        plot: Plot function, such as `voxframe.plots.pace`, that takes a DataFrame and `ax`.
+        by: Column with one panel per value.
+        columns: Number of panels side by side.
+        **options: Options of the plot.
+
+    Returns:
+        The Axes, one per value, in the order of first occurrence. Panels of a numeric or time axis share its range.
+
+    Raises:
+        ValueError: The column is missing, or there are more than 200 panels.
+
+    Example:
+        >>> import matplotlib; matplotlib.use("agg")
+        >>> import pandas as pd, voxframe
+        >>> words = pd.DataFrame({"transcript_id": ["a", "b"], "text": "x", "start_ms": 0, "end_ms": [900, 2000]})
+        >>> [ax.get_title() for ax in voxframe.plots.small_multiples(words, voxframe.plots.pace)]
+        ['a', 'b']
+    """
+    import matplotlib.pyplot as plt
+
+    require(df, (by,), "small_multiples")
+    parts = dict(iter(df.groupby(by, sort=False)))
+    if not 0 < len(parts) <= style.MAX_LANES:
+        raise ValueError(f"small_multiples draws 1 to {style.MAX_LANES} panels, got {len(parts)}")
+    columns = min(columns, len(parts))
+    rows = math.ceil(len(parts) / columns)
+    figure, grid = plt.subplots(rows, columns, figsize=(10, 0.6 + 2.4 * rows), layout="constrained", squeeze=False)
+    found = list(grid.flat)[: len(parts)]
+    titles = recordings_of([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
+    for ax, title, part in zip(found, style.shown_names(titles), parts.values(), strict=True):
+        plot(part, ax=ax, **options)
+        ax.set_title(title, parse_math=False, loc="left", fontsize="medium")
+    for ax in list(grid.flat)[len(parts) :]:
+        figure.delaxes(ax)
+    right = max(ax.get_xlim()[1] for ax in found)
+    for ax in found:
+        ax.set_xlim(right=right)
+    if plot in (pace, sentiment_over_time):
+        low, high = min(ax.get_ylim()[0] for ax in found), max(ax.get_ylim()[1] for ax in found)
+        for ax in found:
+            ax.set_ylim(low, high)
+    return found

@@ -1,0 +1,69 @@
+import pandas as pd
+import pytest
+
+import voxframe
+from voxframe import analysis, plots
+
+PATHS = [f"data/payloads/{name}.json" for name in ("call", "interview", "panel")]
+
+
+@pytest.fixture(scope="module")
+def words() -> pd.DataFrame:
+    return voxframe.load_words(PATHS)
+
+
+def test_the_turn_matrix_shows_the_counts(words, texts_of):
+    """Each pair of speakers is a cell with its count; speakers of several recordings form blocks."""
+    panel = words[words["transcript_id"] == words["transcript_id"].iloc[-1]]
+    table = analysis.turn_matrix(panel)
+    ax = plots.turn_matrix(panel)
+    assert [text.get_text() for text in ax.texts] == table["transfers"].astype(str).tolist()
+    assert [label.get_text() for label in ax.get_yticklabels()] == list("ABCD")
+    assert len(plots.turn_matrix(words).get_yticklabels()) == 8
+    texts_of(ax)
+
+
+def test_pace_and_sentiment_have_a_line_per_group(words, texts_of):
+    """Lines are named by transcript, and by speaker if wanted; their points are those of the measure."""
+    ax = plots.pace(words, window_s=20)
+    assert len(ax.lines) == 3
+    texts_of(ax)
+    one = words[words["transcript_id"] == words["transcript_id"].iloc[-1]]
+    ax = plots.pace(one, by="speaker", window_s=20)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list("ABCD")
+    expected = analysis.pace(one, "speaker", window_s=20)
+    assert ax.lines[1].get_ydata().tolist() == expected.loc[expected["speaker"] == "B", "words_per_minute"].tolist()
+    mood = one.assign(sentiment=["POSITIVE", "NEGATIVE", "NEUTRAL"] * (len(one) // 3))
+    ax = plots.sentiment_over_time(mood, window_s=20)
+    assert len(ax.lines) == 1
+    texts_of(ax)
+
+
+def test_rates_have_points_and_intervals(texts_of):
+    """Each group has a point; only groups of several recordings have an interval."""
+    table = pd.DataFrame({"transcript_id": list("abc"), "site": list("xxy"), "n": [1, 3, 4], "of": 100})
+    ax = plots.rates(analysis.rates(table, "n", "of", "site", per=100), label="fillers per 100 words")
+    interval, points = ax.collections
+    assert [segment[:, 0].tolist() for segment in interval.get_segments()] == [[1, 3]]
+    assert points.get_offsets().tolist() == [[2, 0], [4, 1]]
+    texts_of(ax)
+
+
+def test_keyness_draws_the_strongest_words(words, texts_of):
+    """The top words of each group are bars in the order of the table."""
+    table = analysis.keyness(analysis.ngrams(words, by="transcript_id"), "transcript_id")
+    ax = plots.keyness(table, top=3)
+    expected = table.groupby("transcript_id").head(3)
+    assert [label.get_text() for label in ax.get_yticklabels()] == expected["ngram"].tolist()
+    assert [bar.get_width() for bar in ax.patches] == expected["g2"].tolist()
+    texts_of(ax)
+
+
+def test_small_multiples_share_their_scales(words):
+    """Each recording has a panel with its own rows, and all panels have the same axes."""
+    axes = plots.small_multiples(words, plots.pace, window_s=20)
+    assert [ax.get_title(loc="left") for ax in axes] == words["transcript_id"].unique().tolist()
+    assert len({(ax.get_xlim(), ax.get_ylim()) for ax in axes}) == 1
+    assert len(axes[0].lines) == 1
+    with pytest.raises(ValueError, match="1 to 200 panels, got 0"):
+        plots.small_multiples(words.iloc[:0], plots.pace)
