@@ -85,9 +85,9 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
     named = label_names(df) if by in (None, "speaker_name") else None
     if by is None and several_transcripts(df):
         place = np.argsort(pd.factorize(df["transcript_id"])[0], kind="stable")
-        labels = lane_names(df).iloc[place].unique()
-        code = pd.Index(labels).get_indexer(pd.Index(lane_names(df)))
-        names = [str(label) for label in labels]
+        lanes = lane_names(df)
+        names = list(lanes.iloc[place].unique())
+        code = pd.Index(names).get_indexer(pd.Index(lanes))
         named = dict(zip(names, names, strict=True))
     elif by is None:
         code, names = speaker_codes(df)
