@@ -17,9 +17,9 @@ def code_cells(path: Path) -> list[nbformat.NotebookNode]:
 
 
 def test_notebooks_are_numbered():
-    """The names of the notebooks give their order: they begin with 01, 02, 03, ... without a gap."""
+    """The names of the notebooks give their order: they begin with 00, 01, 02, ... without a gap."""
     numbers = [re.match(r"(\d\d)_", path.name)[1] for path in NOTEBOOKS]
-    assert numbers == [f"{n:02}" for n in range(1, len(NOTEBOOKS) + 1)]
+    assert numbers == [f"{n:02}" for n in range(len(NOTEBOOKS))]
 
 
 @each_notebook
