@@ -288,7 +288,7 @@ def small_multiples(
         >>> import matplotlib; matplotlib.use("agg")
         >>> import pandas as pd, voxframe
         >>> words = pd.DataFrame({"transcript_id": ["a", "b"], "text": "x", "start_ms": 0, "end_ms": [900, 2000]})
-        >>> [ax.get_title() for ax in voxframe.plots.small_multiples(words, voxframe.plots.pace)]
+        >>> [ax.get_title("left") for ax in voxframe.plots.small_multiples(words, voxframe.plots.pace)]
         ['a', 'b']
     """
     import matplotlib.pyplot as plt
