@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxframe._files import file_lock, file_name, open_sqlite
+from voxframe._files import file_lock, file_name, open_sqlite, private_folder, readable_name, write_atomic
 
 
 def test_plain_ids_are_their_own_name() -> None:
@@ -124,3 +124,31 @@ def test_a_database_is_opened_at_any_path(name: str, tmp_path: Path, monkeypatch
         assert db.execute("PRAGMA synchronous").fetchone() == (2,)
         assert db.execute("PRAGMA secure_delete").fetchone() == (1,)
     assert (tmp_path / name).is_file()
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    """If the content cannot be made, the file is as before, and no temporary file is left."""
+    path = tmp_path / "a.json"
+    write_atomic(path, b"old")
+
+    def fail(file: object) -> None:
+        file.write(b"half")  # type: ignore[attr-defined]
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        write_atomic(path, fail)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("a.json", b"old")]
+
+
+def test_a_private_folder_is_for_its_owner(tmp_path: Path) -> None:
+    """Other users cannot enter it; one that exists keeps its permissions."""
+    private_folder(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "old").mkdir(mode=0o750)
+    private_folder(tmp_path / "old")
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o750
+
+
+def test_names_that_shells_and_programs_treat_specially_are_changed() -> None:
+    """A tilde is a home directory to a shell, and a dot hides a file."""
+    assert [readable_name(name) for name in ("~a", ".a", "a~", "nul.txt")] == ["_~a", "_a", "a~", "_nul.txt"]

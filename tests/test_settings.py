@@ -155,3 +155,19 @@ def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(value):
     with pytest.raises(SettingsError) as caught:
         Secret(value)
     assert not value.strip() or value.strip() not in str(caught.value)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), True, "soon"])
+def test_a_time_limit_is_a_number_above_zero(timeout: object) -> None:
+    """No other value is a limit; the message names the setting and the variable."""
+    with pytest.raises(SettingsError, match=r"timeout must be a number of seconds above 0.*VOXFRAME_TIMEOUT"):
+        resolve("https://speech.example", timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://ann@speech.example", "https://speech.example/#part", "https://a.example/?b=1"]
+)
+def test_an_address_has_no_user_query_or_fragment(url: str) -> None:
+    """These would be lost or sent to the service with each request."""
+    with pytest.raises(SettingsError, match="base_url"):
+        resolve(url)

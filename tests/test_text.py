@@ -2,7 +2,7 @@
 
 import pytest
 
-from voxframe._text import Cue, cues, one_line, srt, visible
+from voxframe._text import Cue, clock, cues, one_line, srt, visible
 
 
 @pytest.mark.parametrize(("pause_ms", "captions"), [(1999, ["good day"]), (2000, ["good", "day"])])
@@ -37,3 +37,8 @@ def test_a_caption_is_visible() -> None:
 def test_an_arrow_ends_no_caption() -> None:
     """A parser would read a line with `-->` as the times of another caption."""
     assert srt([Cue("a --> b", 0, 1)]).count("-->") == 1
+
+
+def test_an_hour_has_its_own_field() -> None:
+    """Times are m:ss up to an hour, and h:mm:ss from then on."""
+    assert (clock(3599), clock(3600)) == ("59:59", "1:00:00")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.compare import RULES, align, error_rates, normalized
+from voxframe.compare import RULES, align, error_rates, normalized, time_differences
 from voxframe.errors import OptionError
 
 _WORDS = pd.DataFrame(
@@ -166,3 +166,10 @@ def test_labels_of_several_recordings_are_different_speakers() -> None:
     rates = found.set_index(["recording", "speaker"])["wer"].to_dict()
     assert rates == {("one", "A"): 0, ("one", "B"): 0, ("two", "A"): 1, ("two", "B"): 1}
     assert "recording" not in error_rates(align(_WORDS, _WORDS), by="speaker").columns
+
+
+def test_a_difference_at_the_limit_is_within_it() -> None:
+    """A word that is late by 50 ms is within 50 ms."""
+    words = pd.DataFrame({"text": ["yes"], "start_ms": [0], "end_ms": [100], "confidence": [0.9], "speaker": ["A"]})
+    found = time_differences(align(words, words.assign(start_ms=50, end_ms=151)))
+    assert found["within_50_ms"].to_list() == [1.0, 0.0]
