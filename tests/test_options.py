@@ -2,6 +2,7 @@ import inspect
 import json
 import re
 import typing
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import voxframe
 from voxframe import options
 from voxframe.errors import OptionError
+from voxframe.validators import InvalidValueError, ListOf, Number, Text, WebAddress
 
 
 def test_every_field_of_the_interface_can_be_sent(payload_folder):
@@ -217,3 +219,19 @@ def test_defaults_are_those_of_the_interface():
                 "redact_pii_sub": "hash", "summary_model": "informative", "summary_type": "bullets"}  # fmt: skip
     assert {name: options.DEFAULTS[name] for name in expected} == expected
     assert options.problems(options.DEFAULTS) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Number(0, 1), True),
+        (ListOf(Text(), "words"), {"word": 1}),
+        (ListOf(Text(), "words"), b"word"),
+        (WebAddress(), "http://speech.example/a b"),
+        (WebAddress(), "http://speech.example/\n"),
+    ],
+)
+def test_similar_values_of_other_types_are_refused(kind: Any, value: object) -> None:
+    """True is no number, a dict and bytes are no lists of texts, and a URL has no white space."""
+    with pytest.raises(InvalidValueError):
+        kind.convert(value)

@@ -171,3 +171,10 @@ def test_an_address_has_no_user_query_or_fragment(url: str) -> None:
     """These would be lost or sent to the service with each request."""
     with pytest.raises(SettingsError, match="base_url"):
         resolve(url)
+
+
+def test_names_below_localhost_are_this_machine() -> None:
+    """RFC 6761: they resolve to loopback, so a key may travel to them without encryption."""
+    assert resolve("http://speech.localhost:8000").base_url == "http://speech.localhost:8000"
+    with pytest.raises(SettingsError, match="unencrypted"):
+        resolve("http://localhost.example")

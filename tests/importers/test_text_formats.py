@@ -13,7 +13,7 @@ from pympi import Elan
 
 import voxframe
 from voxframe.errors import PayloadError
-from voxframe.importers import with_speakers
+from voxframe.importers import captions, with_speakers
 
 _NO_TIMES = [None, None]
 
@@ -223,3 +223,18 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
     """A file that is neither UTF-8 nor UTF-16 is an error that says what to do."""
     with pytest.raises(PayloadError, match="save it as UTF-8"):
         _load(tmp_path, "a.srt", "1\n00:00:00,500 --> 00:00:01,250\nZoë\n".encode("latin-1"))
+
+
+def test_a_time_begins_a_turn_without_a_name() -> None:
+    """In plain text, a line that begins with a time is a turn of its own; lines without one continue it."""
+    turns = captions.plain("Ann: Good morning.\n[0:01:15] Good night.\nSleep well.")["utterances"]
+    assert [(turn["speaker"], turn["text"]) for turn in turns] == [
+        ("Ann", "Good morning."),
+        (None, "Good night. Sleep well."),
+    ]
+
+
+def test_fractions_of_a_second_may_be_short() -> None:
+    """A fraction of one digit counts tenths of a second, as players read it."""
+    (turn,) = captions.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
+    assert (turn["start"], turn["end"]) == (1500, 2250)
