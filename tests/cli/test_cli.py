@@ -266,12 +266,12 @@ def test_data_on_a_terminal_has_no_control_characters(payload: Path) -> None:
 
 
 def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory is read as a corpus; a missing corpus and an unknown table are errors."""
+    """A directory is read as a corpus, with sentences made from words; a missing corpus and table are errors."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.raw.put("t1", payload.read_bytes())
     assert main(["tables", str(corpus.path), "--format", "csv"]) == 0
     rows = dict(csv.reader(capsys.readouterr().out.splitlines()[1:]))
-    assert (rows["words"], rows["sentences"]) == ("30", "0")
+    assert (rows["words"], rows["sentences"]) == ("30", "1")
     assert main(["tables", str(tmp_path)]) == 1
     assert "there is no corpus at" in capsys.readouterr().err
     assert main(["tables", str(corpus.path), "--table", "nope"]) == 1
