@@ -101,7 +101,12 @@ def test_after_a_kill_the_key_goes_to_no_other_program_on_the_port(found):
         def do_GET(self):
             asked.append(self.headers["Authorization"])
 
-    other = HTTPServer(("127.0.0.1", int(record.base_url.rpartition(":")[2])), Other)
+    while True:
+        try:
+            other = HTTPServer(("127.0.0.1", int(record.base_url.rpartition(":")[2])), Other)
+            break
+        except OSError:  # children of the killed server, which hold its port, are still ending
+            time.sleep(0.05)
     threading.Thread(target=other.serve_forever, daemon=True).start()
     assert json.loads((found.data_dir / "service" / "shared.json").read_text())["pid"] == record.pid
     again = shared_server.share(found)
