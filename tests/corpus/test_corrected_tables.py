@@ -253,6 +253,108 @@ def test_corrections_follow_their_turns(corpus: voxframe.Corpus) -> None:
     assert len(corpus.corrections.stale()) == 3
 
 
+def test_a_turn_that_has_moved_and_the_turn_at_its_old_index_are_different(tmp_path: Path) -> None:
+    """In a replaced payload, edits of turns at their new indexes never reach turns that were edited before."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("t1", json.dumps(made("t1", TEXTS[:2])).encode())
+    corpus.corrections.set("t1", {1: "yes sir"})
+    corpus.corrections.split("t1", 3)
+    assert corpus.corrections.turns("t1")["utterance_idx"].to_list() == [0, 2, 1]
+    longer = made("t1", [*TEXTS[:2], ("A", "well well"), ("B", "indeed")])
+    inserted = {"speaker": "B", "text": "mm", "start": 610, "end": 620, "words": []}
+    longer["utterances"].insert(1, inserted)
+    corpus.raw.put("t1", json.dumps(longer).encode())
+    assert corpus.corrections.turns("t1")[["utterance_idx", "text"]].values.tolist() == [
+        [0, "so we met"],
+        [5, "in zurich"],
+        [1, "mm"],
+        [2, "yes sir"],
+        [3, "well well"],
+        [4, "indeed"],
+    ]
+    corpus.corrections.set("t1", {1: "hm", 2: "yes madam", 3: "well", 5: "in geneva"})
+    assert corpus.corrections.get("t1")[["utterance_idx", "text"]].values.tolist() == [
+        [1, "hm"],
+        [2, "yes madam"],
+        [3, "well"],
+        [5, "in geneva"],
+    ]
+    later = made("t1", [*TEXTS[:2], ("A", "well well"), ("B", "indeed"), ("A", "good"), ("B", "bye")])
+    corpus.raw.put("t1", json.dumps(later).encode())
+    assert corpus.corrections.get("t1")[["utterance_idx", "text"]].values.tolist() == [
+        [1, "yes madam"],
+        [2, "well"],
+        [6, "in geneva"],
+    ]
+    assert corpus.corrections.stale()["text"].to_list() == ["hm"]
+    assert corpus.corrections.split("t1", 6)["utterance_idx"].max() == 7
+
+
+def test_a_turn_with_a_stale_correction_is_corrected_again(tmp_path: Path) -> None:
+    """The new text replaces the stale one, which is no longer listed."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("t1", json.dumps(made("t1", TEXTS[:2])).encode())
+    corpus.corrections.set("t1", {1: "yes sir"})
+    corpus.raw.put("t1", json.dumps(made("t1", [TEXTS[0], ("B", "perhaps")])).encode())
+    assert len(corpus.corrections.stale()) == 1
+    assert corpus.corrections.set("t1", {1: "perhaps not"})["text"].to_list() == ["perhaps not"]
+    assert corpus.corrections.stale().empty
+
+
+def test_edits_of_a_split_that_is_stale_are_stale(tmp_path: Path) -> None:
+    """They do not apply to a turn of the service that now has the index of the part that was split off."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("t1", json.dumps(made("t1", TEXTS[:2])).encode())
+    corpus.corrections.split("t1", 3)
+    corpus.corrections.set("t1", {2: "in geneva"})
+    corpus.raw.put("t1", json.dumps(made("t1", TEXTS[1:])).encode())
+    assert corpus.corrections.turns("t1")["text"].to_list() == ["yes", "on monday", "no tuesday"]
+    assert corpus.corrections.stale()["action"].to_list() == ["split", "text"]
+
+
+def test_the_time_of_a_word_that_shares_anothers_is_forgotten_with_it(tmp_path: Path) -> None:
+    """A restored text has the times of the service, and no word starts before the recording."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("t1", json.dumps(made("t1", TEXTS[:1])).encode())
+    corpus.corrections.set_time("t1", 0, 20, 90)
+    corpus.corrections.set("t1", {0: "so they all met in zurich"})
+    assert corpus.words()[["text", "start_ms", "end_ms"]].values.tolist()[1] == ["they", 150, 207]  # 4 of 7 letters
+    corpus.corrections.set_time("t1", 1, 150, 160)
+    corpus.corrections.set("t1", {0: None})
+    assert corpus.words()[["text", "start_ms", "end_ms"]].values.tolist()[:2] == [["so", 20, 90], ["we", 150, 250]]
+    with pytest.raises(OptionError, match="must not start before 0 ms"):
+        corpus.corrections.set_time("t1", 0, -10, 90)
+
+
+def test_turns_without_words_are_not_merged(tmp_path: Path) -> None:
+    """The text of a merged turn is that of its words, so a text without words would be lost."""
+    corpus = voxframe.Corpus(tmp_path)
+    turns = [{"speaker": "A", "text": text, "start": 0, "end": 90} for text in ("Hi.", "Bye.")]
+    corpus.raw.put("t1", json.dumps(payload("t1") | {"words": [], "utterances": turns}).encode())
+    with pytest.raises(OptionError, match="turn 0 has no words"):
+        corpus.corrections.merge("t1", 0)
+
+
+def test_a_merged_turn_that_overlapped_is_split_at_its_word(tmp_path: Path) -> None:
+    """Words of overlapping turns alternate in `words`; a merged turn has those of its first part first."""
+    corpus = voxframe.Corpus(tmp_path)
+    found = made("t1", [("A", "a b c"), ("B", "x y z")], channels=True)
+    for item in [*found["utterances"], *found["words"]]:  # turns have the same words
+        del item["channel"]
+    corpus.raw.put("t1", json.dumps(found).encode())
+    assert corpus.words()["text"].to_list() == ["a", "x", "b", "y", "c", "z"]
+    assert corpus.corrections.merge("t1", 0)["text"].to_list() == ["a b c x y z"]
+    assert corpus.corrections.split("t1", 2)["text"].to_list() == ["a", "b c x y z"]
+
+
+def test_words_of_scripts_without_spaces_are_joined_without(tmp_path: Path) -> None:
+    """The text of a merged turn is written as the service writes that of a turn."""
+    corpus = voxframe.Corpus(tmp_path)
+    found = made("t1", [("A", "你 好 吗"), ("A", "我 好")])
+    corpus.raw.put("t1", json.dumps(found).encode())
+    assert corpus.corrections.merge("t1", 0)["text"].to_list() == ["你好吗我好"]
+
+
 def test_overlapping_turns_are_corrected(tmp_path: Path) -> None:
     """Words of two channels that alternate are found by time and channel, and stay in their order."""
     corpus = voxframe.Corpus(tmp_path)

@@ -81,14 +81,14 @@ class Corrections:
         def make(found: Corrected, active: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turns, new, removed = found.turns, list[Edit](), list[Edit]()
             for idx, text in given.items():
-                stale = [active[n] for n in found.stale if active[n].turn == idx and text is None]
-                removed += stale
-                if stale and idx not in turns.turns:
+                stale = [active[n] for n in found.stale if active[n].turn == idx]
+                removed += [edit for edit in stale if text is None or edit.action == "text"]
+                if stale and text is None and idx not in turns.turns:
                     continue
                 self._check(transcript_id, turns, idx)
                 turn = turns.turns[idx]
                 if (text is None and turn.original() is not None) or text not in (None, turn.content()):
-                    new.append(Edit("text", int(idx), turn.was, {"text": text}))
+                    new.append(Edit("text", turns.name(turn), turn.was, {"text": text}))
             return new, removed
 
         return _texts([(transcript_id, self._change(transcript_id, make, author))])
@@ -116,7 +116,7 @@ class Corrections:
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, found, word_idx)
             value = {"word": place, "new": found.turns.free, "speaker": label}
-            return [Edit("split", turn.idx, turn.was, value)], []
+            return [Edit("split", found.turns.name(turn), turn.was, value)], []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
@@ -181,7 +181,7 @@ class Corrections:
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, found, word_idx)
             value = {"word": place, "start_ms": int(start_ms), "end_ms": int(end_ms)}
-            return [Edit("time", turn.idx, turn.was, value)], []
+            return [Edit("time", found.turns.name(turn), turn.was, value)], []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
@@ -322,10 +322,10 @@ class Corrections:
         transcript_id = self._archive.recordings.id(transcript_id)
 
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
-            self._check(transcript_id, found.turns, idx)
-            other = found.turns.next_of(idx)
-            first, second = found.turns.turns[idx], found.turns.turns[other]
-            return [Edit(action, first.idx, first.was, {**value, "other": other}, second.was)], []
+            turns = found.turns
+            self._check(transcript_id, turns, idx)
+            first, second = turns.turns[idx], turns.turns[turns.next_of(idx)]
+            return [Edit(action, turns.name(first), first.was, {**value, "other": turns.name(second)}, second.was)], []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
 
@@ -375,7 +375,10 @@ class Corrections:
             there = f"0 to {len(owner) - 1}" if len(owner) else "no words"
             raise OptionError(f"{transcript_id!r} has no turn with word {word_idx!r}; it has {there}")
         turn = found.turns.turns[int(owner[word_idx])]
-        return turn, int(np.count_nonzero(owner[:word_idx] == turn.idx))
+        before = int(np.count_nonzero(owner[:word_idx] == turn.idx))
+        rows = [n for n, word in enumerate(turn.words) if word.row is not None]
+        order = sorted(rows, key=lambda n: turn.words[n].place)  # merged turns can overlap
+        return turn, order[before] if order else before
 
 
 def _texts(found: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:

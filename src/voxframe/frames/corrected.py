@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voxframe._text import join_words
 from voxframe.errors import OptionError
 from voxframe.frames.realignment import TurnWord
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits, Was
@@ -354,7 +355,7 @@ def _passages(table: pa.Table, name: str, words: _Words) -> pa.Table:
 
 
 def _joined(texts: Sequence[str | None]) -> str:
-    return " ".join(text for text in texts if text)
+    return join_words(filter(None, texts))
 
 
 def _with(table: pa.Table, **columns: Any) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from voxframe._text import join_words
 from voxframe.analysis.search_terms import fold
 
 
@@ -73,7 +74,7 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
 
 def original_text(words: Sequence[TurnWord]) -> str:
     """Return the text of words before they were corrected."""
-    return " ".join(text for word in words if (text := word.text if word.original is None else word.original))
+    return join_words(text for word in words if (text := word.text if word.original is None else word.original))
 
 
 def _changed(word: TurnWord, text: str) -> TurnWord:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from voxframe._text import join_words
 from voxframe.errors import OptionError
 from voxframe.frames.realignment import TurnWord, original_text, realign
 
@@ -42,7 +43,7 @@ class Edit:
 
     Attributes:
         action: "text", "split", "merge", "move" or "time".
-        turn: `utterance_idx` of the turn.
+        turn: `utterance_idx` of the turn when it was first edited; see `TurnEdits.name`.
         was: The turn as the service sent it. None if an edit has split it off, or if it is not known.
         value: Arguments of the action; see `TurnEdits.apply`.
         other_was: The second turn of "merge" and "move", as the service sent it.
@@ -96,7 +97,7 @@ class Turn:
     def content(self) -> str | None:
         """Return its text."""
         if self.text is not None or self.reshaped:
-            return self.text or _joined(self.words)
+            return self.text or join_words(word.text for word in self.words if word.text)
         return self.was.text if self.was else None
 
     def original(self) -> str | None:
@@ -131,15 +132,18 @@ class Turn:
             )
         low = self.words[place - 1].start if place else None
         high = self.words[place + 1].start if place + 1 < len(self.words) else None
-        if start > end or (low is not None and start < low) or (high is not None and start > high):
+        if not 0 <= start <= end or (low is not None and start < low) or (high is not None and start > high):
             raise OptionError(
-                f"word {place} of turn {self.idx} cannot be at {start} to {end} ms: it must not end before it starts, "
-                f"nor start before the previous word ({low} ms) or after the next word ({high} ms)"
+                f"word {place} of turn {self.idx} cannot be at {start} to {end} ms: it must not start before 0 ms, "
+                f"end before it starts, nor start before the previous word ({low} ms) or after the next one ({high} ms)"
             )
         word = self.words[place]
-        timed = replace(word, start=start, end=end)
-        self.words = [*self.words[:place], timed, *self.words[place + 1 :]]
-        self.base = [replace(own, start=start, end=end) if own.place == word.place else own for own in self.base]
+        self.words = [*self.words[:place], replace(word, start=start, end=end), *self.words[place + 1 :]]
+        # A word that shares the time of other words says nothing about theirs.
+        was = (word.place, word.start, word.end)
+        self.base = [
+            replace(own, start=start, end=end) if (own.place, own.start, own.end) == was else own for own in self.base
+        ]
         self.edited = self.retimed = True
 
     def check_place(self, place: int) -> None:
@@ -169,7 +173,8 @@ class TurnEdits:
         self.free = max(self.turns, default=-1) + 1
         self._words_of = words_of
         self.loaded: set[int] = set()
-        self._places: dict[int, int | None] = {}  # index in the edits -> index in this transcript
+        # Index in the edits, with the turn as the service sent it -> index in this transcript
+        self._places: dict[tuple[int, Was | None], int | None] = {}
 
     def apply(self, edit: Edit) -> None:
         """Apply an edit.
@@ -182,7 +187,10 @@ class TurnEdits:
         Raises:
             OptionError: The turn does not exist, or the edit does not fit it.
         """
-        value, turn = edit.value, self._turn(edit.turn, edit.was)
+        value = edit.value
+        if edit.action == "split":
+            self._places[value["new"], None] = None  # until it is split off
+        turn = self._turn(edit.turn, edit.was)
         if edit.action == "text":
             turn.correct(value["text"])
         elif edit.action == "time":
@@ -194,6 +202,10 @@ class TurnEdits:
             if turn is other or turn.channel != other.channel:
                 raise OptionError(f"turns {turn.idx} and {other.idx} are not two turns of one channel")
             if edit.action == "merge":
+                if wordless := [one.idx for one in (turn, other) if not one.words]:
+                    raise OptionError(
+                        f"turn {wordless[0]} has no words, so turns {turn.idx} and {other.idx} stay apart"
+                    )
                 turn.reshape([*turn.words, *other.words])
                 del self.turns[other.idx]
                 return
@@ -205,6 +217,11 @@ class TurnEdits:
             other.reshape(words[place:])
         else:
             raise OptionError(f"{edit.action!r} is an edit of a newer version of voxframe; update voxframe")
+
+    def name(self, turn: Turn) -> int:
+        """Return the index of a turn in edits: the index at its first edit, also if the payload was replaced since."""
+        same = (idx for (idx, was), place in self._places.items() if place == turn.idx and was == turn.was)
+        return next(same, turn.idx)
 
     def next_of(self, idx: int) -> int:
         """Return the index of the next turn on the same channel.
@@ -224,18 +241,18 @@ class TurnEdits:
         rest = Turn(self.free, None, speaker, turn.channel, turn.source)
         rest.reshape(turn.words[value["word"] :])
         turn.reshape(turn.words[: value["word"]])
-        self._places[value["new"]] = rest.idx
+        self._places[value["new"], None] = rest.idx
         self.loaded.add(rest.idx)
-        self.free += 1
+        self.free = max(self.free, value["new"]) + 1
         items = [*self.turns.items()]
         place = [idx for idx, _ in items].index(turn.idx) + 1
         self.turns = dict([*items[:place], (rest.idx, rest), *items[place:]])
 
     def _turn(self, idx: int, was: Was | None) -> Turn:
         """Return the turn that an edit names, with its words."""
-        if idx not in self._places:
-            self._places[idx] = self._find(idx, was)
-        place = self._places[idx]
+        if (idx, was) not in self._places:
+            self._places[idx, was] = self._find(idx, was)
+        place = self._places[idx, was]
         if place is None or place not in self.turns:
             raise OptionError(f"turn {idx} has changed or no longer exists")
         turn = self.turns[place]
@@ -256,7 +273,3 @@ class TurnEdits:
             if was and turn.was and turn.was.text == was.text and turn.was.overlaps(was) and turn.idx not in taken
         ]
         return min(same)[1] if same else None
-
-
-def _joined(words: Sequence[TurnWord]) -> str:
-    return " ".join(word.text for word in words if word.text)
