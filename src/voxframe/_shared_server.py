@@ -12,7 +12,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -71,11 +71,8 @@ class ServerFile:
 
     def record(self) -> ServerRecord | None:
         """Return the running server, or None. Call this only while `starting` is held."""
-        try:
-            found = ServerRecord(**json.loads(self._path.read_bytes()))
-        except (OSError, ValueError, TypeError):  # none, or one of another version
-            return None
-        if found.host != platform.node():  # a home directory on a network: its URL leads nowhere here
+        found = self._written()
+        if found is None or found.host != platform.node():  # a home directory on a network: its URL leads nowhere here
             return None
         return None if self.has_ended() else found
 
@@ -110,9 +107,15 @@ class ServerFile:
 
     def is_of(self, pid: int) -> bool:
         """Return True if the record is of a process, so that commands can find it."""
-        with suppress(OSError, ValueError):
-            return bool(json.loads(self._path.read_bytes())["pid"] == pid)
-        return False
+        found = self._written()
+        return found is not None and found.pid == pid
+
+    def _written(self) -> ServerRecord | None:
+        """Return the record in the file. None if there is none, or if it is damaged or of another version."""
+        try:
+            return ServerRecord(**json.loads(self._path.read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
 
     @property
     def _running(self) -> Path:

@@ -17,6 +17,7 @@ from tests.server.conftest import silence
 
 import voxframe
 from voxframe import settings
+from voxframe._shared_server import ServerFile
 from voxframe.client import command_mode, connect, embedded, shared_server
 from voxframe.client.client import Client
 
@@ -116,6 +117,25 @@ def test_after_a_kill_the_key_goes_to_no_other_program_on_the_port(found):
     assert again.base_url != record.base_url
     with Client(again) as client:
         assert client.transcript(job.id).status in ("queued", "processing", "completed")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "5", '{"pid": 1}'])
+def test_a_damaged_record_is_no_server(tmp_path, content):
+    """A record that is cut, or is other JSON, belongs to no process."""
+    (tmp_path / "shared.json").write_text(content)
+    file = ServerFile(tmp_path)
+    assert file.record() is None
+    assert not file.is_of(1)
+
+
+def test_a_server_ends_when_its_record_is_damaged_and_the_next_command_starts_another(found):
+    """No command can find a server whose record is a list, so it ends, and the next command gets another one."""
+    shared_server.share(found)
+    first = psutil.Process(pid_of(found))
+    (found.data_dir / "service" / "shared.json").write_text("[1]")
+    shared_server.share(found)
+    assert pid_of(found) != first.pid
+    assert not first.is_running() or first.status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.long

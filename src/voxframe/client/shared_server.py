@@ -116,6 +116,11 @@ def _is_usable(record: ServerRecord, file: ServerFile, settings: Settings) -> bo
 
 def _start(file: ServerFile, settings: Settings) -> ServerRecord:
     """Start a server that outlives this process. Called while `starting` is held."""
+    until = time.monotonic() + _STOP_S
+    while not file.has_ended() and time.monotonic() < until:  # one without a record is starting, or is ending
+        if (record := file.record()) is not None:
+            return record
+        time.sleep(_PAUSE_S)
     arguments = ("--shared-for", str(IDLE_S))
     child, log, begin = embedded.spawn(file.folder, settings.llm_prefix, *arguments, pipes=subprocess.DEVNULL)
     until = time.monotonic() + embedded.START_SECONDS
