@@ -87,6 +87,28 @@ def test_people_by_name_metadata_rule_and_table(corpus: voxframe.Corpus) -> None
         corpus.speakers.undo()
 
 
+def test_a_rule_gets_the_columns_of_the_table_beside_metadata_with_their_names(corpus: voxframe.Corpus) -> None:
+    """Metadata columns called turns and person hide no column of the table, and leave no label out."""
+    corpus.metadata.set(pd.DataFrame({"recording": ["one", "two"], "turns": ["many", "few"], "person": ["X", "Y"]}))
+    corpus.speakers.assign(lambda row: f"{row['turns']} turns")
+    assert _people(corpus) == {
+        ("one", "A"): "2 turns",
+        ("one", "B"): "1 turns",
+        ("two", "A"): "1 turns",
+        ("two", "B"): "1 turns",
+    }
+
+
+def test_undo_after_forget_reverts_the_last_change_that_is_left(corpus: voxframe.Corpus) -> None:
+    """A change that was only about a forgotten transcript is gone, so one undo reverts the change before it."""
+    corpus.speakers.assign(lambda row: "Ada" if row["recording"] == "one" and row["speaker"] == "A" else None)
+    corpus.speakers.assign(lambda row: "Bea" if row["recording"] == "two" else None)
+    corpus.forget("two")
+    assert _people(corpus) == {("one", "A"): "Ada"}
+    corpus.speakers.undo()
+    assert _people(corpus) == {}
+
+
 def test_groups_by_person_and_by_speaker(corpus: voxframe.Corpus) -> None:
     """A person has one group in all recordings, a label without a person one per recording; labels never mix."""
     corpus.speakers.assign(by="name")

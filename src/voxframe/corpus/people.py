@@ -64,7 +64,8 @@ class People:
         elif isinstance(people, pd.DataFrame):
             found = self._by_table(table, people)
         elif callable(people):
-            about = table.merge(self._metadata.get(table["transcript_id"].unique()).drop(columns=["recording"]))
+            about = self._metadata.get(table["transcript_id"].unique()).set_index("transcript_id")
+            about = table.join(about.drop(columns=about.columns.intersection(table.columns)), on="transcript_id")
             rows: list[dict[str, Any]] = about.astype(object).where(about.notna(), None).to_dict("records")  # type: ignore[assignment]
             found = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
             found = [row for row in found if row[2] is not None]
@@ -93,8 +94,9 @@ class People:
         if any(transcript_id in change["people"] for change in self._changes()):
             self._change(
                 lambda changes: [
-                    {**change, "people": {i: of for i, of in change["people"].items() if i != transcript_id}}
+                    {**change, "people": others}
                     for change in changes
+                    if (others := {i: of for i, of in change["people"].items() if i != transcript_id})
                 ]
             )
 
