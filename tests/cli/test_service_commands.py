@@ -13,7 +13,8 @@ from tests.cli.conftest import run
 from tests.corpus.conftest import peer  # noqa: F401  a fixture
 
 import voxframe
-from voxframe.cli import main
+from voxframe.cli import COMMANDS, _subparsers, build_parser, main
+from voxframe.cli.console import in_command_terms
 
 
 @pytest.fixture
@@ -51,9 +52,10 @@ def test_delete_asks_and_deletes(peer, calls: Path, capsys, monkeypatch) -> None
     assert "`voxframe tables --table transcripts`" in capsys.readouterr().err
 
 
-def test_delete_on_a_terminal_can_be_declined(calls: Path, capsys, monkeypatch) -> None:
-    """Any answer but y deletes nothing."""
-    terminal = io.StringIO("n\n")
+@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+def test_delete_on_a_terminal_can_be_declined(calls: Path, capsys, monkeypatch, answer: str) -> None:
+    """Any answer but y deletes nothing, nor does the end of the input (Ctrl-D)."""
+    terminal = io.StringIO(answer)
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stdin", terminal)
     status, asked = run(capsys, "delete", "t1", "t2", "--corpus", str(calls))
@@ -104,6 +106,14 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
         ("export {0}/o --format srt --table words", "voxframe export: --table is for parquet"),
         ("export {0}/o --partition-by nope", "speakers_expected,"),
         ("export {0}/o --pii mask", "-o entity_detection=true"),
+        ("export {0}/o --pii mask", "leave them out with --id,"),
+        ("export {0}/o --format md --partition-by nope", "leave --partition-by out"),
+        ("export {0}/o --format md --escape-formulas", "voxframe export: --escape-formulas works with csv"),
+        ("export {0}/o.md --format md", "write one file per transcript with `voxframe export DIRECTORY`"),
+        ("submit {0}/0.mp3 -o nope=1", "`voxframe options` lists them all, and `-o 'extra_body={...}'` sends fields"),
+        ("submit {0}/0.mp3 -o nope=1", "there is no option 'nope'"),
+        ("subtitles t1 --chars 0", "voxframe subtitles: --chars must be"),
+        ("subtitles t1 --chars 0 --remote", "--chars is 0;"),
         ("export {0}/x.csv --format csv", "select it with --table,"),
     ],
 )
@@ -111,3 +121,19 @@ def test_messages_name_commands_and_options(calls: Path, capsys, arguments: str,
     """A message names what can be typed, but names of columns stay."""
     assert main([*arguments.format(calls.parent).split(), "--corpus", str(calls)]) in (1, 2)
     assert said in capsys.readouterr().err
+
+
+def test_every_parameter_with_an_option_is_called_by_it() -> None:
+    """The options of a command are enough to rename the parameters of its messages, so that none can be forgotten."""
+    for command in COMMANDS:
+        options = [o for p in _subparsers(build_parser([command])) for o in p._option_string_actions if o[:2] == "--"]
+        for option in options:
+            name = option.removeprefix("--").replace("-", "_")
+            assert in_command_terms(f"voxframe {command}: {name} must be 1", options).endswith(f": {option} must be 1")
+            assert in_command_terms(f"pass {name}=True, or 2", options) == f"pass {option}, or 2"
+
+
+def test_values_and_columns_with_the_name_of_a_parameter_stay() -> None:
+    """Only parameters are renamed: no value in quotes, no word of a sentence, and no part of a URL or path."""
+    message = "followed by must: 'word_boost' in the list, GET /v2/transcript?limit=1&by=2, a/word_boost.json"
+    assert in_command_terms(message, ["--by", "--limit", "--word-boost"]) == message

@@ -124,7 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return run(given)
     except VoxframeError as e:
         message = "\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])])
-        sys.stderr.write(in_command_terms(message) + "\n")
+        options = [option for command in _subparsers(parser) for option in command._option_string_actions]
+        sys.stderr.write(in_command_terms(message, options) + "\n")
         return 2 if isinstance(e, _USAGE_ERRORS) else 1
     except KeyboardInterrupt:
         sys.stderr.write(f"\nvoxframe {given.command}: interrupted; run the command again to continue\n")

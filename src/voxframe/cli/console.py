@@ -9,7 +9,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -241,9 +241,16 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
         sys.stderr.write(f"voxframe: {count} {reason}\n")
 
 
-#: Names in messages of the Python interface, as patterns, and what they are called on the command line.
-_TERMS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
-    (r"(force|overwrite)=True \(--\1\)", r"--\1"),
+#: Parameters of the Python interface whose options have another name.
+_PARAMETERS = {
+    "chars_per_caption": "--chars",
+    "ids": "--id",
+    "pii_types": "--pii-type",
+    "speakers_expected": "--speakers",
+    "tables": "--table",
+}
+#: Calls in messages of the Python interface, as patterns, and the commands that do the same.
+_TERMS = [
     (r"\b(?:client|Client)\.list\(\)", "`voxframe list`"),
     (r"\b(?:[Cc]orpus\.)?retry\(failed=True\)", "`voxframe submit --failed`"),
     (r"\b(?:[Cc]orpus\.)?retry\(uncertain=True\)", "`voxframe submit --uncertain`"),
@@ -254,6 +261,7 @@ _TERMS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\b[Cc]orpus\.unanswered\(\)", "`voxframe doctor`"),
     (r"\b[Cc]orpus\.snapshots\.create\(\)", "`voxframe snapshot`"),
     (r"\bCorpus\.submit and Corpus\.add create", "`voxframe submit` and `voxframe transcribe` create"),
+    (r"\bvoxframe\.export\.write\(df, directory, format\)", "`voxframe export DIRECTORY`"),
     (r"\bCall connect\(\) to restart", "Run the command again to restart"),
     (r"after the next connect\(\); then client\.wait\('[^']*'\) waits", "at the next command, which waits"),
     (r"client\.wait\('[^']*'\) waits for it again", "run the command again to wait for it"),
@@ -262,33 +270,39 @@ _TERMS: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bWithout a key, connect\(\) uses", "Without a key, voxframe uses"),
     (r"\bgive it as [a-z_]+='[^']*', or in\b", "give it in"),
     (r"\bgive another data_dir, or set (\w+)", r"set \1 to another directory"),
-    (r'\bvoxframe\.describe\("options"\)', "`voxframe options`"),
-    (r"(^|: )speakers_expected must\b", r"\1--speakers must"),
-    (r"\btables= \(--table\)", "--table"),
-    (r"(^|: )tables=", r"\1--table"),
-    (r"(^|: )metadata=", r"\1--metadata"),
-    (r"\bwith ids=", "with --id"),
+    (r"\bvoxframe\.describe\((['\"])options\1\)", "voxframe options"),
+    (r"`extra_body=\{\.\.\.\}`", "`-o 'extra_body={...}'`"),
     (r"\b(with) ([a-z_]+)=True\b", r"\1 -o \2=true"),
     (r"\bcorpus\.metadata\.set adds\b", "`voxframe submit --table` adds"),
     (
         r"\bvoxframe\.tables\('[^']*', client=client, corpus=corpus\) fetches it",
         "`voxframe sync --adopt` fetches others",
     ),
-    (r"(^|: )(concurrency|context|slop|chars) must\b", r"\1--\2 must"),
-    (r"(^|: )by must\b", r"\1--by must"),
-    (r"(^|: )(partition_by|escape_formulas)\b", lambda found: f"{found[1]}--{found[2].replace('_', '-')}"),
 ]
 
 
-def in_command_terms(message: str) -> str:
+def in_command_terms(message: str, options: Iterable[str] = ()) -> str:
     """Return a message of the Python interface with the commands and options that do the same.
+
+    Args:
+        message: The message.
+        options: Options of the command. A parameter such as `by` is recognised in "by=" and "by must"; one with an
+            underscore, such as `sample_rate`, anywhere but in quotes, where it is a value.
 
     Example:
         >>> in_command_terms("jobs() shows the reasons; retry(failed=True) submits them again")
         '`voxframe jobs` shows the reasons; `voxframe submit --failed` submits them again'
+        >>> in_command_terms("by must be a column; leave partition_by out", ["--by", "--partition-by"])
+        '--by must be a column; leave --partition-by out'
     """
     for pattern, replacement in _TERMS:
         message = re.sub(pattern, replacement, message)
+    known = {option[2:].replace("-", "_"): option for option in options if option.startswith("--")}
+    known |= {name: option for name, option in _PARAMETERS.items() if option in known.values()}
+    for name, option in known.items():
+        places = [rf"{name}=(?:True\b)?", rf"(?:^|(?<=: )){name}(?= must\b)"]
+        places += [rf"{name}\b(?!['\"])"] * ("_" in name)
+        message = re.sub(rf"(?<![\w'\"./?&-])(?:{'|'.join(places)})", option, message)
     return message
 
 

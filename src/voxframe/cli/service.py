@@ -98,7 +98,8 @@ def delete(given: argparse.Namespace) -> int:
         if not sys.stdin.isatty():
             raise OptionError("there is no terminal to ask on; give --yes to delete without a question")
         count = len(given.id)
-        if input(f"Delete {count} transcript{'s' * (count > 1)} from {plain(where)}? [y/N] ").strip().lower() != "y":
+        print(f"Delete {count} transcript{'s' * (count > 1)} from {plain(where)}? [y/N] ", end="", flush=True)
+        if sys.stdin.readline().strip().lower() != "y":  # at the end of input, such as Ctrl-D, an empty line
             note("nothing was deleted")
             return 1
     for transcript_id in given.id:

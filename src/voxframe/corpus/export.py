@@ -85,8 +85,8 @@ class Exporter:
         if single and not partition_by:
             if len(chosen) > 1:
                 raise OptionError(
-                    f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables= "
-                    "(--table), or pass a directory"
+                    f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables=, "
+                    "or pass a directory"
                 )
             whole = pd.concat([part[chosen[0]] for part in parts], ignore_index=True)
             return write(whole, target, kind, escape_formulas=escape_formulas, overwrite=overwrite)

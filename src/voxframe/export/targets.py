@@ -191,9 +191,7 @@ def _replace(hidden: Path, path: Path) -> None:
 
 def _check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     if not overwrite:
-        raise ExportError(
-            f"{os.fspath(target)!r} already exists; choose another target, or pass overwrite=True (--overwrite)"
-        )
+        raise ExportError(f"{os.fspath(target)!r} already exists; choose another target, or pass overwrite=True")
 
 
 def _store(address: str) -> tuple[Any, str]:

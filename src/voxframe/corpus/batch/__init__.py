@@ -251,7 +251,7 @@ class Batch:
                 if job.service != EMBEDDED:
                     raise CorpusError(
                         f"{job.source} was sent to {job.service} before, as {sent.transcript_id}, which no longer "
-                        "exists there. force=True (--force) sends it again, which a hosted service charges for"
+                        "exists there. force=True sends it again, which a hosted service charges for"
                     ) from None
                 sent = self._send(client, job, source, True, options)
                 handle = client.wait(str(sent.transcript_id))
@@ -274,7 +274,7 @@ class Batch:
             raise CorpusError(
                 f"{job.source} may have been sent to {job.service} before: the process ended or the connection dropped "
                 "before the service returned an id, and its list does not show the job. sync() looks again. If "
-                "client.list() does not show it either, force=True (--force) sends it again; if the service has it "
+                "client.list() does not show it either, force=True sends it again; if the service has it "
                 "after all, it charges twice"
             )
         return sent
