@@ -1,4 +1,5 @@
 import json
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -6,7 +7,7 @@ import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe.errors import OptionError
+from voxframe.errors import CorpusWarning, OptionError
 
 TEXTS = [("A", "so we met in zurich"), ("B", "yes"), ("A", "on monday"), ("B", "no tuesday")]
 
@@ -408,8 +409,10 @@ def test_missing_passages_are_made_from_the_corrected_words(tmp_path: Path) -> N
     pd.testing.assert_frame_equal(corpus["t1"]["sentences"], found[:4])
     pd.testing.assert_frame_equal(voxframe.load_sentences(["t1", "t2"], corpus=corpus), found)
     pd.testing.assert_frame_equal(corpus.snapshots.create(progress=False).table("sentences"), found)
-    rows = corpus.sql("select transcript_id, text, derived from sentences order by transcript_id, sentence_idx")
+    with warnings.catch_warnings():  # no sentences are missing
+        warnings.simplefilter("error", CorpusWarning)
+        rows = corpus.sql("select transcript_id, text, derived from sentences order by transcript_id, sentence_idx")
+        lazy = corpus.to_polars("sentences").select("transcript_id", "text", "derived").collect()
     assert rows.values.tolist() == [*derived, *own]
-    lazy = corpus.to_polars("sentences").select("transcript_id", "text", "derived").collect()
     assert sorted(map(list, lazy.rows())) == sorted([*derived, *own])
     assert corpus._query.rows("sentences") == {"t1": 4, "t2": 2}

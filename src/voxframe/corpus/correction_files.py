@@ -39,7 +39,7 @@ class EditsOfTranscript(NamedTuple):
     @property
     def active(self) -> list[Edit]:
         """The edits that were not undone."""
-        return [edit for edit in self.edits if edit.undone is None]
+        return _active(self.edits)
 
 
 class CorrectionFiles:
@@ -117,6 +117,10 @@ class CurrentCorrections:
         self._archive = archive
         self.files = CorrectionFiles(archive.path)
 
+    def active(self, transcript_id: str) -> list[Edit]:
+        """Return the edits of a transcript that were not undone. Reads its file only, while `edits` lists all."""
+        return _active(self.files.get(transcript_id))
+
     def edits(self) -> dict[str, list[Edit]]:
         """Return the edits that were not undone of each transcript that has any, by transcript id."""
         return {of_it.transcript_id: active for of_it in self.files.all().values() if (active := of_it.active)}
@@ -147,8 +151,9 @@ class CurrentCorrections:
         """Return a table of each transcript with corrections, by transcript id; not of those that cannot be read."""
         if name not in CORRECTED_TABLES:
             return {}
-        edits = self.edits()
-        wanted = [transcript_id for transcript_id in ids if transcript_id in edits] if edits else []
+        ids = list(ids)
+        edits = {one: self.active(one) for one in ids} if len(ids) == 1 else self.edits()
+        wanted = [transcript_id for transcript_id in ids if edits.get(transcript_id)]
         if name in EXPORTS and wanted:  # otherwise they are made from the corrected words
             stored = set(self._archive.select(name, None))
             wanted = [transcript_id for transcript_id in wanted if transcript_id in stored]
@@ -161,6 +166,10 @@ class CurrentCorrections:
             for i in wanted
             if all(i in tables for tables in found.values())
         }
+
+
+def _active(edits: Sequence[Edit]) -> list[Edit]:
+    return [edit for edit in edits if edit.undone is None]
 
 
 def _by_transcript(table: pa.Table, located: Located) -> dict[str, pa.Table]:

@@ -243,7 +243,7 @@ class Corrections:
             CorpusError: The transcript is not in the corpus.
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        return _turns(transcript_id, self._current.of(transcript_id, self._current.edits().get(transcript_id, [])))
+        return _turns(transcript_id, self._current.of(transcript_id, self._current.active(transcript_id)))
 
     def history(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
         """Return every edit that was made, oldest first, also those that were undone.

@@ -97,7 +97,7 @@ class Query:
         Warns:
             CorpusWarning: Sentences or paragraphs cannot be read.
         """
-        edited = corrected and transcript_id in self._corrections.edits()
+        edited = corrected and bool(self._corrections.active(transcript_id))
         own = {*(name for name in names if name not in EXPORTS), *(TURN_TABLES if edited else ())}
         found = self._archive.tables(transcript_id, own) if own else {}
         for view in EXPORTS:
@@ -110,7 +110,7 @@ class Query:
                         CorpusWarning,
                         stacklevel=caller(),
                     )
-        found = self.finished(transcript_id, found, corrected=corrected)
+        found = self.finished(transcript_id, found, corrected=edited)
         for view in EXPORTS:
             if view in names and not self._archive.has(transcript_id, view) and "words" in found:
                 found[view] = self.complete(view, derived_passages(found["words"], view))
@@ -127,7 +127,7 @@ class Query:
             corrected: Apply corrections.
         """
         found = dict(tables)
-        if corrected and (edits := self._corrections.edits().get(transcript_id)):
+        if corrected and (edits := self._corrections.active(transcript_id)):
             some = {name: table for name, table in found.items() if name in CORRECTED_TABLES}
             found |= correct_tables(some, edits).tables
         return {name: self.complete(name, table) for name, table in found.items()}
@@ -331,18 +331,22 @@ class Query:
         rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}
         return {transcript_id: count for transcript_id, count in rows.items() if count}
 
-    def scan(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> ds.Dataset:
-        """Return one table over many transcripts as a pyarrow dataset.
+    def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
+        """Return one table over many transcripts, as stored, as a pyarrow dataset."""
+        self._archive.report_missing()
+        if ids is None:
+            self._report_exports(name)
+        return self._stored(name, ids)
+
+    def _stored(self, name: str, ids: str | Iterable[str] | None, *, verify: bool = False) -> ds.Dataset:
+        """Return one table over many transcripts, as stored, as a pyarrow dataset.
 
         Args:
             name: Name of the table.
-            ids: Id or ids. None (default): every transcript that has the table.
+            ids: Id or ids. None: every transcript that has the table.
             verify: Read every file to its end first, and rebuild damaged parts.
         """
-        self._archive.report_missing()
         wanted = self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
-        if ids is None:
-            self._report_exports(name, wanted)
         located = self._archive.locate(name, wanted, verify=verify)
         _report(located, len(wanted), asked=ids is not None)
         schema = TABLES[name].arrow
@@ -392,7 +396,7 @@ class Query:
         """Return a table as stored, and what voxframe adds to it when it is read."""
         wanted, made = self._made(name, self._select(name, ids))
         stored = [i for i in wanted if i not in made]
-        data = self.scan(name, ids if ids is None or not made else stored, verify=verify)
+        data = self._stored(name, ids if ids is None or not made else stored, verify=verify)
         corrected = None
         if made:
             schema = self.complete(name, TABLES[name].empty).schema
@@ -414,11 +418,11 @@ class Query:
             return self._archive.ids()
         return self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))
 
-    def _report_exports(self, name: str, found: Sequence[str]) -> None:
+    def _report_exports(self, name: str) -> None:
         """Warn about completed transcripts without sentences or paragraphs, which a service sends on request."""
         if name not in EXPORTS:
             return
-        known, here = self._archive.parts.members("transcript"), {*found}
+        known, here = self._archive.parts.members("transcript"), {*self._archive.select(name, None)}
         without = [
             i for i in self._archive.ids() if i not in here and (i not in known or known[i].status == "completed")
         ]

@@ -401,7 +401,7 @@ def cached_export(
         PayloadError: The corpus does not have the export, and there is no client to fetch it.
         ServiceError: The service did not return the export.
     """
-    transcripts = cached_tables(corpus, remote, ("transcripts",))["transcripts"]
+    transcripts = cached_tables(corpus, remote, ("transcripts",), corrected=False)["transcripts"]
     if transcripts["status"][0].as_py() != "completed":
         return CORPUS_TABLES[view].empty
     if refresh or (remote.fetch is not None and not corpus._archive.has(remote.transcript_id, view)):
