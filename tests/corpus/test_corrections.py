@@ -46,9 +46,13 @@ def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
     assert shown(corpus) == []
     corpus.corrections.set("t1", {0: "x"})
     path = next(corpus.path.glob("corrections/*.json"))
-    path.write_text("{")
-    with pytest.raises(CorpusError, match="delete the file"):
-        corpus.corrections.get("t1")
+    stored = json.loads(path.read_text())
+    stored["edits"][0]["value"] = {}
+    for damaged in ("{", "[]", json.dumps(stored)):
+        path.write_text(damaged)
+        with pytest.raises(CorpusError, match="delete the file"):
+            corpus.words()
+    assert len(corpus.table("words", corrected=False)) == len(payload("t1")["words"])
 
 
 def test_corrections_of_changed_turns_become_stale(corpus: voxframe.Corpus) -> None:

@@ -200,12 +200,12 @@ class Corrections:
             raise self._archive.missing(transcript_id)
         files = self._current.files
         with clear_errors(self._archive.path), files.lock(transcript_id):
-            edits = files.get(transcript_id)
+            edits = files.get(transcript_id) or []
             last = max((edit.change for edit in edits if edit.undone is None), default=None)
             if last is None:
                 raise OptionError(f"{transcript_id!r} has no corrections, so there is no change to undo")
             now = _now()
-            files.keep(
+            self._current.keep(
                 transcript_id,
                 [replace(e, undone=now) if e.change == last and e.undone is None else e for e in edits],
             )
@@ -260,7 +260,7 @@ class Corrections:
             CorpusError: A file of corrections cannot be read.
         """
         self._archive.report_missing()
-        files = {of_it.transcript_id: of_it.edits for of_it in self._current.files.all().values()}
+        files = {one.transcript_id: one.content for one in self._current.files.all().values()}
         rows = [
             {
                 "transcript_id": transcript_id,
@@ -348,7 +348,7 @@ class Corrections:
         files = self._current.files
         self._archive.status(transcript_id)  # raises an error if it is not in the corpus
         with clear_errors(self._archive.path), files.lock(transcript_id):
-            edits = files.get(transcript_id)
+            edits = files.get(transcript_id) or []
             active = [edit for edit in edits if edit.undone is None]
             found = self._current.of(transcript_id, active)
             new, removed = make(found, active)
@@ -360,7 +360,7 @@ class Corrections:
             found = self._current.of(transcript_id, [*kept, *new])
             if refused := [reason for n, reason in found.stale.items() if n >= len(kept)]:
                 raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
-            files.keep(transcript_id, [*(replace(e, undone=now) if e in removed else e for e in edits), *new])
+            self._current.keep(transcript_id, [*(replace(e, undone=now) if e in removed else e for e in edits), *new])
         return found
 
     def _check(self, transcript_id: str, turns: TurnEdits, idx: int) -> None:

@@ -6,12 +6,7 @@ fingerprints tell which annotated turns are unchanged.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
-import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,9 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe._files import file_lock, file_name, write_atomic
-from voxframe.corpus.store import check_writable
-from voxframe.errors import CorpusError, OptionError
+from voxframe.corpus.transcript_files import TranscriptFiles
+from voxframe.errors import OptionError
 from voxframe.schema import SPEAKER_NAME
 
 #: Fingerprint of a turn: its start in milliseconds, and its text as received.
@@ -107,78 +101,39 @@ class SpeakerFiles:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
-        self._folder = root / "names"
-        self._read: dict[str, tuple[tuple[int, int, int], str, SpeakerNames]] = {}
+        self._files = TranscriptFiles(root, "names", _parse)
+        #: Returns a context manager that holds the lock on the names of a transcript.
+        self.lock = self._files.lock
 
-    def get(self, transcript_id: str) -> tuple[SpeakerNames, str]:
-        """Return the names of a transcript and a hash of them. The hash is empty if there are no names."""
-        path = self._path(transcript_id)
-        try:
-            raw = path.read_bytes()
-        except FileNotFoundError:
-            return SpeakerNames(), ""
-        return _parse(raw, path)[1][-1], hashlib.sha256(raw).hexdigest()[:16]
+    def get(self, transcript_id: str) -> SpeakerNames:
+        """Return the current names of a transcript."""
+        return (self.history(transcript_id) or [SpeakerNames()])[-1]
 
     def history(self, transcript_id: str) -> list[SpeakerNames]:
         """Return every state of the names, the current one last."""
-        path = self._path(transcript_id)
-        return _parse(path.read_bytes(), path)[1] if path.exists() else []
+        return self._files.get(transcript_id) or []
 
     def all(self) -> dict[str, SpeakerNames]:
         """Return the names of every transcript that has any, by transcript id."""
-        found = {}
-        with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
-            for entry in entries:
-                if entry.name.startswith(".") or not entry.name.endswith(".json"):
-                    continue
-                with contextlib.suppress(FileNotFoundError):
-                    stat = entry.stat()
-                    stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-                    known = self._read.get(entry.name)
-                    if known is None or known[0] != stamp:
-                        path = Path(entry.path)
-                        transcript_id, states = _parse(path.read_bytes(), path)
-                        known = (stamp, transcript_id, states[-1])
-                    found[entry.name] = known
-        self._read = found
-        return {transcript_id: names for _, transcript_id, names in found.values()}
+        return {one.transcript_id: one.content[-1] for one in self._files.all().values()}
 
     def keep(self, transcript_id: str, history: list[SpeakerNames]) -> None:
         """Replace all states of a transcript. An empty history deletes the file."""
-        check_writable(self._root)
-        path = self._path(transcript_id)
-        if not history:
-            path.unlink(missing_ok=True)
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
         states = [asdict(names) | {"made_for": as_json(names.made_for)} for names in history]
-        text = json.dumps({"transcript_id": transcript_id, "states": states}, ensure_ascii=False, indent=1)
-        write_atomic(path, text.encode() + b"\n")
-
-    def turn(self, transcript_id: str) -> AbstractContextManager[bool]:
-        """Return a context manager that holds the lock on the names of a transcript."""
-        return file_lock(self._root / ".locks" / f"names-{file_name(transcript_id)}")
-
-    def _path(self, transcript_id: str) -> Path:
-        return self._folder / f"{file_name(transcript_id)}.json"
+        self._files.keep(transcript_id, {"states": states} if states else None)
 
 
-def _parse(raw: bytes, path: Path) -> tuple[str, list[SpeakerNames]]:
-    """Return the transcript id and the states of a file; at least one state."""
-    try:
-        found = json.loads(raw)
-        return str(found["transcript_id"]), [
-            SpeakerNames(
-                dict(state["speakers"]),
-                {int(k): v for k, v in state["turns"].items()},
-                state["made"],
-                from_json(state.get("made_for", {})),
-            )
-            for state in found["states"]
-        ] or [SpeakerNames()]
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
-        raise CorpusError(f"the names in {path} cannot be read ({e}); delete the file and set them again") from None
+def _parse(found: dict[str, Any]) -> list[SpeakerNames]:
+    """Return the states of a file; at least one."""
+    return [
+        SpeakerNames(
+            dict(state["speakers"]),
+            {int(k): v for k, v in state["turns"].items()},
+            state["made"],
+            from_json(state.get("made_for", {})),
+        )
+        for state in found["states"]
+    ] or [SpeakerNames()]
 
 
 def checked_text(value: object, description: str, longest: int) -> str | None:

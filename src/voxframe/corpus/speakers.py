@@ -60,7 +60,7 @@ class CurrentNames:
 
     def stale(self, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
         """Return the turns with a name that no longer applies: index, name and fingerprint."""
-        names = self._archive.names.get(transcript_id)[0]
+        names = self._archive.names.get(transcript_id)
         if not names.turns:
             return []
         valid = names.still_valid(self._archive.table("utterances", transcript_id)).turns
@@ -140,7 +140,7 @@ class Speakers:
         transcript_id = self._archive.recordings.id(transcript_id)
         new_names, new_turns = self._checked(transcript_id, names or {}, turns or {})
         files = self._archive.names
-        with clear_errors(self._archive.path), files.turn(transcript_id):
+        with clear_errors(self._archive.path), files.lock(transcript_id):
             history = files.history(transcript_id)
             now = history[-1] if history else SpeakerNames()
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
@@ -228,7 +228,7 @@ class Speakers:
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
         files = self._archive.names
-        with clear_errors(self._archive.path), files.turn(transcript_id):
+        with clear_errors(self._archive.path), files.lock(transcript_id):
             history = files.history(transcript_id)
             if not history:
                 raise OptionError(f"the speakers of {transcript_id!r} have no names, so there is no change to undo")

@@ -14,6 +14,15 @@ from voxframe._text import join_words
 from voxframe.errors import OptionError
 from voxframe.frames.realignment import TurnWord, original_text, realign
 
+#: Arguments that each action needs.
+ARGUMENTS = {
+    "text": frozenset({"text"}),
+    "split": frozenset({"word", "new"}),
+    "merge": frozenset({"other"}),
+    "move": frozenset({"other", "words"}),
+    "time": frozenset({"word", "start_ms", "end_ms"}),
+}
+
 
 @dataclass(frozen=True)
 class Was:
