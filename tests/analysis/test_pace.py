@@ -86,7 +86,9 @@ def test_pace_in_windows_and_rolling_windows():
         ["B", 0, 1],
         ["B", 4000, 0],
     ]
-    two = pace(pd.concat([rows, rows.iloc[:1].assign(transcript_id="u")]).reset_index(drop=True), by=None, window_s=10)
+    both = pd.concat([rows, rows.iloc[:1].assign(transcript_id="u")])  # an index with equal labels
+    assert pace(both, window_s=2)["speech_s"].tolist() == pytest.approx([1.4, 0.2, 0, 0.4, 0.4])
+    two = pace(both, by=None, window_s=10)
     assert two[["transcript_id", "words"]].values.tolist() == [["t", 5], ["u", 1]]
     with pytest.raises(OptionError, match="multiple of step_s, got 5 and 2"):
         pace(rows, window_s=5, step_s=2)

@@ -58,7 +58,8 @@ def pace(
         [[0.0, 2.0, 60.0], [2000.0, 1.0, 30.0]]
     """
     require(words, _WORDS, "pace")
-    cut = split_spans(words, window_s=step_s or window_s)[["start_ms", "end_ms", "bin_idx"]]
+    rows = words[["transcript_id", "start_ms", "end_ms"]].assign(row=np.arange(len(words)))
+    cut = split_spans(rows, window_s=step_s or window_s)
     return _windows(
         words,
         by,
@@ -72,7 +73,7 @@ def pace(
             "words_per_minute": 60 * ratio(sums["words"], length),
             "articulation_wpm": 60 * ratio(sums["words"], sums["speech_s"]),
         },
-        pieces=cut.assign(speech_s=(cut["end_ms"] - cut["start_ms"]) / 1000),
+        pieces=cut,
     )
 
 
@@ -151,7 +152,7 @@ def _windows(
         step_s: Seconds between the starts of windows.
         transcripts: The table `transcripts`, for the length of recordings.
         measures: Function of the sums and of the lengths of the windows (s) that returns columns.
-        pieces: Parts of rows with their index, `bin_idx` and further counts.
+        pieces: Parts of rows, with the position of the row as `row`, to sum as `speech_s`.
     """
     step = window_s if step_s is None else step_s
     if not (window_s > 0 and step > 0) or abs(window_s / step - round(window_s / step)) > 1e-9:
@@ -170,10 +171,9 @@ def _windows(
     cell, total = offset[group[timed]] + place, int(bins.sum())
     sums = {name: np.bincount(cell, np.asarray(values, float)[timed], total) for name, values in counts.items()}
     if pieces is not None:
-        piece_group = pd.Series(group, index=rows.index).reindex(pieces.index).to_numpy() if len(pieces) else group[:0]
-        cell = offset[piece_group] + np.minimum(pieces["bin_idx"].to_numpy(), bins[piece_group] - 1)
-        for name in pieces.columns.difference(["start_ms", "end_ms", "bin_idx"]):
-            sums[name] = np.bincount(cell, pieces[name].to_numpy(float), total)
+        of = group[pieces["row"].to_numpy()]
+        cell = offset[of] + np.minimum(pieces["bin_idx"].to_numpy(), bins[of] - 1)
+        sums["speech_s"] = np.bincount(cell, (pieces["end_ms"] - pieces["start_ms"]) / 1000, total)
     count = np.maximum(bins - width + 1, 1)
     at = np.repeat(np.arange(len(keys)), count)
     first = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
