@@ -32,6 +32,17 @@ def test_rates_are_ratios_of_sums():
         rates(COUNTS, "fillers", "words", level=95)
 
 
+def test_unknown_counts_are_left_out_of_rates():
+    """A recording without one of the counts adds to neither sum and is no unit; no rows at all give no rate."""
+    table = pd.DataFrame({"transcript_id": list("abc"), "overlap_s": [1.0, None, 3.0], "speech_s": [10.0, 10.0, 10.0]})
+    found = rates(table, "overlap_s", "speech_s")
+    assert found[["units", "overlap_s", "speech_s", "rate"]].values.tolist() == [[2, 4.0, 20.0, 0.2]]
+    assert found[["low", "high"]].values.tolist() == [[0.1, 0.3]]
+    nothing = rates(table.iloc[:0], "overlap_s", "speech_s")
+    assert nothing["units"].tolist() == [0]
+    assert nothing[["rate", "low", "high"]].isna().all(axis=None)
+
+
 def test_parts_of_a_corpus_add_up():
     """The rate over all recordings equals that of the sums of two parts."""
     parts = pd.concat(

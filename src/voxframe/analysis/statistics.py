@@ -49,6 +49,8 @@ class Bootstrap:
         self.tails = [(1 - level) / 2, (1 + level) / 2]
         self.units = list[int]()
         self.samples = list[Sums]()
+        if not keys and counts.empty:  # `summed` has one row
+            self.units, self.samples = [0], [{name: np.zeros(resamples) for name in counts.columns}]
         numbers = counts.groupby([group_number(keys, counts.index), unit.rename("unit")], dropna=False, sort=True).sum()
         for _, rows in numbers.groupby(level=0):
             values, size = rows.to_numpy(np.float64), len(rows)
@@ -103,10 +105,10 @@ def rates(
 ) -> pd.DataFrame:
     """Return a rate per group with a bootstrap interval, such as fillers per 100 words by customer.
 
-    Definition: sum of the numerator / sum of the denominator, times `per`. Long recordings count more, as they do in
-    the sums. The interval is the percentile interval of the bootstrap that draws whole recordings, because words of one
-    recording are not independent. Sums of parts of a corpus add up, so the rate of a corpus is exact, also if its
-    tables were computed in parts, as with `voxframe.scale.each`.
+    Definition: sum of the numerator / sum of the denominator, times `per`. Rows in which either is null are left out.
+    Long recordings count more, as they do in the sums. The interval is the percentile interval of the bootstrap that
+    draws whole recordings, because words of one recording are not independent. Sums of parts of a corpus add up, so the
+    rate of a corpus is exact, also if its tables were computed in parts, as with `voxframe.scale.each`.
 
     Source: B. Efron and R. Tibshirani, "An introduction to the bootstrap", 1993, chapters 8 and 13.
 
@@ -137,8 +139,9 @@ def rates(
     """
     require(table, (numerator, denominator, resample), "rates")
     known, names = with_keys(table, by)
+    known = known.dropna(subset=[numerator, denominator])
     keys = [known[name] for name in names]
-    counts = known[list(dict.fromkeys([numerator, denominator]))].astype("float64").fillna(0.0)
+    counts = known[list(dict.fromkeys([numerator, denominator]))].astype("float64")
     drawn = Bootstrap(counts, keys, known[resample], resamples=resamples, level=level, seed=seed)
     found = summed(counts, keys)
     found.insert(len(names), "units", drawn.units)
