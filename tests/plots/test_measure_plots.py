@@ -59,6 +59,28 @@ def test_keyness_draws_the_strongest_words(words, texts_of):
     texts_of(ax)
 
 
+def test_long_names_leave_room_for_the_matrix():
+    """The matrix of a new figure does not collapse if the names of the speakers are long."""
+    turns = pd.DataFrame({"transcript_id": "t", "speaker": list("ABA"), "text": "x"})
+    turns = turns.assign(start_ms=[0, 1500, 3000], end_ms=[1000, 2500, 4000])
+    widths = []
+    for names in ({"A": "A", "B": "B"}, {"A": "A" * 40, "B": "B" * 40}):
+        ax = plots.turn_matrix(turns.replace({"speaker": names}))
+        ax.figure.canvas.draw()
+        widths.append(ax.get_window_extent().width)
+    assert widths[1] > 0.7 * widths[0]
+
+
+def test_titles_of_panels_are_above_their_legends():
+    """The title of a panel does not cover its legend."""
+    rows = pd.DataFrame({"transcript_id": list("ab"), "speaker": "A", "text": "x", "sentiment": "POSITIVE"})
+    axes = plots.small_multiples(rows.assign(start_ms=0, end_ms=900), plots.sentiment)
+    axes[0].figure.canvas.draw()
+    for ax in axes:
+        title = next(text for text in ax.texts + ax.get_children() if getattr(text, "get_text", str)() in ("a", "b"))
+        assert title.get_window_extent().y0 >= ax.get_legend().get_window_extent().y1
+
+
 def test_small_multiples_share_their_scales(words):
     """Each recording has a panel with its own rows, and all panels have the same axes."""
     axes = plots.small_multiples(words, plots.pace, window_s=20)

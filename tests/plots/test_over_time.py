@@ -41,6 +41,8 @@ def test_confidence_refuses_invalid_input():
         plots.confidence(df.head(1), window_s=0)
     with pytest.raises(ValueError, match="lacks confidence"):
         plots.confidence(df[["start_ms"]])
+    named = plots.confidence(df.assign(recording=["call", "talk"]))
+    assert [text.get_text() for text in named.get_legend().get_texts()] == ["call", "talk"]
 
 
 def test_sentiment_goes_up_and_down_with_its_confidence():

@@ -46,9 +46,12 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     names = list(dict.fromkeys([*sides[0], *sides[1]]))
     if len(names) > style.MAX_LANES:
         raise ValueError(f"{len(names)} speakers are too many, at most {style.MAX_LANES} can be shown; choose some")
+    labels = style.shown_names(names)
+    longest = max(map(len, labels), default=0)
     if ax is None:
-        size = 1.2 + 0.55 * max(2, len(names))
-        ax = style.new_axes(size + 1.5, size)
+        size = 1.2 + max(2, len(names)) * max(0.25, min(0.55, 6.5 / max(1, len(names))))
+        room = 0.09 * longest  # inches, at 10 points
+        ax = style.new_axes(size + max(1.5, room), size + (room if longest >= 4 else 0))
     place = {name: n for n, name in enumerate(names)}
     share = np.full((len(names), len(names)), np.nan)
     for a, b, value in zip(*sides, table["share"], strict=True):
@@ -60,8 +63,7 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         color = ("white" if bright else "black") if np.isfinite(value) else style.ink(ax)
         if len(names) <= 40:
             ax.text(place[b], place[a], str(count), ha="center", va="center", color=color)
-    labels = style.shown_names(names)
-    ax.set_xticks(range(len(names)), labels, rotation=0 if max(map(len, labels), default=0) < 4 else 90)
+    ax.set_xticks(range(len(names)), labels, rotation=0 if longest < 4 else 90)
     ax.set_yticks(range(len(names)), labels)
     for label in [*ax.get_xticklabels(), *ax.get_yticklabels()]:
         label.set_parse_math(False)
@@ -217,7 +219,8 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     ax.hlines(y[known], low[known], high[known], color=color, linewidth=2.5, alpha=0.6)
     ax.scatter(rate, y, color=color, s=40, zorder=3)
     style.name_lanes(ax, names)
-    ax.set_xlim(left=0)
+    if not (np.fmin(rate, low) < 0).any():
+        ax.set_xlim(left=0)
     ax.set_xlabel(label)
     return ax
 
@@ -300,11 +303,15 @@ def small_multiples(
     columns = min(columns, len(parts))
     rows = math.ceil(len(parts) / columns)
     figure, grid = plt.subplots(rows, columns, figsize=(10, 0.6 + 2.4 * rows), layout="constrained", squeeze=False)
-    found = list(grid.flat)[: len(parts)]
+    found, highest = list(grid.flat)[: len(parts)], 0.0
     titles = recordings_of([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
     for ax, title, part in zip(found, style.shown_names(titles), parts.values(), strict=True):
         plot(part, ax=ax, **options)
-        ax.set_title(title, parse_math=False, loc="left", fontsize="medium")
+        legend = ax.get_legend()
+        above = legend.get_window_extent().height / figure.dpi if legend else 0.0  # inches
+        ax.set_title(title, parse_math=False, loc="left", fontsize="medium", pad=6 + 72 * above)
+        highest = max(highest, above)
+    figure.set_figheight(figure.get_figheight() + rows * highest)
     for ax in list(grid.flat)[len(parts) :]:
         figure.delaxes(ax)
     right = max(ax.get_xlim()[1] for ax in found)

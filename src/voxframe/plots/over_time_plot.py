@@ -9,7 +9,16 @@ import pandas as pd
 
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 from voxframe.plots import style
-from voxframe.plots.spans import RESOLUTION, corners, lane_names, lane_values, seconds, several_transcripts, spans
+from voxframe.plots.spans import (
+    RESOLUTION,
+    corners,
+    lane_names,
+    lane_values,
+    seconds,
+    several_transcripts,
+    spans,
+    transcript_names,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,9 +65,9 @@ def confidence(
     from voxframe.plots.time_axis import step
 
     require(df, ("start_ms", "confidence", *([by] if by and by != "speaker" else [])), "confidence")
-    if several_transcripts(df):
-        df = df.assign(line=lane_names(df) if by in (None, "speaker") else df[by])
-        by = "transcript_id" if by is None else "line" if by == "speaker" else by
+    if several_transcripts(df) and by in (None, "transcript_id", "speaker"):
+        df = df.assign(line=lane_names(df) if by == "speaker" else transcript_names(df, last=""))
+        by = "line"
     if window_s is not None and not window_s > 0:
         raise ValueError(f"window_s must be a number of seconds above 0, not {window_s!r}")
     start = seconds(df["start_ms"])
