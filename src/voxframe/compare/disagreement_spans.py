@@ -62,7 +62,8 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
         >>> disagreements(align("We counted the trees.", heard))[["text", "start_ms", "end_ms"]].values.tolist()
         [['trees. → three', 900, 1300]]
     """
-    require(alignment, ("recording", "edit", "ref_text", "hyp_text", "ref_idx", "hyp_idx", *_TIMES), "disagreements")
+    needed = [f"{side}_{name}" for side in ("ref", "hyp") for name in ("text", "idx", "speaker")]
+    require(alignment, ("recording", "edit", *needed, *_TIMES), "disagreements")
     rows: list[tuple[Any, ...]] = []
     for _, part in alignment.groupby("recording", sort=False, dropna=False):
         differs = (part["edit"] != MATCH).to_numpy(bool)

@@ -152,8 +152,7 @@ class MeaningSearch:
             progress: Show a progress bar.
 
         Returns:
-            One table `sentence_matches` per run of consecutive sentences. A run has at most two more sentences than are
-            among the closest.
+            One table `sentence_matches` per run of consecutive sentences.
         """
         coder = encoder.load()
         view = self._index.view(progress)

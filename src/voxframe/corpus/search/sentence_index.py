@@ -70,16 +70,16 @@ class SentencePart:
         self._stored = vectors
 
     @classmethod
-    def open(cls, path: Path) -> SentencePart:
-        """Read a file.
+    def open(cls, path: Path) -> SentencePart | None:
+        """Read a file. Return None if it is from another version.
 
         Raises:
-            OSError, pa.ArrowException, ValueError, KeyError: It is gone, damaged, or from another version.
+            OSError, pa.ArrowException, ValueError, KeyError, TypeError: It is gone or damaged.
         """
         file = pq.ParquetFile(path, page_checksum_verification=True)
         found = orjson.loads(file.schema_arrow.metadata[_KEY])
         if found["format"] != _FORMAT:
-            raise ValueError(f"{path} has another format")
+            return None
         part = cls(file.read(COLUMNS.names), found["states"], path=path)
         _ = part.vectors  # another process may delete the file later
         return part
@@ -213,12 +213,14 @@ class SentenceIndex:
         opened = {name: part for name, part in self._parts.items() if name in there}
         for name in sorted(there.keys() - opened.keys()):
             try:
-                opened[name] = SentencePart.open(there[name])
+                part = SentencePart.open(there[name])
             except FileNotFoundError:  # merged by another process
                 continue
             except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as e:
-                if "format" not in str(e):
-                    warnings.warn(f"{there[name]} is damaged ({e}); its sentences are encoded again", CorpusWarning, 5)
+                warnings.warn(f"{there[name]} is damaged ({e}); its sentences are encoded again", CorpusWarning, 5)
+                continue
+            if part is not None:
+                opened[name] = part
         self._parts = {**in_memory, **opened}
         names = sorted(self._parts)
         return {i: name for name in names for i, at in self._parts[name].states.items() if states.get(i) == at}
