@@ -1,4 +1,4 @@
-"""How speakers take turns: gaps, overlaps, interruptions, backchannels, response latency and who follows whom."""
+"""Turn-taking: gaps, overlaps, interruptions, backchannels, response latency, and the matrix of next speakers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pandas as pd
 
 from voxframe.analysis.grouping import By, ratio, times, with_keys
 from voxframe.analysis.search_terms import spoken as spoken_words
-from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, require
 from voxframe.errors import OptionError
 
-#: English words that show attention without taking the floor. Source: the tag "acknowledge (backchannel)" of D.
-#: Jurafsky et al., "Switchboard SWBD-DAMSL shallow-discourse-function annotation coders manual", 1997.
+#: English words that show attention without taking the floor. Source: the tags "acknowledge (backchannel)",
+#: "appreciation" and "backchannel in question form" of D. Jurafsky et al., "Switchboard SWBD-DAMSL
+#: shallow-discourse-function annotation coders manual", 1997.
 BACKCHANNELS = tuple("uh-huh mhm mm-hmm mm hmm hm huh yeah yep yes right okay ok oh ah sure really wow".split())
 _LONGEST_BACKCHANNEL = 3  # words
 #: Kinds of turns that took the floor from another speaker.
@@ -29,7 +30,7 @@ def turn_taking(
     by: By = None,
     *,
     backchannels: Iterable[str] = BACKCHANNELS,
-    max_pause_ms: float = 200,
+    max_pause_ms: float = LONGEST_SILENCE_MS,
     interruption_ms: float = 500,
 ) -> pd.DataFrame:
     """Return the turns of conversations with the way in which each took the floor.
@@ -111,8 +112,7 @@ def _spurts(known: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.Dat
     known, code, speaker = known.iloc[order], code[order], speaker[order]
     start, end = times(known["start_ms"]), times(known["end_ms"])
     whose = code * (speaker.max(initial=0) + 1) + speaker
-    reach = pd.Series(end).groupby(whose).cummax().to_numpy(copy=True)
-    begins = np.r_[True, (whose[1:] != whose[:-1]) | (start[1:] - reach[:-1] > max_pause_ms)][: len(known)]
+    begins = begins_spurt(whose, start, end, max_pause_ms)
     spurts = _combined(known.assign(code=code, who=speaker), np.cumsum(begins), keep)
     order = np.lexsort((-times(spurts["end_ms"]), times(spurts["start_ms"]), spurts["code"]))
     return spurts.iloc[order].reset_index(drop=True)
@@ -147,7 +147,7 @@ def _acknowledges(texts: pd.Series[str], backchannels: Iterable[str]) -> npt.NDA
 
 
 class _Floor:
-    """Which spurts take the floor.
+    """The spurts that take the floor, and those around them.
 
     Args:
         spurts: Spurts, sorted by transcript and start.
@@ -213,7 +213,7 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
 
 
 def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"), **options: Any) -> pd.DataFrame:
-    """Return how many turns each speaker took and how: latency, overlaps, interruptions, backchannels, monologues.
+    """Return turns, response latency, overlaps, interruptions, backchannels and monologues of each speaker.
 
     Definitions of turns, kinds and interruptions are those of `turn_taking`. A transfer is a turn that took the floor
     from another speaker. Denominators: `overlap_share` and `interruption_share` are of the transfers of the group.

@@ -101,6 +101,31 @@ def speaker_codes(df: pd.DataFrame) -> tuple[npt.NDArray[np.intp], list[str | No
     return rows, [None if pd.isna(known[n]) else str(known[n]) for n in used]
 
 
+#: Silences of one speaker up to this length (ms) belong to their speech.
+LONGEST_SILENCE_MS = 200
+
+
+def begins_spurt(
+    speaker: npt.NDArray[Any], start: npt.NDArray[np.float64], end: npt.NDArray[np.float64], max_pause_ms: float
+) -> npt.NDArray[np.bool_]:
+    """Return a mask of the spans that begin a spurt: speech of one speaker without silences above `max_pause_ms`.
+
+    Args:
+        speaker: Number of the speaker of each span. The spans of a speaker follow each other.
+        start: Starts in ms, ascending for each speaker.
+        end: Ends in ms.
+        max_pause_ms: Longest silence within a spurt, in ms.
+
+    Example:
+        >>> begins_spurt(np.array([0, 0, 1]), np.array([0.0, 150, 300]), np.array([100.0, 250, 400]), 60).tolist()
+        [True, False, True]
+    """
+    reach = pd.Series(end).groupby(speaker).cummax().to_numpy()
+    mask = np.ones(len(start), bool)
+    mask[1:] = (speaker[1:] != speaker[:-1]) | (start[1:] - reach[:-1] > max_pause_ms)
+    return mask
+
+
 #: The dtype of text in voxframe's tables.
 TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
 

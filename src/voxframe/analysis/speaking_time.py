@@ -1,4 +1,4 @@
-"""Who talks how long: talk time, speech, silence and overlap of recordings, and the balance between speakers."""
+"""Talk time, speech, silence and overlap of recordings, and the balance between speakers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import pandas as pd
 
 from voxframe.analysis.grouping import TIME_BINS, By, durations_ms, ratio, speakers_of, times, with_keys
 from voxframe.analysis.spans import split_spans
-from voxframe.analysis.speaker_turns import TEXT, label_names, require, turns
+from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, label_names, require, turns
 from voxframe.errors import OptionError
 
 #: Denominators of a share of talk time.
 Whole: TypeAlias = Literal["talk", "speech", "recording"]
 _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
-#: Silences of one speaker up to this length (ms) belong to their speech; see `speech_activity`.
-SHORTEST_PAUSE_MS = 200
 
 
 def talk_time(
@@ -129,7 +127,7 @@ def speech_activity(
     by: By = "transcript_id",
     *,
     transcripts: pd.DataFrame | None = None,
-    max_pause_ms: float = SHORTEST_PAUSE_MS,
+    max_pause_ms: float = LONGEST_SILENCE_MS,
 ) -> pd.DataFrame:
     """Return how long anybody speaks, nobody speaks, and several people speak at the same time.
 
@@ -216,9 +214,7 @@ def _activity(
     usable = np.flatnonzero(end > start)
     order = usable[np.lexsort((start[usable], speaker[usable], code[usable]))]
     whose, start, end = code[order] * (speaker.max(initial=0) + 1) + speaker[order], start[order], end[order]
-    reach = pd.Series(end).groupby(whose).cummax().to_numpy(copy=True)
-    apart = np.r_[True, (whose[1:] != whose[:-1]) | (start[1:] - reach[:-1] > max_pause_ms)][: len(order)]
-    first = np.flatnonzero(apart)
+    first = np.flatnonzero(begins_spurt(whose, start, end, max_pause_ms))
     spurts = pd.DataFrame({"code": code[order][first], "start": start[first]})
     spurts["end"] = np.maximum.reduceat(end, first) if len(first) else end
     length = durations_ms(known, transcripts).to_numpy(np.float64)  # in the order of the codes

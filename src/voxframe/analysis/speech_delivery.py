@@ -1,4 +1,4 @@
-"""How people speak: pace, pauses, fillers, questions and low confidence."""
+"""Manner of speaking: pace, pauses, fillers, questions and low confidence."""
 
 from __future__ import annotations
 

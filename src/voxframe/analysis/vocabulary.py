@@ -221,8 +221,9 @@ def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
     all pairs of the group.
 
     Source: K. Church and P. Hanks, "Word association norms, mutual information, and lexicography", Computational
-    Linguistics 16, 1990; T. Dunning, "Accurate methods for the statistics of surprise and coincidence", Computational
-    Linguistics 19, 1993.
+    Linguistics 16, 1990 (PMI); K. Church, W. Gale, P. Hanks and D. Hindle, "Using statistics in lexical analysis", 1991
+    (t-score); T. Dunning, "Accurate methods for the statistics of surprise and coincidence", Computational Linguistics
+    19, 1993 (G2).
 
     Args:
         counts: Result of `ngrams` with n=2, also by group.
