@@ -20,6 +20,7 @@ from voxframe import settings
 from voxframe._shared_server import ServerFile
 from voxframe.client import command_mode, connect, embedded, shared_server
 from voxframe.client.client import Client
+from voxframe.errors import ServiceUnreachableError
 
 
 @pytest.fixture
@@ -136,6 +137,16 @@ def test_a_server_ends_when_its_record_is_damaged_and_the_next_command_starts_an
     shared_server.share(found)
     assert pid_of(found) != first.pid
     assert not first.is_running() or first.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_server_whose_key_is_gone_can_be_stopped(found):
+    """Without the key no command can use the server; the error says so, and after `stop` another one starts."""
+    first = shared_server.share(found)
+    (found.data_dir / "service" / "key").unlink()
+    with pytest.raises(ServiceUnreachableError, match=r"cannot read the key of the running server.*server stop"):
+        shared_server.status(found)
+    assert shared_server.stop(found).base_url == first.base_url
+    assert shared_server.share(found).api_key != first.api_key
 
 
 @pytest.mark.long

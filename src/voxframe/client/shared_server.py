@@ -87,7 +87,13 @@ def stop(settings: Settings) -> ServerRecord | None:
 
 
 def _client(record: ServerRecord, file: ServerFile, settings: Settings) -> Client:
-    key = Secret(file.key_file.read_text())
+    try:
+        key = Secret(file.key_file.read_text())
+    except OSError as error:
+        raise ServiceUnreachableError(
+            f"cannot read the key of the running server, {file.key_file} ({error.strerror}); `voxframe server stop` "
+            "ends the server, and the next command starts one with a new key"
+        ) from error
     found = resolve(record.base_url, record.base_url, settings.llm_prefix, key, settings.data_dir)
     embedded.share(record.base_url, file)
     return Client(
