@@ -11,6 +11,7 @@ import pytest
 
 import voxframe
 from voxframe.corpus import export
+from voxframe.corpus.job import new_job
 from voxframe.errors import CorpusError, ExportError, ExportWarning, OptionError
 from voxframe.schema import TRANSCRIPT_TABLES
 
@@ -183,12 +184,24 @@ def test_the_card_of_an_export(recordings: voxframe.Corpus, tmp_path: Path) -> N
     """The card names the corpus and states the redaction, also of tables that are not exported."""
     recordings.export(tmp_path / "set", "csv", tables="words", ids="Ann's", pii="drop", license="CC0-1.0")
     card = (tmp_path / "set/README.md").read_text("utf-8")
-    assert f"| Source | the corpus {recordings.path.name}; corrections of turns are applied |" in card
+    assert f'| Source | the corpus "{recordings.path.name}"; corrections of turns are applied |' in card
     assert "| Personal data | what entity detection found was left out; no transcript was redacted" in card
     assert "| Contents | 1 transcripts, 0.00 hours of audio, 2 words |" in card
     assert "| Licence | CC0-1.0 |" in card
     recordings.export(tmp_path / "tags", tables="words", ids="Ann's", pii="mask", pii_types=["person_name"])
     assert "found of the types person_name was replaced by labels" in (tmp_path / "tags/_README.md").read_text("utf-8")
+
+
+def test_the_card_names_the_services(tmp_path: Path) -> None:
+    """The embedded service is named in words, and another one by its URL without the password."""
+    corpus = voxframe.Corpus(tmp_path / "calls")
+    for service in ("embedded", "https://me:secret@speech.example"):
+        name = f"t{len(service)}"
+        corpus.raw.put(name, json.dumps({"id": name, "status": "completed"}).encode())
+        corpus._ledger.save(new_job("a.mp3", name, {}, service, state="completed", transcript_id=name))
+    corpus.export(tmp_path / "set", "huggingface")
+    card = (tmp_path / "set" / "README.md").read_text("utf-8")
+    assert r'| Source | the corpus "calls"; transcribed by https://\*\*\*@speech.example, the embedded service;' in card
 
 
 def test_recordings_go_into_a_hugging_face_data_set(recordings: voxframe.Corpus, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, join
 from voxframe.corpus.metadata import chosen as columns
 from voxframe.corpus.query import Query
+from voxframe.corpus.services import EMBEDDED
 from voxframe.errors import OptionError
 from voxframe.export.data_card import DataCard
 from voxframe.export.pii_masking import mask
@@ -135,8 +136,11 @@ class Exporter:
         *,
         corrected: bool,
     ) -> DataCard:
-        services = sorted({masked(job.service) for job in jobs if job.service})
-        source = f"the corpus {self._archive.path.name}" + (f"; transcribed by {', '.join(services)}" * bool(services))
+        known = {job.service for job in jobs if job.service}
+        services = sorted({"the embedded service" if name == EMBEDDED else masked(name) for name in known})
+        source = f'the corpus "{self._archive.path.name}"' + (
+            f"; transcribed by {', '.join(services)}" * bool(services)
+        )
         source += (
             "; corrections of turns are applied" if corrected else "; the text of the service, without corrections"
         )
