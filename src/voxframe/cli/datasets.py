@@ -143,7 +143,7 @@ def add_subtitles(commands: argparse._SubParsersAction[Any], help_line: str) -> 
     parser.add_argument("--chars", type=int, metavar="N", help="maximum number of characters of a caption")
     parser.add_argument("--no-speakers", action="store_true", help="leave out the names of the speakers")
     parser.add_argument(
-        "--remote", action="store_true", help="the captions of the service, also for a transcript of no corpus"
+        "--remote", action="store_true", help="the captions of the service, by id, also for a transcript of no corpus"
     )
 
 

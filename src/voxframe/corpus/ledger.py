@@ -60,7 +60,7 @@ class Ledger:
     Args:
         path: The file. It is created when the first job is saved.
         archived_records: Returns the records that are stored with payloads.
-        archived_recordings: Returns the recordings that are stored with payloads, as `named` returns them.
+        archived_recordings: Returns the recordings that are stored with payloads, as `name_recordings` returns them.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class CurrentNames:
         """Return the names without those of turns that have changed.
 
         Args:
-            transcript_id: Id of the transcript, or the name of its recording.
+            transcript_id: Id of the transcript.
             names: All its names.
             settled: Time at which a payload was last replaced; -1 if this may be happening now.
         """

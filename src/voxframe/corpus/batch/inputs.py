@@ -75,12 +75,12 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
         )
     check_columns(df.columns.drop("recording", errors="ignore"), named[0])
     others = [name for name in df.columns if name not in (named[0], "recording")]
-    given = df["recording"] if "recording" in df.columns else [None] * len(df)
+    given = list(df["recording"]) if "recording" in df.columns else [None] * len(df)
     for row, source in enumerate(df[named[0]]):
         if not isinstance(source, str | os.PathLike):
             raise OptionError(f"row {row} of the column {named[0]!r} must be a path or a URL, got {source!r}")
         metadata = {name: df[name].iloc[row] for name in others}
-        recording = checked_name(given[row] if isinstance(given, list) else given.iloc[row])
+        recording = checked_name(given[row])
         for path in _paths(source):
             yield Recording(path, metadata, recording)
 
