@@ -64,6 +64,8 @@ def test_delivery_worked_by_hand():
     assert [a["pauses"], a["pauses_per_minute"], a["mean_pause_ms"]] == pytest.approx([1, 60 / 1.7, 600])
     assert [a["fillers"], a["fillers_per_100"], a["questions"], a["low_share"]] == pytest.approx([1, 25, 1, 2 / 3])
     assert [b["speech_s"], b["pause_s"], b["questions_per_100"]] == pytest.approx([1.4, 0.6, 100 / 3])
+    nothing = words(("A", "x", 0, 0))
+    assert delivery(nothing, by="tenth")["tenth"].isna().tolist() == [True]  # a recording without length
     both = pd.concat([TALK, TALK.assign(transcript_id="u")], ignore_index=True)
     assert delivery(both, by=None)["words"].tolist() == [14]
     assert delivery(both, by=both["transcript_id"].rename("site"))["pauses"].tolist() == [2, 2]

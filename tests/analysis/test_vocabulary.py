@@ -78,6 +78,8 @@ def test_distinctive_words_worked_by_hand():
     assert table.loc[("x", "tree"), "z"] == pytest.approx(odds / np.sqrt(1 / (30 + prior) + 1 / prior))
     strong = distinctive_words(COUNTS, "site", prior_words=5000).set_index(["site", "ngram"])
     assert 0 < strong.loc[("x", "tree"), "log_odds"] < table.loc[("x", "tree"), "log_odds"]
+    alone = distinctive_words(COUNTS[COUNTS["ngram"] == "the"], "site")
+    assert alone["z"].isna().all()  # there are no odds without other words
     with pytest.raises(OptionError, match="must be positive"):
         distinctive_words(COUNTS, "site", prior_words=0)
 

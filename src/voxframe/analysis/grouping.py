@@ -126,7 +126,7 @@ def _minute(df: pd.DataFrame) -> pd.Series[Any]:
 
 def _tenth(df: pd.DataFrame) -> pd.Series[Any]:
     require(df, ("transcript_id", "start_ms", "end_ms"), 'by="tenth"')
-    start = times(df["start_ms"]) / durations_ms(df).reindex(df["transcript_id"]).to_numpy(np.float64)
+    start = ratio(times(df["start_ms"]), durations_ms(df).reindex(df["transcript_id"]).to_numpy(np.float64))
     return pd.Series(np.minimum(np.floor(10 * start), 9), index=df.index).astype("Int64")
 
 
@@ -156,7 +156,7 @@ def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> 
     lengths = durations_ms(df, transcripts)
     whole = lengths.reindex(df["transcript_id"]).to_numpy(np.float64)
     middle = (times(df["start_ms"]) + times(df["end_ms"])) / 2
-    return pd.Series(middle / np.where(whole > 0, whole, np.nan), index=df.index, name="relative_time")
+    return pd.Series(ratio(middle, whole), index=df.index, name="relative_time")
 
 
 def times(column: pd.Series[Any]) -> npt.NDArray[np.float64]:

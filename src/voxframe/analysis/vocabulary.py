@@ -188,7 +188,8 @@ def distinctive_words(
 
     Returns:
         One row per group and word, sorted by group, then largest `z` first. Columns: `group` (named as given), `ngram`
-        str, `count`, `other_count` int64, `per_1000`, `other_per_1000`, `log_odds`, `z` float64.
+        str, `count`, `other_count` int64, `per_1000`, `other_per_1000`, `log_odds`, `z` float64 (both NaN if
+        the groups have one word only).
 
     Raises:
         ValueError: A column is missing.
@@ -206,7 +207,7 @@ def distinctive_words(
     table = _against_rest(counts, group, "distinctive_words")
     a, b, size, other = (table[name].to_numpy(np.float64) for name in ("count", "other_count", "_size", "_other"))
     prior = prior_words * (a + b) / (size + other)
-    odds = [np.log((side + prior) / (whole + prior_words - side - prior)) for side, whole in ((a, size), (b, other))]
+    odds = [np.log(ratio(side + prior, whole + prior_words - side - prior)) for side, whole in ((a, size), (b, other))]
     table["log_odds"] = odds[0] - odds[1]
     table["z"] = table["log_odds"] / np.sqrt(1 / (a + prior) + 1 / (b + prior))
     return _largest_first(table.drop(columns=["_size", "_other"])[a + b >= min_count], [group], "z")
