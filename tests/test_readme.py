@@ -1,0 +1,37 @@
+"""The examples of README.md, run as a reader runs them."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import voxframe
+from tests.embedded import embedded
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.long
+@pytest.mark.speech
+@pytest.mark.filterwarnings("ignore::UserWarning")  # what a format cannot hold, and no match of a word
+def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, audio_folder: Path) -> None:
+    """The Python examples run one after the other, on the recordings of data/ and their transcripts."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "data", "recordings", ignore=lambda _, names: [n for n in names if not n.endswith(".flac")])
+    shutil.copytree(ROOT / "data/payloads", "old", ignore=shutil.ignore_patterns("sphinx"))
+    shutil.copy("recordings/interview.flac", ".")
+    shutil.copy("old/interview.json", "a.json")
+    files = '["a.json", "whisper.json", "b.srt", "c.eaf"]'
+    readme = (ROOT / "README.md").read_text("utf-8").replace(files, '"a.json"').replace("*.mp3", "*.flac")
+    df = pd.DataFrame({"recording": ["call", "interview", "panel"], "customer": ["Ash", "Birch", "Birch"]})
+    with embedded(tmp_path / "data") as client:
+        monkeypatch.setattr(voxframe, "connect", lambda: client)
+        monkeypatch.setattr(voxframe, "microphone", lambda: audio_folder / "ss-0880.wav")
+        names = {"df": df}
+        for example in re.findall(r"```python\n(.*?)```", readme, re.DOTALL):
+            exec(example, names)
+    assert len(names["words"]) > 300
+    assert names["message"].message_type == "SessionTerminated"
+    assert {path.name for path in Path("captions").iterdir()} == {"call.vtt", "interview.vtt", "panel.vtt"}
