@@ -43,15 +43,6 @@ def test_unknown_counts_are_left_out_of_rates():
     assert nothing[["rate", "low", "high"]].isna().all(axis=None)
 
 
-def test_parts_of_a_corpus_add_up():
-    """The rate over all recordings equals that of the sums of two parts."""
-    parts = pd.concat(
-        [COUNTS.iloc[:3].groupby("site").sum(numeric_only=True), COUNTS.iloc[3:].groupby("site").sum(numeric_only=True)]
-    )
-    whole = rates(COUNTS, "fillers", "words", "site")
-    assert (parts["fillers"] / parts["words"]).tolist() == whole["rate"].tolist()
-
-
 def test_effect_sizes_worked_by_hand():
     """Hedges' g and Cliff's delta of three groups equal those worked by hand, with ties and missing values."""
     table = pd.DataFrame({"site": list("xxxyyyzz"), "pace": [1.0, 2, 3, 3, 4, 5, 2, None]})

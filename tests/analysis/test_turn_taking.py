@@ -107,8 +107,7 @@ def test_no_rows_have_the_same_columns():
     """An empty DataFrame gives empty tables with the same columns and dtypes."""
     for function in (turn_taking, turn_statistics, turn_matrix):
         whole, empty = function(MEETING), function(MEETING.iloc[:0])
-        assert empty.columns.tolist() == whole.columns.tolist()
-        assert len(empty) == 0
+        pd.testing.assert_frame_equal(empty, whole.iloc[:0])
 
 
 def states(table: pd.DataFrame) -> list[tuple[str, int]]:

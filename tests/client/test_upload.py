@@ -186,7 +186,7 @@ def test_urls_are_recognized(address):
     assert remote_url(address) == address
 
 
-@pytest.mark.parametrize("text", ["talk.wav", "/tmp/talk.wav", "C:\\talk.wav", "dir/http.wav", b"http://x", 5])
+@pytest.mark.parametrize("text", ["talk.wav", "/calls/talk.wav", "C:\\talk.wav", "dir/http.wav", b"http://x", 5])
 def test_paths_are_recognized(text):
     """Anything else is a path or audio."""
     assert remote_url(text) is None

@@ -30,7 +30,7 @@ def corpus(tmp_path: Path) -> voxframe.Corpus:
 
 @pytest.fixture
 def passages(corpus: voxframe.Corpus) -> list[NumberedPassage]:
-    """The passages about a question."""
+    """The passages that are closest to a question."""
     found = corpus._search.meaning.passages(["Why did members leave?"], corpus.ids(), 2)
     return [NumberedPassage(n, table) for n, table in enumerate(found, 1)]
 

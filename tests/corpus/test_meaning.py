@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import voxframe
@@ -90,7 +91,7 @@ def test_the_best_sentences_are_exact() -> None:
     rows = {name: [None] * 2000 for name in COLUMNS.names}
     ids = [f"t{n % 7}" for n in range(2000)]
     rows |= {"transcript_id": sorted(ids), "text": ["x"] * 2000, "sentence_idx": [*range(2000)]}
-    part = SentencePart(pd_table(rows), dict.fromkeys(ids, ""), vectors)
+    part = SentencePart(pa.table(rows, schema=COLUMNS), dict.fromkeys(ids, ""), vectors)
     view = SentenceView([(part, set(ids))])
     wanted = (base[3] / np.linalg.norm(base[3])).astype(np.float32)
     chosen = np.arange(0, 2000, 3)
@@ -99,13 +100,6 @@ def test_the_best_sentences_are_exact() -> None:
     expected = sorted(chosen.tolist(), key=lambda n: (-exact[n], rows["transcript_id"][n], n))[:30]
     assert best.tolist() == expected
     assert scores.tolist() == pytest.approx([exact[n] for n in expected], abs=1e-15)
-
-
-def pd_table(rows: dict) -> object:
-    """Return columns as an Arrow table."""
-    import pyarrow as pa
-
-    return pa.table(rows, schema=COLUMNS)
 
 
 def test_filters_are_those_of_word_search(corpus: voxframe.Corpus) -> None:
