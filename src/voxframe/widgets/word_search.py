@@ -125,7 +125,7 @@ class WordSearch(CorpusPlayerWidget):
 
     @property
     def counts(self) -> pd.DataFrame:
-        """Occurrences per group: see `Corpus.counts`."""
+        """Occurrences of the words of the query per group, in both modes: see `Corpus.counts`."""
         return self._corpus.counts(self.query, by=self.by, slop=self.slop or None, about=self._about_of(self.by))
 
     @property
