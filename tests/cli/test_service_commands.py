@@ -101,6 +101,7 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
         ("submit {0}/0.mp3 --speakers 11", "voxframe submit: --speakers must be"),
         ("search x --slop 0", "voxframe search: --slop must be"),
         ("search x --count --by nope", "`voxframe submit --table` adds columns"),
+        ("search x --by speaker", "voxframe search: --by requires --count"),
         ("search x --id nope", "`voxframe sync --adopt` fetches others"),
         ("snapshot --verify", "`voxframe snapshot` creates one"),
         ("export {0}/o --format srt --table words", "voxframe export: --table is for parquet"),
@@ -121,6 +122,18 @@ def test_messages_name_commands_and_options(calls: Path, capsys, arguments: str,
     """A message names what can be typed, but names of columns stay."""
     assert main([*arguments.format(calls.parent).split(), "--corpus", str(calls)]) in (1, 2)
     assert said in capsys.readouterr().err
+
+
+def test_a_corpus_of_waiting_jobs_names_sync(peer, tmp_path: Path, monkeypatch, capsys) -> None:  # noqa: F811
+    """Between `submit` and `sync` there is a corpus, but no transcript in it."""
+    monkeypatch.setenv("VOXFRAME_BASE_URL", peer.base_url)
+    monkeypatch.setenv("VOXFRAME_API_KEY", "test-key")
+    (tmp_path / "a.mp3").write_bytes(b"a")
+    assert main(["submit", str(tmp_path / "a.mp3"), "--corpus", str(tmp_path / "c")]) == 0
+    assert main(["search", "x", "--corpus", str(tmp_path / "c")]) == 1
+    assert "has no transcripts yet; `voxframe sync` fetches them" in capsys.readouterr().err
+    assert main(["search", "x", "--corpus", str(tmp_path / "none")]) == 1
+    assert "there is no corpus at" in capsys.readouterr().err
 
 
 def test_every_parameter_with_an_option_is_called_by_it() -> None:

@@ -101,12 +101,14 @@ def open_corpus(directory: str | Path | None) -> Corpus:
     """Return the corpus in a directory; None for the default corpus.
 
     Raises:
-        CorpusError: There is no corpus in the directory.
+        CorpusError: There is no corpus in the directory, or no transcript was fetched yet.
     """
     from voxframe.corpus import Corpus
 
     corpus = Corpus(directory)
     if not corpus.path.joinpath("raw").is_dir():
+        if corpus.path.joinpath("ledger.sqlite").exists():
+            raise CorpusError(f"the corpus {corpus.path} has no transcripts yet; `voxframe sync` fetches them")
         raise CorpusError(
             f"there is no corpus at {corpus.path}; `voxframe transcribe` and `voxframe submit` create one"
         )
@@ -267,6 +269,7 @@ _TERMS = [
     (r"client\.wait\('[^']*'\) waits for it again", "run the command again to wait for it"),
     (r"\bgive connect\([a-z_]+=[^)]*\) or set\b", "set"),
     (r"\bconnect\([a-z_]+=[^)]*\) or\b", ""),
+    (r"\bCheck base_url\b", "Check VOXFRAME_BASE_URL"),
     (r"\bWithout a key, connect\(\) uses", "Without a key, voxframe uses"),
     (r"\bgive it as [a-z_]+='[^']*', or in\b", "give it in"),
     (r"\bgive another data_dir, or set (\w+)", r"set \1 to another directory"),

@@ -151,6 +151,8 @@ def search(given: argparse.Namespace) -> int:
         CorpusError: There is no corpus in the directory.
         OptionError: An argument is invalid.
     """
+    if given.by and not given.count:
+        raise OptionError("--by requires --count")
     corpus = open_corpus(given.corpus)
     ids = selected_ids(corpus, given)
     if given.count:
