@@ -7,7 +7,7 @@ import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe.errors import CorpusWarning, OptionError
+from voxframe.errors import CorpusWarning, OptionError, PayloadWarning
 
 TEXTS = [("A", "so we met in zurich"), ("B", "yes"), ("A", "on monday"), ("B", "no tuesday")]
 
@@ -408,6 +408,8 @@ def test_missing_passages_are_made_from_the_corrected_words(tmp_path: Path) -> N
     assert corpus.table("sentences", where="derived == True")["text"].to_list() == [text for _, text, _ in derived]
     pd.testing.assert_frame_equal(corpus["t1"]["sentences"], found[:4])
     pd.testing.assert_frame_equal(voxframe.load_sentences(["t1", "t2"], corpus=corpus), found)
+    with pytest.warns(PayloadWarning, match=r"no sentences in .* not completed: 't3' \(error\)"):
+        pd.testing.assert_frame_equal(voxframe.load_sentences(corpus), found)
     pd.testing.assert_frame_equal(corpus.snapshots.create(progress=False).table("sentences"), found)
     with warnings.catch_warnings():  # no sentences are missing
         warnings.simplefilter("error", CorpusWarning)

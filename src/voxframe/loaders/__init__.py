@@ -36,7 +36,7 @@ from typing import TypeVar, Unpack
 
 import pandas as pd
 
-from voxframe.loaders.reading import LoadOptions, load, load_all, load_export
+from voxframe.loaders.reading import LoadOptions, load, load_all
 from voxframe.loaders.sources import Sources
 from voxframe.schema import TABLES, Table
 
@@ -60,7 +60,7 @@ _ARGUMENTS = """    Args:
 def _documented(loader: _Loader) -> _Loader:
     """Add the arguments, which all loaders of transcripts share, to signature and docstring, and there the columns."""
     source = inspect.signature(loader).parameters["source"]
-    shared = [p for p in inspect.signature(load).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    shared = [p for p in inspect.signature(load_all).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     vars(loader)["__signature__"] = inspect.signature(loader).replace(parameters=[source, *shared])
     if loader.__doc__:  # None with python -OO
         table = TABLES.get(loader.__name__.removeprefix("load_"))
@@ -150,7 +150,7 @@ def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFr
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return load_export("sentences", source, **options)
+    return load("sentences", source, **options)
 
 
 @_documented
@@ -166,7 +166,7 @@ def load_paragraphs(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataF
         >>> df["text"].to_list()
         ['Hello there.']
     """
-    return load_export("paragraphs", source, **options)
+    return load("paragraphs", source, **options)
 
 
 @_documented

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, TypedDict
+from typing import TypeAlias, TypedDict, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -50,9 +50,14 @@ class LoadOptions(TypedDict, total=False):
     corrected: bool
 
 
-def load(
-    name: str,
+def load(name: str, source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+    """Return one table of transcripts."""
+    return load_all(source, (name,), **options)[name]
+
+
+def load_all(
     source: Sources,
+    names: Collection[str] = _ALL,
     *,
     client: Fetcher | None = None,
     corpus: Corpus | None = None,
@@ -60,10 +65,11 @@ def load(
     category: bool = False,
     timedeltas: bool = False,
     corrected: bool = True,
-) -> pd.DataFrame:
-    """Return one table of transcripts."""
-    frame = load_some((name,), source, client, corpus, refresh, corrected=corrected)[name]
-    return frames.suited(frame, category=category, timedeltas=timedeltas)
+) -> dict[str, pd.DataFrame]:
+    """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
+    read = _load_everything if names is _ALL else _load_export if {*names} & {*EXPORTS} else load_some
+    found = read(names, source, client, corpus, refresh, corrected=corrected)
+    return {name: frames.suited(frame, category=category, timedeltas=timedeltas) for name, frame in found.items()}
 
 
 def load_some(
@@ -76,13 +82,8 @@ def load_some(
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return some tables of transcripts, by name; exports cannot be among them and are not fetched."""
-    if isinstance(source, Corpus):
-        corpus = _only(source, corpus)
-        if not refresh:
-            failed = corpus.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
-            _warn_unfinished(names, [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()])
-            return {name: corpus.table(name, corrected=corrected) for name in names}
-        source = corpus.ids()
+    if isinstance(source, Corpus) and not refresh:
+        return _of_corpus(_only(source, corpus), names, corrected=corrected)
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
         arrays = frames.transcript_arrays(raw, only=names)
@@ -108,6 +109,13 @@ def load_some(
     return tables
 
 
+def _of_corpus(corpus: Corpus, names: Collection[str], *, corrected: bool) -> dict[str, pd.DataFrame]:
+    """Return tables of all transcripts of a corpus."""
+    failed = corpus.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
+    _warn_unfinished(names, [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()])
+    return {name: corpus.table(name, corrected=corrected) for name in names}
+
+
 def _warn_unfinished(names: Collection[str], without: Sequence[str]) -> None:
     """Warn of transcripts without rows because they are not completed; a table of transcripts shows them."""
     if without and "transcripts" not in names:
@@ -126,20 +134,19 @@ def _only(source: Corpus, corpus: Corpus | None) -> Corpus:
     return source
 
 
-def load_export(
-    view: View,
+def _load_export(
+    names: Collection[str],
     source: Sources,
+    client: Fetcher | None,
+    corpus: Corpus | None,
+    refresh: bool,
     *,
-    client: Fetcher | None = None,
-    corpus: Corpus | None = None,
-    refresh: bool = False,
-    category: bool = False,
-    timedeltas: bool = False,
-    corrected: bool = True,
-) -> pd.DataFrame:
+    corrected: bool,
+) -> dict[str, pd.DataFrame]:
     """Return the table of an export."""
-    if isinstance(source, Corpus):
-        corpus, source = _only(source, corpus), source.ids()
+    if isinstance(source, Corpus) and client is None and not refresh:  # nothing is fetched
+        return _of_corpus(_only(source, corpus), names, corrected=corrected)
+    view: View = "sentences" if "sentences" in names else "paragraphs"
 
     def of_bytes(raw: bytes) -> Made:
         return {view: _export(raw, view)}
@@ -147,23 +154,19 @@ def load_export(
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
         return {view: cached_export(corpus, found, view, refresh=refresh, corrected=corrected)}
 
-    frame = _one_each(_made(source, client, corpus, of_bytes, of_remote), (view,))[view]
-    return frames.suited(frame, category=category, timedeltas=timedeltas)
+    return _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
 
 
-def load_all(
+def _load_everything(
+    names: Collection[str],
     source: Sources,
+    client: Fetcher | None,
+    corpus: Corpus | None,
+    refresh: bool,
     *,
-    client: Fetcher | None = None,
-    corpus: Corpus | None = None,
-    refresh: bool = False,
-    category: bool = False,
-    timedeltas: bool = False,
-    corrected: bool = True,
+    corrected: bool,
 ) -> dict[str, pd.DataFrame]:
     """Return all tables of transcripts, including their exports if these are stored or can be fetched."""
-    if isinstance(source, Corpus):
-        corpus, source = _only(source, corpus), source.ids()
 
     def of_bytes(raw: bytes) -> Made:
         nothing = {name: frames.no_rows(name) for name in _ALL}
@@ -180,8 +183,7 @@ def load_all(
                 tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
         return tables
 
-    made = _one_each(_made(source, client, corpus, of_bytes, of_remote), _ALL)
-    return {name: frames.suited(frame, category=category, timedeltas=timedeltas) for name, frame in made.items()}
+    return _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
 
 
 def _made(
@@ -194,6 +196,8 @@ def _made(
     """
     if client is not None and not hasattr(client, "fetch"):
         raise OptionError(f"client must be the result of voxframe.connect(), not of type {type(client).__name__}")
+    if isinstance(source, Corpus):
+        corpus, source = _only(source, corpus), source.ids()
     good: list[Made] = []
     bad: list[Unreadable] = []
     for n, one in enumerate(each(source)):
