@@ -159,7 +159,7 @@ def test_what_is_there_is_not_replaced_unasked(tables: dict[str, pd.DataFrame], 
     (tmp_path / "old/mine.txt").write_text("keep")
     (tmp_path / "old.csv").write_text("keep")
     for target, form in (("old", "srt"), ("old", "parquet"), ("old.csv", "csv")):
-        with pytest.raises(ExportError, match="already exists; choose another target, or pass overwrite=True$"):
+        with pytest.raises(ExportError, match=r"already exists; choose another target, or pass overwrite=True$"):
             export.write(tables["words"], tmp_path / target, form)
     assert files(tmp_path) == ["old.csv", "old/mine.txt"]
     export.write(tables["words"], tmp_path / "old", "srt", overwrite=True)

@@ -12,8 +12,8 @@ import pandas as pd
 
 from voxframe.cli.console import add_command, add_corpus, add_selection, open_corpus, plain, selected_ids, write
 from voxframe.errors import ExportWarning, OptionError
-from voxframe.export.caption_formats import srt, vtt
 from voxframe.export.table_writer import TABLE_FORMATS
+from voxframe.export.text_formats import srt, vtt
 from voxframe.export.writers import SPEECH_FORMATS
 
 _EXPORT_EPILOG = f"""\

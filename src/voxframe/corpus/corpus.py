@@ -26,13 +26,12 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.corrections import Corrections
 from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.edited_files import apply_edits
-from voxframe.corpus.export import Exporter
+from voxframe.corpus.export import Exporter, Publication, Publisher
 from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
 from voxframe.corpus.llm_batches import LlmTexts
 from voxframe.corpus.metadata import Metadata, Wanted
 from voxframe.corpus.people import People
-from voxframe.corpus.publish import Publication, Publisher
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where

@@ -1,14 +1,12 @@
 """Export of DataFrames to files for other tools: data sets, captions, annotations and scoring formats."""
 
 from voxframe.export.annotation_edits import read_edits
-from voxframe.export.annotation_tiers import eaf, textgrid
-from voxframe.export.caption_formats import srt, vtt
+from voxframe.export.annotation_formats import eaf, label_studio, label_studio_config, textgrid
 from voxframe.export.delta import open_delta
-from voxframe.export.label_studio import label_studio, label_studio_config
 from voxframe.export.line_formats import audacity, ctm, rttm, stm
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
-from voxframe.export.text_formats import docx, md, tsv, txt
+from voxframe.export.text_formats import docx, md, srt, tsv, txt, vtt
 from voxframe.export.writers import FORMATS, write
 
 __all__ = [

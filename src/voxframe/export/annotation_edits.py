@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.errors import OptionError, PayloadError
-from voxframe.export.annotation_tiers import tier_names
-from voxframe.export.label_studio import regions
+from voxframe.export.annotation_formats import regions, tier_names
 from voxframe.export.result import Losses
 from voxframe.export.segments import SpeechSegment, grouped, joined, whole
 from voxframe.importers.tiers import eaf_tiers, speaker_of, textgrid_tiers

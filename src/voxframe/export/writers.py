@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 
 from voxframe._files import file_name
 from voxframe.errors import OptionError
-from voxframe.export import annotation_tiers, caption_formats, line_formats, text_formats
+from voxframe.export import annotation_formats, line_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
-from voxframe.export.label_studio import label_studio
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of
 from voxframe.export.targets import Folder, file, folder
@@ -44,10 +43,10 @@ _SPEAKER = frozenset({"speaker", "speaker_name"})
 _TEXT = _TIMES | _SPEAKER | {"text"}
 
 SPEECH_FORMATS = {
-    "srt": SpeechFormat(caption_formats.srt, ".srt", _TEXT),
-    "vtt": SpeechFormat(caption_formats.vtt, ".vtt", _TEXT),
-    "textgrid": SpeechFormat(annotation_tiers.textgrid, ".TextGrid", _TEXT),
-    "eaf": SpeechFormat(annotation_tiers.eaf, ".eaf", _TEXT),
+    "srt": SpeechFormat(text_formats.srt, ".srt", _TEXT),
+    "vtt": SpeechFormat(text_formats.vtt, ".vtt", _TEXT),
+    "textgrid": SpeechFormat(annotation_formats.textgrid, ".TextGrid", _TEXT),
+    "eaf": SpeechFormat(annotation_formats.eaf, ".eaf", _TEXT),
     "audacity": SpeechFormat(line_formats.audacity, ".txt", _TEXT),
     "rttm": SpeechFormat(line_formats.rttm, ".rttm", _TIMES | _SPEAKER | {"channel"}),
     "ctm": SpeechFormat(line_formats.ctm, ".ctm", _TIMES | {"text", "channel", "confidence"}),
@@ -55,7 +54,7 @@ SPEECH_FORMATS = {
     "txt": SpeechFormat(text_formats.txt, ".txt", _TEXT - {"end_ms"}),
     "md": SpeechFormat(text_formats.md, ".md", _TEXT - {"end_ms"}),
     "docx": SpeechFormat(text_formats.docx, ".docx", _TEXT - {"end_ms"}),
-    "labelstudio": SpeechFormat(label_studio, ".json", _TEXT | {"audio_url"}),
+    "labelstudio": SpeechFormat(annotation_formats.label_studio, ".json", _TEXT | {"audio_url"}),
     "tsv": SpeechFormat(text_formats.tsv, ".tsv", _TEXT | {"channel", "confidence"}),
 }
 

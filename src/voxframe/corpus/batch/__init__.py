@@ -25,8 +25,7 @@ from voxframe.corpus.batch.inputs import Recordings, expand
 from voxframe.corpus.batch.media import UNREADABLE, identify
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
 from voxframe.corpus.batch.reconcile import find_lost_jobs
-from voxframe.corpus.batch.submission import Sender
-from voxframe.corpus.batch.submit import BatchResult, check_concurrency, count, read_again, send_all, store_plan
+from voxframe.corpus.batch.submit import BatchResult, Sender, check_concurrency, count, read_again, send_all, store_plan
 from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, keep
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
 from voxframe.corpus.importing import Added, Payloads, add_payloads

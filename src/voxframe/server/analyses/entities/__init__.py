@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 from voxframe.server.analyses.entities.dates import amounts, dates
 from voxframe.server.analyses.entities.identifiers import contacts, identifiers
 from voxframe.server.analyses.entities.listed_terms import terms
-from voxframe.server.analyses.entities.name_model import NameModel
+from voxframe.server.analyses.entities.name_model import NameModel, is_common_noun, unlisted_names
 from voxframe.server.analyses.entities.people import organisations, people
 from voxframe.server.analyses.entities.text import EntityMatch, WordDict, WordRun, runs
-from voxframe.server.analyses.entities.unlisted_names import is_common_noun, unlisted_names
 
 
 class Entity(NamedTuple):
