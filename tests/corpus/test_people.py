@@ -172,3 +172,26 @@ def test_invalid_people_are_refused(corpus: voxframe.Corpus, people: object, by:
     with pytest.raises(OptionError, match=said):
         corpus.speakers.assign(people, by=by)
     assert not (corpus.path / "people.json").exists()
+
+
+def test_rows_are_chosen_by_person(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """`where` takes `person` beside other columns and metadata in tables and searches; exports are divided by it."""
+    corpus.speakers.assign(by="name")
+    corpus.metadata.set(pd.DataFrame({"recording": ["one", "two"], "customer": ["Acme", "Blue"]}))
+    ada = [["t1", "good"], ["t1", "day"], ["t1", "sir"], ["t1", "so"], ["t2", "good"], ["t2", "night"]]
+    columns = ["transcript_id", "text"]
+    assert corpus.words(where="person == 'Ada'", columns=columns).to_numpy().tolist() == ada
+    both = "person == 'Ada' and customer == 'Blue' or text == 'evening'"
+    assert corpus.words(where=both, metadata="person")["person"].fillna("-").to_list() == ["-", "Ada", "Ada"]
+    assert corpus.words(where="person is None", limit=2)["text"].to_list() == ["yes", "good"]
+    hits = corpus.search("good", where=[("person", "==", "Ada")], metadata=["person", "customer"])
+    assert hits[["transcript_id", "person", "customer"]].to_numpy().tolist() == [
+        ["t1", "Ada", "Acme"],
+        ["t2", "Ada", "Blue"],
+    ]
+    with pytest.raises(CorpusError, match="'entities' has no column 'person'"):
+        corpus.table("entities", where="person == 'Ada'")
+    written = corpus.export(tmp_path / "set", tables="words", partition_by="person").files
+    assert "words/person=Ada/part-0.parquet" in written
+    corpus.speakers.undo()
+    assert corpus.words(where="person == 'Ada'").empty

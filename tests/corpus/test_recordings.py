@@ -45,14 +45,14 @@ def filled(tmp_path: Path, vendor: Path) -> voxframe.Corpus:
     ("source", "name"),
     [
         ("calls/2024/call 7.v2.wav", "call 7.v2"),
-        ("https://b.example/calls/call%207.MP3?sig=x#t=1", "call 7"),
+        ("https://b.example/calls/call%207.MP3?sig=x#t=1", "call 7.MP3"),
         ("s3://bucket/a/b", "b"),
         ("https://b.example/", None),
         ("calls/a\n\x07b.wav", "a b"),
     ],
 )
 def test_short_names(source: str, name: str | None) -> None:
-    """A file gives its stem, a URL its last segment without the extension of a recording; both on one line."""
+    """A file gives its stem, a URL its last segment; both on one line."""
     assert short_name(source) == name
 
 
@@ -71,8 +71,8 @@ def test_added_payloads_have_names(filled: voxframe.Corpus, vendor: Path) -> Non
         "t3": "Call 7",
         "t4": "Call 7",
         "t5": "t5",
-        "m1": "m1",
-        "m2": "m2",
+        "m1": "m1.wav",
+        "m2": "m2.wav",
     }
     assert found["source"].fillna("-")[["t1", "t3", "m2", "t5"]].to_list() == [
         str(vendor / "one" / "call.json"),
@@ -191,7 +191,21 @@ def test_adopted_and_transcribed_recordings_have_names(peer, client, tmp_path: P
     corpus.adopt(client)
     corpus.transcribe(client, tmp_path / "memo.wav")
     found = corpus.table("transcripts", columns=["recording", "source"])
-    assert set(map(tuple, found.to_numpy())) == {("interview 1", address), ("memo", str(tmp_path / "memo.wav"))}
+    assert set(map(tuple, found.to_numpy())) == {("interview 1.mp3", address), ("memo", str(tmp_path / "memo.wav"))}
+
+
+def test_a_transcript_of_a_client_has_the_name_of_its_file(peer, client, tmp_path: Path) -> None:
+    """A loaded handle has source and name of the file it was made from; other jobs of this audio share the name."""
+    path = tmp_path / "memo.wav"
+    path.write_bytes(b"sound")
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    handle = client.transcribe(path)
+    assert voxframe.load_transcripts(handle, corpus=corpus)["recording"].to_list() == ["memo"]
+    corpus.adopt(client)
+    corpus.submit([path], client=client, speaker_labels=True)
+    corpus.sync(client=client, wait=True)
+    found = corpus.table("transcripts", columns=["recording", "source"])
+    assert found.to_numpy().tolist() == [["memo", str(path)]] * 2
 
 
 def test_an_older_ledger_gets_names(peer, client, tmp_path: Path) -> None:

@@ -113,11 +113,11 @@ class Client:
         url = upload.remote_url(audio)
         if url is None:
             recording = upload.UploadSource(audio)
-            label, url = recording.label, upload.upload(self.transport, recording, progress)
+            label, source, url = recording.label, recording.path, upload.upload(self.transport, recording, progress)
         else:
-            label = urlsplit(url).path.rpartition("/")[2]
+            label, source = urlsplit(url).path.rpartition("/")[2], url
         handle = Transcript(self.transport, *api.create_transcript(self.transport, url, body))
-        handle.label = clean(label, 60) or None
+        handle.label, handle.source = clean(label, 60) or None, source
         return handle
 
     @takes_options

@@ -33,6 +33,7 @@ class Transcript:
     Attributes:
         id: The transcript id.
         label: Name of the recording for progress bars, if this client submitted the job.
+        source: Path or URL of the recording as given, if this client submitted the job. None: media in memory.
 
     Example:
         >>> transcript = client.transcribe("interview.flac", speaker_labels=True)  # doctest: +SKIP
@@ -43,6 +44,7 @@ class Transcript:
     def __init__(self, http: Transport, transcript_id: str, response: HTTPResponse | None = None) -> None:
         self.id = transcript_id
         self.label: str | None = None
+        self.source: str | None = None
         self._http = http
         self._response = response
         self._listed: TranscriptItem | None = None

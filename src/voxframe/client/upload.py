@@ -37,6 +37,7 @@ class UploadSource:
 
     Attributes:
         label: Name for progress bars and messages.
+        path: Path as given; None if it is not a path.
         size: Number of bytes; None if unknown.
         repeatable: True if it can be sent again from the start.
 
@@ -51,13 +52,14 @@ class UploadSource:
         self._data = memoryview(b"")
         self._start = 0
         self._first = b""
+        self.path: str | None = None
         self.size: int | None
         self.repeatable = True
         if isinstance(media, bytes | bytearray | memoryview):
             self.label, self._data = "audio", memoryview(media).cast("B")
             self.size = len(self._data)
         elif isinstance(media, str | os.PathLike):
-            self._path = as_path(media)
+            self._path, self.path = as_path(media), os.fspath(media)
             self.label, self.size = self._path.name, _readable_size(self._path)
         elif hasattr(media, "read"):
             self._file, self.label = media, Path(str(getattr(media, "name", "audio"))).name

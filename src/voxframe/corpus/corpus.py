@@ -420,7 +420,8 @@ class Corpus:
             where: Rows to read: text such as `"confidence < 0.5 and speaker == 'A'"`. Also conditions as for
                 `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples that must all hold, or a
                 list of such lists, one of which must hold. Also a pyarrow expression, which cannot use metadata. Times
-                are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls.
+                are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls. Columns are those of
+                the table, those of the metadata, and `person`.
             metadata: Columns about the recording to add: `recording`, `source` or those of `corpus.metadata`. A name, a
                 list of names, or True for all. "person" adds the person of each row (`corpus.speakers.assign`).
             limit: Maximum number of rows; the first ones are returned.
@@ -590,8 +591,8 @@ class Corpus:
                 None (default): the words in order, next to each other.
             speaker: Only matches with a first word by this speaker: a label, a name, or a list of them.
             ids: Only these transcripts.
-            where: Only matching rows, filtered by metadata or by any column except `left`, `match` and `right`; as for
-                `table`.
+            where: Only matching rows, filtered by metadata, `person` or any column except `left`, `match` and `right`;
+                as for `table`.
             limit: Maximum number of rows; with "meaning" per query, and 20 by default.
             metadata: Metadata columns to add: a name, a list of names, or True for all.
             progress: Show a progress bar while sentences are encoded. None (default): only in an interactive session,
@@ -805,7 +806,7 @@ class Corpus:
                 and `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for
                 them.
             metadata: Metadata columns to add to every table of a dataset: a name, a list of names, or True for all.
-                `pii` does not change them.
+                `pii` does not change them. "person" is added to tables with speakers, also for `partition_by`.
             pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels;
                 "drop" leaves the words out; see `voxframe.export.mask`. None (default): write everything.
             pii_types: Entity types that count as personal. None (default): those of `voxframe.options.PII_POLICIES`.

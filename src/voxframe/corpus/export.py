@@ -20,7 +20,7 @@ from voxframe.corpus.archive import Archive, view_of
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join
+from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, without_person
 from voxframe.corpus.query import Query
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.store import View
@@ -87,8 +87,9 @@ class Exporter:
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
                 "have all that was said"
             )
-        about = self._about(wanted, names(partition_by), metadata)
-        parts = self._parts(wanted, chosen, about, pii, pii_types, corrected=corrected)
+        about = self._about(wanted, names(partition_by), without_person(metadata)[0])
+        by_person = without_person(metadata)[1] or "person" in names(partition_by)
+        parts = self._parts(wanted, chosen, about, pii, pii_types, by_person=by_person, corrected=corrected)
         if single and not partition_by:
             if len(chosen) > 1:
                 raise OptionError(
@@ -177,13 +178,17 @@ class Exporter:
         pii: Literal["mask", "drop"] | None,
         types: Collection[str] | None,
         *,
+        by_person: bool,
         corrected: bool,
     ) -> Iterator[dict[str, pd.DataFrame]]:
         """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
         needed = chosen if pii is None else dict.fromkeys([*chosen, "transcripts", "entities", "words"])
         for at in range(0, max(1, len(ids)), _AT_A_TIME):
             some = ids[at : at + _AT_A_TIME]
-            part = {name: self._query.table(name, some, corrected=corrected) for name in needed}
+            part = {}
+            for name in needed:
+                person = "person" if by_person and "speaker" in CORPUS_TABLES[name].names else False
+                part[name] = self._query.table(name, some, metadata=person, corrected=corrected)
             if about is not None:
                 part = {
                     name: join(df, apart(about[0], CORPUS_TABLES[name].names), about[1]) for name, df in part.items()

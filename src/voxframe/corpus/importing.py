@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -19,10 +20,11 @@ from voxframe import frames
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import canonical, is_address, unmarked
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.batch.media import identify
 from voxframe.corpus.recording_names import EXTENSIONS, short_name, tidy
 from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.workers import Result, StoringProcesses, Task
-from voxframe.errors import PayloadError
+from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError
 from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
 from voxframe.importers import SUFFIXES as IMPORTED
 from voxframe.importers import converted
@@ -359,6 +361,27 @@ def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
     first, second = (stem, of_address) if found.is_alone and stem != head.id else (of_address, stem)
     audio = canonical(unmarked(address)) if is_address(address) and of_address else ""
     return first or second or tidy(str(head.id)) or "transcript", found.source or head.audio_url, audio
+
+
+def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str | None) -> Mapping[str, object] | None:
+    """Name the recording of a transcript that was fetched, and return the record to store with the payload.
+
+    Args:
+        archive: The transcripts.
+        transcript_id: Id of the transcript.
+        raw: Its payload.
+        source: Path or URL of the recording. None: the URL in the payload.
+
+    Returns:
+        The record; None if the recording was submitted from here, so that its job has the name.
+    """
+    wanted = _recording(_Found("", raw), replace(frames.payloads.head(raw), id=transcript_id))
+    if source is not None:
+        audio = ""
+        with contextlib.suppress(AudioError, OptionError, MissingExtraError):  # the file was moved since
+            audio = identify(source, archive.ledger).identity
+        wanted = short_name(source) or wanted[0], source, audio
+    return archive.ledger.name_recordings({transcript_id: wanted}).get(transcript_id)
 
 
 def payload_stem(path: str) -> str | None:

@@ -17,7 +17,7 @@ from voxframe._text import masked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import Job
-from voxframe.corpus.reading import DTYPES, Where, all_of
+from voxframe.corpus.reading import DTYPES, PERSON, Where, all_of
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
@@ -206,6 +206,14 @@ def with_metadata(
     frame = read(ids, list(dict.fromkeys([*(c for c in asked if c not in of_about), _ID])), rest)
     whole = join(frame, about, [*of_about, *chosen(about, metadata)])
     return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
+
+
+def without_person(wanted: Wanted) -> tuple[Wanted, bool]:
+    """Return the requested columns without `person`, which is a column of rows, and True if it is one of them."""
+    if isinstance(wanted, bool):
+        return wanted, False
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    return [name for name in names if name != PERSON.name], PERSON.name in names
 
 
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:

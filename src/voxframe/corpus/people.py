@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import pandas as pd
+import pyarrow as pa
 
 from voxframe import analysis
 from voxframe._files import file_lock, write_atomic
@@ -19,7 +20,7 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.reading import TEXT, Ids, to_frame
+from voxframe.corpus.reading import DTYPES, PERSON, TEXT, Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
 from voxframe.corpus.store import check_writable
 from voxframe.errors import CorpusError, OptionError
@@ -29,6 +30,8 @@ Assigned: TypeAlias = dict[str, dict[str, str | None]]
 #: Names of people by name of a speaker, metadata columns by label, a table of people, or a function of a row.
 Assignment: TypeAlias = "Mapping[str, str] | pd.DataFrame | Callable[[dict[str, Any]], str | None] | None"
 
+#: Columns that determine the person of a row.
+_OF_ROWS = ("transcript_id", "speaker", "channel", "utterance_idx")
 _PERSON = ("the name of a person", 200)  # description and maximum number of characters
 _AT_A_TIME = 64  # transcripts in memory
 
@@ -130,6 +133,13 @@ class People:
         pairs = pd.DataFrame({"transcript_id": rows["transcript_id"].astype(object), "label": label})
         found = pairs.merge(known, how="left", on=["transcript_id", "label"])["person"]
         return pd.Series(found.astype(TEXT).array, index=rows.index, name="person")
+
+    def add_to(self, rows: pa.Table) -> pa.Table:
+        """Return rows of a table with speakers, with the column `person`."""
+        known = rows.select([name for name in _OF_ROWS if name in rows.column_names])
+        people = self.of_rows(known.to_pandas(types_mapper=DTYPES.get)) if self._changes() else None
+        values = pa.nulls(len(rows), PERSON.type) if people is None else pa.array(people, PERSON.type, from_pandas=True)
+        return rows.append_column(PERSON, values)
 
     def table(self, ids: Ids | None = None) -> pd.DataFrame:
         """Return one row per transcript and label."""

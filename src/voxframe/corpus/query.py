@@ -17,7 +17,7 @@ import pyarrow.fs as fs
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata
+from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.part import Part
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.part_reading import Located, runs_of
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_PERSON = "person"
+_PERSON = reading.PERSON.name
 _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
@@ -159,14 +159,13 @@ class Query:
             raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
         where = in_where(where, self._archive.recordings.id)
         asked = [columns] if isinstance(columns, str) else columns
-        more = [metadata] if isinstance(metadata, str) else metadata
-        if _PERSON in (asked or ()) or (not isinstance(more, bool) and _PERSON in more):
+        rest, with_person = without_person(metadata)
+        if _PERSON in (asked or ()) or with_person:
             own = list(TABLES[name].names) if name in TABLES else []
             if "speaker" not in own:
                 raise CorpusError(f"the table {name!r} has no speakers, so it has no column {_PERSON!r}")
             wanted_columns = asked and [c for c in asked if c != _PERSON]
             own_columns = asked and list(dict.fromkeys([*(wanted_columns or ()), *(c for c in _NAMING if c in own)]))
-            rest = more if isinstance(more, bool) else [n for n in more if n != _PERSON]
             frame = self.table(name, ids, own_columns, where, rest, limit, corrected=corrected)
             frame = frame.assign(**{_PERSON: self._people.of_rows(frame)})
             if asked is not None:
@@ -245,11 +244,11 @@ class Query:
         Warns:
             CorpusWarning: Some transcripts cannot be read.
         """
-        chosen, condition = reading.checked_columns(name, columns), reading.checked(name, where)
+        chosen, condition = reading.checked_columns(name, columns), reading.checked(name, where, person=True)
         if (allowed := reading.ids_of(where)) is not None:
             ids = [transcript_id for transcript_id in ids if transcript_id in allowed]
         added = [column for column in CORPUS_TABLES[name].names if column not in TABLES[name].names]
-        if condition is not None and any(column in str(condition) for column in added):
+        if condition is not None and any(column in str(condition) for column in [*added, _PERSON]):
             return self._by_added(name, ids, chosen, condition, asked, corrected=corrected)
         stored = None
         if chosen is not None:
@@ -308,7 +307,10 @@ class Query:
         for at in range(0, len(ids), _AT_A_TIME):
             some = ids[at : at + _AT_A_TIME]
             whole = self.arrow(name, some, asked=asked, corrected=corrected)
-            tables.append(whole.cast(CORPUS_TABLES[name].arrow).filter(where))
+            whole = whole.cast(CORPUS_TABLES[name].arrow)
+            if _PERSON in str(where) and "speaker" in whole.column_names:
+                whole = self._people.add_to(whole)
+            tables.append(whole.filter(where).select(CORPUS_TABLES[name].names))
         table = pa.concat_tables(tables)
         return table if columns is None else table.select(columns)
 

@@ -32,6 +32,9 @@ Where: TypeAlias = "str | pc.Expression | Sequence[tuple[str, str, Any]] | Seque
 #: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
+#: Column on request: the person of each row (`corpus.speakers.assign`).
+PERSON = pa.field("person", pa.string())
+
 #: The dtype of text in voxframe's tables.
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
@@ -102,16 +105,24 @@ def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | Non
     return chosen
 
 
-def checked(name: str, where: Where | None) -> pc.Expression | None:
+def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
     """Return conditions as a pyarrow expression over a table of a corpus. None: no conditions.
+
+    Args:
+        name: Name of the table.
+        where: The conditions.
+        person: Allow conditions on `person`, if the table has speakers.
 
     Raises:
         CorpusError: A column does not exist, or a condition does not fit the type of its column.
     """
-    condition = expression(name, where)
+    condition = expression(name, where, person=person)
     try:
         if condition is not None:
-            ds.dataset(CORPUS_TABLES[name].empty).to_table(filter=condition)
+            empty = CORPUS_TABLES[name].empty
+            ds.dataset(empty.append_column(PERSON, pa.array([], PERSON.type)) if person else empty).to_table(
+                filter=condition
+            )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as e:
         raise CorpusError(
             f"where={where!r} cannot be answered ({str(e).splitlines()[0]}); "
@@ -173,8 +184,8 @@ def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
             frame.insert(place, name, text[name].array)
 
 
-def expression(name: str, where: Where | None) -> pc.Expression | None:
-    """Return conditions as a pyarrow expression, or None if there are none.
+def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:
+    """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`.
 
     Raises:
         CorpusError: The conditions are invalid, or name a column that the table does not have.
@@ -191,7 +202,8 @@ def expression(name: str, where: Where | None) -> pc.Expression | None:
                     f"where takes (column, operator, value) triples such as ('speaker', '==', 'A'), or an expression "
                     f"of pyarrow, not {triple!r}"
                 )
-            check_column(name, triple[0])
+            if not (person and triple[0] == PERSON.name and "speaker" in CORPUS_TABLES[name].names):
+                check_column(name, triple[0])
     if not conditions:
         return None
     clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]

@@ -26,7 +26,7 @@ _TAKEN = "SELECT recording FROM {} WHERE recording = ?1 OR (recording >= ?1 || '
 
 
 def short_name(source: str) -> str | None:
-    """Return the stem of a file name, or the last segment of a URL without the extension of a recording.
+    """Return the stem of a file name, or the last segment of a URL.
 
     Args:
         source: Path or URL.
@@ -36,14 +36,11 @@ def short_name(source: str) -> str | None:
 
     Example:
         >>> short_name("calls/2024/call 7.wav"), short_name("https://b.example/calls/call%207.mp3?sig=x")
-        ('call 7', 'call 7')
+        ('call 7', 'call 7.mp3')
     """
     if "://" in source:
-        name = unquote(urlsplit(source).path.rstrip("/").rpartition("/")[2])
-        stem = PurePath(name).stem if PurePath(name).suffix.lower() in EXTENSIONS else name
-    else:
-        stem = PurePath(source).stem
-    return tidy(stem) or None
+        return tidy(unquote(urlsplit(source).path.rstrip("/").rpartition("/")[2])) or None
+    return tidy(PurePath(source).stem) or None
 
 
 def tidy(name: str) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from voxframe import frames
 from voxframe.corpus import Corpus
-from voxframe.corpus.importing import UnreadableFileError
+from voxframe.corpus.importing import UnreadableFileError, name_fetched
 from voxframe.corpus.reading import to_frames
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, FINAL, View
@@ -372,7 +372,9 @@ def cached_tables(
     raw = handle.raw if handle is not None and handle.done else _ask(corpus, remote, "transcript")
     status = frames.transcript_tables(raw, ("transcripts",), remote.transcript_id)["transcripts"]["status"][0].as_py()
     if status in FINAL:
-        tables = corpus._archive.put(remote.transcript_id, raw).exact_tables()
+        source = getattr(remote.handle, "source", None)
+        record = name_fetched(corpus._archive, remote.transcript_id, raw, source)
+        tables = corpus._archive.put(remote.transcript_id, raw, recording=record).exact_tables()
         found = corpus._query.finished(remote.transcript_id, tables, corrected=corrected)
         return {name: found[name] for name in names}
     warnings.warn(

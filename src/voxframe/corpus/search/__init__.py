@@ -15,7 +15,7 @@ from voxframe._files import file_name
 from voxframe.analysis.grouping import people_of
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve
+from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where, to_frame
 from voxframe.corpus.recordings import in_where
@@ -131,7 +131,13 @@ class Search:
     def _with_recordings(self, table: Table, found: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches as a DataFrame with the names of their recordings, and with metadata."""
         frame = to_frame(table.name, self._archive.recordings.add_to(found, table.name))
-        return frame if about is None else join(frame, about, metadata)
+        return self._with_columns(frame, about, metadata)
+
+    def _with_columns(self, frame: pd.DataFrame, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
+        """Return matches with metadata, and with `person` if it is requested."""
+        rest, person = without_person(metadata)
+        frame = frame if about is None else join(frame, about, rest)
+        return frame.assign(person=self._people.of_rows(frame)) if person else frame
 
     def topics(
         self,
@@ -147,7 +153,7 @@ class Search:
         """Return clusters of sentences, with metadata."""
         ids, where, about = self._resolved(SENTENCE_MATCHES, ids, where, metadata)
         found = self.meaning.topics(topics, ids, speaker, where, words, seed, progress)
-        return found if about is None else found._replace(sentences=join(found.sentences, about, metadata))
+        return found._replace(sentences=self._with_columns(found.sentences, about, metadata))
 
     def _resolved(
         self, table: Table, ids: str | Iterable[str] | None, where: Where | None, metadata: Wanted
@@ -206,7 +212,7 @@ class Search:
         return wanted
 
     def _named(self, table: pa.Table) -> pa.Table:
-        return with_names(table, self._names.all())
+        return self._people.add_to(with_names(table, self._names.all()))
 
 
 def counts(

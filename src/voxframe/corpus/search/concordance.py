@@ -94,7 +94,7 @@ def find_in_context(
     check_count("context", context)
     if limit is not None:
         check_count("limit", limit)
-    rows_wanted = expression("concordance", where)
+    rows_wanted = expression("concordance", where, person=True)
     ranks = wanted_ranks(view, ids)
     found, rows = [], 0
     for n, terms in enumerate(query.terms):

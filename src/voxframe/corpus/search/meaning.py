@@ -127,7 +127,7 @@ class MeaningSearch:
         check_count("context", context)
         count = LIMIT if limit is None else limit
         check_count("limit", count)
-        condition = expression(SENTENCE_MATCHES.name, where)
+        condition = expression(SENTENCE_MATCHES.name, where, person=True)
         coder = encoder.load()
         view = self._index.view(progress)
         found = []
@@ -180,7 +180,7 @@ class MeaningSearch:
         progress: bool | None,
     ) -> DiscoveredTopics:
         """Cluster the sentences of at least four words."""
-        condition = expression(SENTENCE_MATCHES.name, where)
+        condition = expression(SENTENCE_MATCHES.name, where, person=True)
         view = self._index.view(progress)
         rows = self._wanted(view, None, np.zeros(len(view.table), np.float32), speaker, ids, condition)
         long = pc.greater_equal(pc.list_value_length(pc.utf8_split_whitespace(view.table["text"])), _FEWEST_WORDS)
