@@ -420,8 +420,8 @@ class Corpus:
             where: Rows to read: text such as `"confidence < 0.5 and speaker == 'A'"`. Also conditions as for
                 `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples that must all hold, or a
                 list of such lists, one of which must hold. Also a pyarrow expression, which cannot use metadata. Times
-                are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls. Columns are those of
-                the table, those of the metadata, and `person`.
+                are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls. Columns are those
+                of the table, those of the metadata, and `person`.
             metadata: Columns about the recording to add: `recording`, `source` or those of `corpus.metadata`. A name, a
                 list of names, or True for all. "person" adds the person of each row (`corpus.speakers.assign`).
             limit: Maximum number of rows; the first ones are returned.
