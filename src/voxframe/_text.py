@@ -157,6 +157,21 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def quantity(count: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun.
+
+    Args:
+        count: The number.
+        noun: The noun for one.
+        plural: The noun for other numbers. None (default): with an `s`.
+
+    Example:
+        >>> quantity(1, "job"), quantity(1200, "match", "matches")
+        ('1 job', '1,200 matches')
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def clock(seconds: float, *, hours: bool = False) -> str:
     """Return seconds as m:ss, or as h:mm:ss from one hour on.
 

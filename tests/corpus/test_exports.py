@@ -1,6 +1,7 @@
 """`Corpus.export`, in batches of transcripts."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -184,12 +185,29 @@ def test_the_card_of_an_export(recordings: voxframe.Corpus, tmp_path: Path) -> N
     """The card names the corpus and states the redaction, also of tables that are not exported."""
     recordings.export(tmp_path / "set", "csv", tables="words", ids="Ann's", pii="drop", license="CC0-1.0")
     card = (tmp_path / "set/README.md").read_text("utf-8")
-    assert f'| Source | the corpus "{recordings.path.name}"; corrections of turns are applied |' in card
+    assert f'| Source | the corpus "{recordings.path.name}"; corrections are applied |' in card
     assert "| Personal data | what entity detection found was left out; no transcript was redacted" in card
-    assert "| Contents | 1 transcripts, 0.00 hours of audio, 2 words |" in card
+    assert "| Contents | 1 transcript, 0.00 hours of audio, 2 words |" in card
     assert "| Licence | CC0-1.0 |" in card
     recordings.export(tmp_path / "tags", tables="words", ids="Ann's", pii="mask", pii_types=["person_name"])
     assert "found of the types person_name was replaced by labels" in (tmp_path / "tags/_README.md").read_text("utf-8")
+
+
+def test_captions_and_one_parquet_file_have_a_card(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """A folder of captions has the card and the hashes beside them; a Parquet file has the card in its metadata."""
+    recordings.export(tmp_path / "texts", "md", ids=["call", "panel"], license="CC0-1.0")
+    assert sorted(path.name for path in (tmp_path / "texts").iterdir()) == [
+        *("README.txt", "SHA256SUMS", "call.md", "panel.md")
+    ]
+    subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=tmp_path / "texts", check=True)
+    card = (tmp_path / "texts/README.txt").read_text("utf-8")
+    assert "| Contents | 2 transcripts, 0.04 hours of audio |" in card  # 59 and 102 s
+    assert "| Format | md |" in card
+    assert "| Licence | CC0-1.0 |" in card
+    recordings.export(tmp_path / "words.parquet", tables="words", ids="Ann's", license="CC0-1.0")
+    inside = pq.read_schema(tmp_path / "words.parquet").metadata[b"voxframe.data_card"].decode()
+    assert "| Contents | 1 transcript, 0.00 hours of audio, 3 words |" in inside
+    assert "| Licence | CC0-1.0 |" in inside
 
 
 def test_the_card_names_the_services(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import duckdb
 import fsspec
 import pandas as pd
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -120,7 +121,7 @@ def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tm
     assert f"| Contents | 2 transcripts, 1.00 hours of audio, {len(tables['words'])} words |" in card
     assert "speech_model (a\\|b \\<i\\>: 1, x: 1)" in card
     assert "punctuate (2)" in card
-    assert "1 of 2 transcripts were redacted by the service" in card
+    assert "redacted by the service: 1 of 2 transcripts" in card
     assert f"| words | word | {len(tables['words']):,} |" in card
     assert f"| Schema version | {SCHEMA_VERSION} |" in card
 
@@ -130,7 +131,7 @@ def test_a_file_a_transcript(tables: dict[str, pd.DataFrame], tmp_path: Path) ->
     words = tables["words"]
     odd = words["transcript_id"].mask(words["transcript_id"] == words["transcript_id"].iloc[0], "../../etc/x")
     export.write(words.assign(transcript_id=odd), tmp_path / "deep/captions", "vtt")
-    names = files(tmp_path)
+    names = [name for name in files(tmp_path) if name.rpartition("/")[2] not in ("README.md", "SHA256SUMS")]
     assert len(names) == 2
     assert all(name.startswith("deep/captions/") and name.endswith(".vtt") for name in names)
     assert export.write(words, tmp_path / "all.rttm", "rttm").files == [str(tmp_path / "all.rttm")]
@@ -142,40 +143,79 @@ def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:
     export.write({"words": tables["words"]}, "memory://bucket/set", "parquet", partition_by="transcript_id")
     assert len(store.glob("/bucket/set/words/*/*.parquet")) == 2
     export.write(tables["words"], "memory://bucket/captions", "srt")
-    assert len(store.ls("/bucket/captions")) == 2
+    assert len(store.ls("/bucket/captions")) == 4  # with the data card and the hashes
     export.write(tables["words"], "memory://bucket/w.csv", "csv")
     assert store.cat("/bucket/w.csv").startswith(b"transcript_id,")
     with pytest.raises(ExportError, match="already exists"):
         export.write(tables["words"], "memory://bucket/w.csv", "csv")
     export.write(tables["words"].head(1), "memory://bucket/captions", "srt", overwrite=True)
-    assert len(store.ls("/bucket/captions")) == 1
+    assert {"README.md", "SHA256SUMS"} < {path.rpartition("/")[2] for path in store.find("/bucket/captions")}
+    assert len(store.ls("/bucket/captions")) == 3
+    store.pipe("/bucket/captions/mine.txt", b"keep")
+    with pytest.raises(ExportError, match=r"voxframe did not write 'mine\.txt' in it"):
+        export.write(tables["words"], "memory://bucket/captions", "srt", overwrite=True)
+    assert store.cat("/bucket/captions/mine.txt") == b"keep"
     with pytest.raises(OptionError, match="nowhere://x"):
         export.write(tables["words"], "nowhere://x", "csv")
 
 
-def test_what_is_there_is_not_replaced_unasked(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
-    """An existing target is replaced only with overwrite=True, and then completely."""
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old/mine.txt").write_text("keep")
+@pytest.mark.parametrize("form", ["parquet", "csv", "md"])
+def test_an_export_is_replaced_only_when_asked(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
+    """An existing file or export is replaced only with overwrite=True, and then completely."""
     (tmp_path / "old.csv").write_text("keep")
-    for target, form in (("old", "srt"), ("old", "parquet"), ("old.csv", "csv")):
+    export.write(tables["words"], tmp_path / "old", form)
+    before = files(tmp_path)
+    for target, kind in (("old", form), ("old.csv", "csv")):
         with pytest.raises(ExportError, match=r"already exists; choose another target, or pass overwrite=True$"):
-            export.write(tables["words"], tmp_path / target, form)
-    assert files(tmp_path) == ["old.csv", "old/mine.txt"]
-    export.write(tables["words"], tmp_path / "old", "srt", overwrite=True)
+            export.write(tables["words"], tmp_path / target, kind)
+    assert files(tmp_path) == before
+    export.write({"turns": tables["utterances"]}, tmp_path / "old", "csv", overwrite=True)
     export.write(tables["words"], tmp_path / "old.csv", "csv", overwrite=True)
-    assert len(files(tmp_path)) == 3
+    assert files(tmp_path) == ["old.csv", "old/README.md", "old/SHA256SUMS", "old/turns.csv"]
     assert (tmp_path / "old.csv").read_text().startswith("transcript_id")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "srt"])
+def test_own_files_are_never_deleted(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
+    """A folder with a file that voxframe did not write is not replaced, even with overwrite=True."""
+    own = tmp_path / "own"
+    (own / "deep").mkdir(parents=True)
+    (own / "deep/notes.parquet").write_text("no Parquet")
+    (own / "SHA256SUMS").write_text(f"{'0' * 64}  deep/notes.parquet\n")  # of another program
+    (own / "README.md").write_text("my notes")
+    export.write(tables["words"], tmp_path / "set", form)
+    (tmp_path / "set/mine.txt").write_text("keep")
+    (tmp_path / "link").symlink_to(own)
+    (tmp_path / "file").write_text("keep")
+    before = files(tmp_path)
+    for target in ("own", "set", "link", "file", "."):
+        with pytest.raises(ExportError, match=r"voxframe did not write|is a file"):
+            export.write(tables["words"], tmp_path / target, form, overwrite=True)
+    assert files(tmp_path) == before
+    (tmp_path / "set/mine.txt").unlink()
+    export.write(tables["words"], tmp_path / "set", form, overwrite=True)
+    (tmp_path / "empty").mkdir()
+    export.write(tables["words"], tmp_path / "empty", form)
+
+
+def test_one_dataframe_as_parquet_has_its_card_inside(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
+    """Polars reads the folder, because it has no other files; each part has the card in its metadata."""
+    export.write(tables["words"], tmp_path / "set", "parquet", partition_by="speaker", license="CC0-1.0")
+    assert len(pl.read_parquet(tmp_path / "set")) == len(tables["words"])
+    for path in (tmp_path / "set").rglob("*.parquet"):
+        card = pq.read_schema(path).metadata[b"voxframe.data_card"].decode()
+        assert "| Licence | CC0-1.0 |" in card
+        assert f"| data |  | {len(tables['words']):,} |" in card
 
 
 def test_a_failure_leaves_nothing(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """If a part cannot be written, the existing target is unchanged and no partial one appears."""
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.txt").write_text("keep")
+    export.write(tables["words"], tmp_path / "out", "srt")
+    before = files(tmp_path)
     bad = pd.concat([tables["words"], pd.DataFrame({"transcript_id": ["x"], "text": ["y"]})])
     with pytest.raises(OptionError, match="lacks start_ms"):
         export.write(bad.drop(columns="start_ms"), tmp_path / "out", "srt", overwrite=True)
-    assert files(tmp_path) == ["out/mine.txt"]
+    assert files(tmp_path) == before
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(ExportError, match="cannot write"):
         export.write(tables["words"], tmp_path / "file" / "below", "csv")

@@ -13,6 +13,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
+from deltalake import DeltaTable
 
 import voxframe
 from voxframe.errors import ExportError, OptionError
@@ -186,6 +187,24 @@ def test_a_publication_is_incremental_and_old_ones_stay(tmp_path: Path, store: d
         corpus.publish(url, tables=["transcripts", "words"], metadata=True, storage_options=store)
     with pytest.raises(ExportError, match="there is 0 to 2"):
         open_delta(url, 3, storage_options=store)
+
+
+def test_a_publication_has_a_data_card(tmp_path: Path, store: dict[str, str]) -> None:
+    """Each commit to `publications` has the card; on a file system README.md has it, too, unless it is the user's."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("a", _payload("a", "old"))
+    for target, settings in ((str(tmp_path / "set"), None), ("s3://bucket/card", store)):
+        corpus.publish(target, tables=["transcripts", "words"], storage_options=settings, license="CC0-1.0")
+        manifest = DeltaTable(f"{target}/_voxframe/publications", storage_options=settings)
+        card = manifest.history(1)[0]["voxframe.data_card"]
+        assert "| Contents | 1 transcript, 0.00 hours of audio, 3 words |" in card
+        assert "| Licence | CC0-1.0 |" in card
+        assert "versions of the tables: transcripts 0, words 0" in card
+    assert (tmp_path / "set/README.md").read_text().startswith('---\npretty_name: "set"\nlicense: "CC0-1.0"\n')
+    (tmp_path / "set/README.md").write_text("mine")
+    corpus.raw.put("b", _payload("b", "new"))
+    corpus.publish(tmp_path / "set", tables=["transcripts", "words"])
+    assert (tmp_path / "set/README.md").read_text() == "mine"
 
 
 def _with_dask(table: object, store: dict[str, str]) -> pd.DataFrame:

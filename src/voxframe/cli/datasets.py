@@ -19,9 +19,10 @@ from voxframe.export.writers import SPEECH_FORMATS
 _EXPORT_EPILOG = f"""\
 formats:
   {" ".join(TABLE_FORMATS)}
-      a dataset: one file or folder per table, a data card and checksums
+      a dataset: one file or folder per table
   {" ".join(SPEECH_FORMATS)}
       one file per transcript; a target such as calls.rttm: one file for all
+A directory also gets a data card (README.md) and checksums (SHA256SUMS).
 In CSV an empty field is a null and "" is an empty text. Values that the format cannot represent are counted.
 
 examples:
@@ -74,8 +75,10 @@ def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
         action="store_true",
         help="put an apostrophe before texts that a spreadsheet would run as a formula; CSV only",
     )
-    parser.add_argument("--license", metavar="NAME", help="licence of the data, for the data card of a dataset")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing target")
+    parser.add_argument("--license", metavar="NAME", help="licence of the data, for the data card")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace an existing file, or a directory that voxframe exported"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object with the files and the values not represented"
     )

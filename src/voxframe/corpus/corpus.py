@@ -785,14 +785,17 @@ class Corpus:
     ) -> ExportResult:
         """Write the corpus, or a part of it, to files that other tools read.
 
-        A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table, a data card
-        (README.md) and the hashes of all files (SHA256SUMS). In parquet the names of both begin with `_`, so that
-        pandas reads the folder. The card states source, dates, options, models, redaction, licence and counts.
+        A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table.
         `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. Captions,
         annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx
         with the extra `docx`) are a directory with one file per transcript, named by its recording; transcripts without
         words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one file. The target
         appears only after everything is written.
+
+        Every directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files
+        (SHA256SUMS). In parquet the names of both begin with `_`, so that pandas reads the folder. The card states
+        source, dates, options, models, redaction, licence, counts and schema version. One Parquet file has its card in
+        its metadata, under the key `voxframe.data_card`; other single files have none.
 
         Values are written exactly. If the format cannot represent a value, the result and a warning report how many.
 
@@ -815,7 +818,7 @@ class Corpus:
             license: Licence of the data, for the data card, such as "cc-by-4.0".
             audio: Add the column `audio` to `transcripts` with the submitted files that still exist; huggingface only.
                 `datasets` reads it as `Audio`. Also paths by transcript id or recording.
-            overwrite: Replace an existing target.
+            overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file.
             corrected: False writes the text, words and turns as the service sent them.
 
         Returns:
@@ -825,7 +828,7 @@ class Corpus:
             OptionError: An argument is invalid, the target overlaps the directory of the corpus, or `pii` is set and a
                 transcript was made without entity detection. Nothing was written.
             CorpusError: A transcript or table is not in the corpus.
-            ExportError: The target exists or cannot be written.
+            ExportError: The target exists, has a file that voxframe did not write, or cannot be written.
 
         Warns:
             ExportWarning: The format cannot represent a value.
@@ -887,13 +890,15 @@ class Corpus:
         partition_by: str | Sequence[str] = (),
         metadata: Wanted = False,
         storage_options: Mapping[str, str] | None = None,
+        license: str | None = None,  # noqa: A002  the key of dataset cards
     ) -> Publication:
         """Write the corpus as Delta tables, or bring published ones up to date.
 
         Only transcripts that are new or have changed are written. All tables change at once for readers that open them
         with `voxframe.export.open_delta`. Older publications stay readable until you vacuum the tables, or for 30 days
         (`delta.logRetentionDuration`). The call can be interrupted and repeated. It needs no rename, so that an object
-        store such as S3 is a safe target.
+        store such as S3 is a safe target. Each publication has a data card, as `export` writes it: in README.md on a
+        file system, and in the commit to `_voxframe/publications` under the key `voxframe.data_card`.
 
         Args:
             target: Path, or a URL that deltalake supports (`s3://bucket/calls`). Each table is a folder in it.
@@ -902,6 +907,7 @@ class Corpus:
             metadata: Metadata columns to add to every table: a name, a list of names, or True for all. New columns are
                 added to published tables, where they are null in earlier rows.
             storage_options: Settings of the store, such as keys; see deltalake. None (default): from the environment.
+            license: Licence of the data, for the data card, such as "cc-by-4.0".
 
         Returns:
             The number of the publication, and how many transcripts were written and removed.
@@ -917,7 +923,12 @@ class Corpus:
             >>> words = voxframe.export.open_delta("s3://bucket/calls")["words"]  # doctest: +SKIP
         """
         return self._publisher.publish(
-            target, tables=tables, partition_by=partition_by, metadata=metadata, storage_options=storage_options
+            target,
+            tables=tables,
+            partition_by=partition_by,
+            metadata=metadata,
+            storage_options=storage_options,
+            license=license,
         )
 
     def summarize(

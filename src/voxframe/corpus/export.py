@@ -25,16 +25,26 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.store import View
 from voxframe.errors import CorpusError, ExportError, OptionError
-from voxframe.export.data_card import DataCard
+from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
-from voxframe.export.targets import folder, is_remote
-from voxframe.export.writers import FORMATS, check_format, finished, names, write, write_card, write_transcripts
+from voxframe.export.targets import file, folder, is_remote
+from voxframe.export.writers import (
+    check_format,
+    finished,
+    is_single,
+    names,
+    write,
+    write_card,
+    write_single,
+    write_transcripts,
+)
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES
 
 _AT_A_TIME = 64  # transcripts in memory
+_IN_CARD = 4096  # transcripts of which the options are read at once
 _TRIES = 5  # rounds of a publication, if transcripts change while they are written
 _MAX_RECORDING = 2**31 - 1  # bytes of a value in Arrow's binary type
 
@@ -73,7 +83,7 @@ class Exporter:
         check_format(kind, partition_by, escape_formulas=escape_formulas)
         _check_outside(target, self._archive.path)
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        single = FORMATS[kind] != "" and os.fspath(target).lower().endswith(FORMATS[kind].lower())
+        single = is_single(target, kind, partition_by)
         if kind not in TABLE_FORMATS:
             if tables is not None:
                 raise OptionError(f"tables= is for {', '.join(TABLE_FORMATS)}; {kind} contains only words")
@@ -90,24 +100,32 @@ class Exporter:
         about = self._about(wanted, names(partition_by), without_person(metadata)[0])
         by_person = without_person(metadata)[1] or "person" in names(partition_by)
         parts = self._parts(wanted, chosen, about, pii, pii_types, by_person=by_person, corrected=corrected)
-        if single and not partition_by:
+        jobs = _jobs(self._ledger, wanted)
+        card = _started_card(self._archive.path, jobs, license)
+        card.source += "; corrections are applied" if corrected else "; the text of the service, without corrections"
+        card.redaction = _redaction(pii, pii_types)
+        losses: Losses = Counter()
+        omitted: Losses = Counter()
+        if single:
             if len(chosen) > 1:
                 raise OptionError(
                     f"{os.fspath(target)!r} is one file, which can contain only one table; select it with tables=, "
                     "or pass a directory"
                 )
-            whole = pd.concat([part[chosen[0]] for part in parts], ignore_index=True)
-            return write(whole, target, kind, escape_formulas=escape_formulas, overwrite=overwrite)
-        losses: Losses = Counter()
-        omitted: Losses = Counter()
+            whole = pd.concat([part[chosen[0]] for part in self._counted(parts, card)], ignore_index=True)
+            if kind not in TABLE_FORMATS:
+                return write(whole, target, kind, overwrite=overwrite)
+            with file(target, overwrite=overwrite) as out:
+                write_single(whole, out, target, kind, losses, card, chosen[0], escape_formulas=escape_formulas)
+            return finished([os.fspath(target)], target, losses, omitted)
         with folder(target, overwrite=overwrite) as into:
             if kind not in TABLE_FORMATS:
                 stems = self._archive.recordings.stems(wanted)
-                for part in parts:
+                for part in self._counted(parts, card):
                     write_transcripts(part["words"], into, kind, losses, omitted, stems)
+                written = [*into.files]
+                card.write(into, name_of(target), kind, {})
             else:
-                exported = {*wanted}
-                jobs = [job for job in self._ledger.jobs() if job.transcript_id in exported]
                 if isinstance(audio, Mapping):
                     audio = {self._archive.recordings.id(name): path for name, path in audio.items()}
                 recordings = _recordings(jobs, audio)
@@ -126,39 +144,19 @@ class Exporter:
                 with ExitStack() as open_files:
                     for writer in writers.values():
                         open_files.enter_context(writer)
-                    for part in parts:
+                    for part in self._counted(parts, card):
                         for name, writer in writers.items():
                             writer.add(part[name])
-                card = self._card(wanted, jobs, license, pii, pii_types, corrected=corrected)
                 write_card(card, into, target, writers, kind)
-        return finished(into.files, target, losses, omitted)
+                written = into.files
+        return finished(written, target, losses, omitted)
 
-    def _card(
-        self,
-        ids: Sequence[str],
-        jobs: Sequence[Job],
-        license: str | None,  # noqa: A002
-        pii: str | None,
-        types: Collection[str] | None,
-        *,
-        corrected: bool,
-    ) -> DataCard:
-        known = {job.service for job in jobs if job.service}
-        services = sorted({"the embedded service" if name == EMBEDDED else masked(name) for name in known})
-        source = f'the corpus "{self._archive.path.name}"' + (
-            f"; transcribed by {', '.join(services)}" * bool(services)
-        )
-        source += (
-            "; corrections of turns are applied" if corrected else "; the text of the service, without corrections"
-        )
-        found = sorted(job.created for job in jobs if job.created is not None)
-        done = {"mask": "replaced by labels", "drop": "left out"}.get(pii or "")
-        kinds = "of the types " + ", ".join([types] if isinstance(types, str) else types) if types else ""
-        redaction = f"what entity detection found {kinds} was {done}".replace("  ", " ") if done else "written as it is"
-        card = DataCard(source, license, redaction, (found[0], found[-1]) if found else None)
-        for at in range(0, len(ids), _AT_A_TIME):
-            card.add(self._query.table("transcripts", ids[at : at + _AT_A_TIME]))
-        return card
+    @staticmethod
+    def _counted(parts: Iterable[dict[str, pd.DataFrame]], card: DataCard) -> Iterator[dict[str, pd.DataFrame]]:
+        """Yield the parts, after adding their transcripts to a data card."""
+        for part in parts:
+            card.add(part["transcripts"])
+            yield part
 
     def _about(self, ids: list[str], partition_by: list[str], metadata: Wanted) -> tuple[pa.Table, list[str]] | None:
         """Return the metadata of all transcripts, and the names of the requested and partition columns.
@@ -181,19 +179,45 @@ class Exporter:
         by_person: bool,
         corrected: bool,
     ) -> Iterator[dict[str, pd.DataFrame]]:
-        """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none."""
-        needed = chosen if pii is None else dict.fromkeys([*chosen, "transcripts", "entities", "words"])
+        """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none.
+
+        `transcripts` is always one of them, for the data card.
+        """
+        needed = dict.fromkeys([*chosen, "transcripts", *(() if pii is None else ("entities", "words"))])
         for at in range(0, max(1, len(ids)), _AT_A_TIME):
             some = ids[at : at + _AT_A_TIME]
             part = {}
             for name in needed:
                 person = "person" if by_person and "speaker" in CORPUS_TABLES[name].names else False
-                part[name] = self._query.table(name, some, metadata=person, corrected=corrected)
+                columns = None if name in chosen or pii else CARD_COLUMNS
+                part[name] = self._query.table(name, some, columns, metadata=person, corrected=corrected)
             if about is not None:
-                part = {
-                    name: join(df, apart(about[0], CORPUS_TABLES[name].names), about[1]) for name, df in part.items()
+                part |= {
+                    name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in chosen
                 }
             yield part if pii is None else mask(part, pii, types)
+
+
+def _jobs(ledger: Ledger, ids: Collection[str]) -> list[Job]:
+    wanted = {*ids}
+    return [job for job in ledger.jobs() if job.transcript_id in wanted]
+
+
+def _started_card(corpus: Path, jobs: Sequence[Job], license: str | None) -> DataCard:  # noqa: A002
+    """Return a data card with the source of transcripts and the dates of their jobs."""
+    known = {job.service for job in jobs if job.service}
+    services = sorted({"the embedded service" if name == EMBEDDED else masked(name) for name in known})
+    source = f'the corpus "{corpus.name}"' + (f"; transcribed by {', '.join(services)}" * bool(services))
+    found = sorted(job.created for job in jobs if job.created is not None)
+    return DataCard(source, license, dates=(found[0], found[-1]) if found else None)
+
+
+def _redaction(pii: str | None, types: Collection[str] | None) -> str:
+    if pii is None:
+        return "written as it is"
+    kinds = " of the types " + ", ".join([types] if isinstance(types, str) else types) if types else ""
+    done = "replaced by labels" if pii == "mask" else "left out"
+    return f"what entity detection found{kinds} was {done}"
 
 
 def _recordings(
@@ -268,6 +292,7 @@ class Publisher:
         partition_by: str | Sequence[str],
         metadata: Wanted,
         storage_options: Mapping[str, str] | None,
+        license: str | None,  # noqa: A002  the key of dataset cards
     ) -> Publication:
         """Write what changed; see `Corpus.publish`."""
         _check_outside(target, self._archive.path)
@@ -306,9 +331,17 @@ class Publisher:
                 raise CorpusError(
                     f"the corpus {self._archive.path} changes all the time; stop what writes to it, then publish it"
                 )
-            number = delta.publish(wanted)
+            number = delta.publish(wanted, self._card(list(now), license))
         changed = sum(1 for i, fingerprint in now.items() if before.get(i) != fingerprint)
         return Publication(os.fspath(target), number, changed, len(before.keys() - now.keys()))
+
+    def _card(self, ids: Sequence[str], license: str | None) -> DataCard:  # noqa: A002
+        card = _started_card(self._archive.path, _jobs(self._archive.ledger, ids), license)
+        card.source += "; corrections are applied"
+        card.redaction = "written as it is"
+        for at in range(0, len(ids), _IN_CARD):
+            card.add(self._query.table("transcripts", ids[at : at + _IN_CARD], CARD_COLUMNS))
+        return card
 
     def _about(self, partition_by: Sequence[str], metadata: Wanted) -> pa.Table:
         """Return the metadata columns to publish, with `transcript_id`."""

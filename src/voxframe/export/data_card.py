@@ -1,6 +1,8 @@
 """Data cards: a README.md that says what an exported data set is, and SHA256SUMS with the hash of every file.
 
 In Parquet data sets their names begin with `_`, so that pandas, pyarrow and Spark skip them when they read the folder.
+Among Markdown files the card is README.txt, so that a pattern such as `*.md` finds the transcripts only. A Parquet file
+or folder of one table has its card in the metadata of the files: some readers take every file in a folder for a part.
 
 The card begins with the metadata of Hugging Face dataset cards, with one config per table, so that
 `datasets.load_dataset(folder, "words")` loads a table. Tables without rows have no config: `datasets` refuses them.
@@ -13,21 +15,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 
-from voxframe.export.targets import Folder
+from voxframe._text import quantity
+from voxframe.export.targets import CARD_MARK, CARDS, CHECKSUMS, Folder
 from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
-
-_CARD, _CHECKSUMS = "README.md", "SHA256SUMS"
 
 _MODELS = ("speech_model", "acoustic_model", "language_model")
 _REDACTION = ("redact_pii", "redact_pii_audio", "redact_pii_sub")
@@ -40,8 +41,21 @@ _SHOWN = [
     and column.name not in (*_MODELS, *_REDACTION)
     and not _PRIVATE.search(column.name)
 ]
+#: Columns of the table `transcripts` that a card needs.
+CARD_COLUMNS = (
+    "transcript_id",
+    "audio_duration_s",
+    *_MODELS,
+    *_REDACTION,
+    "status",
+    *(column.name for column in _SHOWN),
+)
 _MANY = 5  # values of one option in a card
 _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&])")
+
+
+#: Schema, number of rows and pattern of the files of each table, by name.
+Tables: TypeAlias = Mapping[str, tuple[pa.Schema, int, str]]
 
 
 @dataclass
@@ -53,42 +67,53 @@ class DataCard:
         license: Licence of the data; None: not stated.
         redaction: What the export did to personal data.
         dates: First and last time at which the recordings were submitted, if known.
+        transcripts: Number of transcripts, if known.
+        checksums: Where the hashes of the files are.
     """
 
     source: str = ""
     license: str | None = None
     redaction: str = ""
     dates: tuple[datetime, datetime] | None = None
+    transcripts: int | None = None
+    checksums: str = "none"
     _values: Counter[tuple[str, Any]] = field(default_factory=Counter)
-    _seconds: float = 0.0
-    _transcripts: int | None = None
+    _seconds: float | None = None
 
     def add(self, transcripts: pd.DataFrame) -> None:
         """Count options, models and durations of rows of the table `transcripts`, which need not be exported."""
-        self._transcripts = (self._transcripts or 0) + len(transcripts)
-        self._seconds += float(transcripts.get("audio_duration_s", pd.Series(dtype=float)).fillna(0).sum())
-        for name in (*_MODELS, *_REDACTION, "status", *(c.name for c in _SHOWN)):
+        self.transcripts = (self.transcripts or 0) + len(transcripts)
+        seconds = transcripts.get("audio_duration_s", pd.Series(dtype=float)).fillna(0).sum()
+        self._seconds = (self._seconds or 0.0) + float(seconds)
+        for name in CARD_COLUMNS[2:]:
             if name in transcripts:
                 for value, count in transcripts[name].dropna().value_counts().items():
                     self._values[name, getattr(value, "item", lambda value=value: value)()] += int(count)
 
-    def write(
-        self, into: Folder, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]], prefix: str = ""
-    ) -> None:
-        """Write the card and the hashes of all other files into a data set.
+    def write(self, into: Folder, name: str, format: str, tables: Tables) -> None:  # noqa: A002  the usual name
+        """Write the card and the hashes of all other files into a directory, after all of them were written."""
+        prefix = "_" if format == "parquet" else ""
+        sums, card = f"{prefix}{CHECKSUMS}", f"{prefix}{CARDS[format == 'md']}"
+        self.checksums = f"SHA-256 of every file, in {sums}: `sha256sum -c {sums}`"
+        into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
+        into.write(card, self.text(name, format, tables))
+
+    def text(self, name: str, format: str, tables: Tables) -> str:  # noqa: A002
+        """Return the card as Markdown.
 
         Args:
-            into: The directory, after all tables were written.
             name: Name of the data set.
-            tables: Schema, number of rows and pattern of the files of each table.
-            prefix: Begin of the names of both files.
+            format: Name of its format.
+            tables: Schema, number of rows and pattern of the files of each table. Empty for files of speech. A pattern
+                is empty if `datasets` cannot load the files.
         """
-        sums = f"{prefix}{_CHECKSUMS}"
-        into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
-        card = [*self._front_matter(name, tables), *self._body(name, tables, sums)]
-        into.write(f"{prefix}{_CARD}", "\n".join(card) + "\n")
+        return "\n".join([*self._front_matter(name, tables), *self._body(name, format, tables)]) + "\n"
 
-    def _front_matter(self, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]]) -> list[str]:
+    def of_table(self, name: str, format: str, table: str) -> Callable[[pa.Schema, int], str]:  # noqa: A002
+        """Return a function that returns the card of a data set of one table, given its schema and number of rows."""
+        return lambda schema, rows: self.text(name, format, {table: (schema, rows, "")})
+
+    def _front_matter(self, name: str, tables: Tables) -> list[str]:
         languages = {str(value).split("_")[0].split("-")[0] for (key, value) in self._values if key == "language_code"}
         known = sorted(code for code in languages if re.fullmatch("[a-z]{2,3}", code))
         return [
@@ -96,34 +121,37 @@ class DataCard:
             f"pretty_name: {json.dumps(name)}",
             *([f"license: {json.dumps(self.license)}"] if self.license else []),
             *([f"language: {json.dumps(known)}"] if known else []),
-            "configs:" if any(rows for _, rows, _ in tables.values()) else "configs: []",
+            "configs:" if any(rows and pattern for _, rows, pattern in tables.values()) else "configs: []",
             *(
                 f"- config_name: {json.dumps(table)}\n  data_files:\n  - split: train\n    path: {json.dumps(pattern)}"
                 for table, (_, rows, pattern) in tables.items()
-                if rows
+                if rows and pattern
             ),
             "---",
         ]
 
-    def _body(self, name: str, tables: Mapping[str, tuple[pa.Schema, int, str]], sums: str) -> list[str]:
-        count = self._transcripts
-        counts = [] if count is None else [f"{count:,} transcripts", f"{self._seconds / 3600:,.2f} hours of audio"]
-        counts += [f"{tables['words'][1]:,} words"] if "words" in tables else []
+    def _body(self, name: str, format: str, tables: Tables) -> list[str]:  # noqa: A002
+        counts = [] if self.transcripts is None else [quantity(self.transcripts, "transcript")]
+        counts += [] if self._seconds is None else [f"{self._seconds / 3600:,.2f} hours of audio"]
+        counts += [quantity(tables["words"][1], "word")] if "words" in tables else []
         dates = "" if self.dates is None else " to ".join(moment.isoformat(timespec="seconds") for moment in self.dates)
         facts = {
             "Contents": ", ".join(counts),
             "Source": self.source or "a DataFrame",
             "Submitted for transcription": dates or "not known",
-            "Written": f"{datetime.now(UTC).isoformat(timespec='seconds')} by voxframe {version('voxframe')}",
+            "Format": format,
+            "Written": f"{datetime.now(UTC).isoformat(timespec='seconds')}{CARD_MARK}{version('voxframe')}",
             "Models": self._summary(_MODELS) or "not stated by the service",
             "Options": self._summary([column.name for column in _SHOWN]) or "none known",
-            "Personal data": "; ".join(part for part in (self.redaction, self._redacted()) if part),
+            "Personal data": "; ".join(part for part in (self.redaction, self._redacted()) if part) or "not known",
             "Licence": self.license or "not stated",
             "Schema version": str(SCHEMA_VERSION),
-            "Checksums": f"SHA-256 of every file, in {sums}: `sha256sum -c {sums}`",
+            "Checksums": self.checksums,
         }
         lines = ["", f"# {_plain(name)}", "", "| | |", "|---|---|"]
         lines += [f"| {key} | {text if key == 'Checksums' else _plain(text)} |" for key, text in facts.items() if text]
+        if not tables:
+            return lines
         lines += [
             "",
             "Times are milliseconds from the start of the media; indices count from 0; an empty value is a null.",
@@ -143,8 +171,8 @@ class DataCard:
     def _redacted(self) -> str:
         redacted = sum(count for (key, value), count in self._values.items() if key == "redact_pii" and value)
         if not redacted:
-            return "" if self._transcripts is None else "no transcript was redacted by the service"
-        return f"{redacted:,} of {self._transcripts:,} transcripts were redacted by the service"
+            return "" if self._seconds is None else "no transcript was redacted by the service"
+        return f"redacted by the service: {redacted:,} of {quantity(self.transcripts or 0, 'transcript')}"
 
     def _summary(self, names: Collection[str]) -> str:
         """Return the values of columns with their counts: "speech_model best (3), nano (1)"."""

@@ -4,6 +4,7 @@
              _voxframe/publications/     a Delta table with the version of each table; its own version is the number
                                          of the publication
              _voxframe/sources/          a Delta table with a fingerprint of each published transcript
+             README.md                   the data card, on a file system; each commit to `publications` has it, too
 
 A publication appears with one commit to `publications`, which is written last. A reader that takes the versions from
 there never sees tables of two publications, also beside a writer and after a writer was killed. What such a writer had
@@ -21,8 +22,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from voxframe._files import write_atomic
 from voxframe.errors import ExportError, MissingExtraError, OptionError
-from voxframe.export.targets import is_remote
+from voxframe.export.data_card import DataCard, name_of
+from voxframe.export.targets import CARD_KEY, CARD_MARK, CARDS, is_remote
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -176,21 +179,41 @@ class DeltaTarget:
         rows = pa.Table.from_arrays(columns, schema=_SOURCE_SCHEMA).to_reader()
         self.write(_SOURCES, rows, replaced=replaced, written=fingerprints)
 
-    def publish(self, tables: Collection[str]) -> int:
-        """Publish the versions that were committed, all at once. Return the number of the publication."""
+    def publish(self, tables: Collection[str], card: DataCard) -> int:
+        """Publish the versions that were committed, all at once. Return the number of the publication.
+
+        The data card is in the commit, as `voxframe.data_card`, and on a file system also in README.md.
+        """
         names = [*tables, _SOURCES]
         rows = pa.table({"table": names, "version": pa.array([self._current[name] for name in names], pa.int64())})
+        about = self._card(card, tables)
         self._library.write_deltalake(
             self._manifest or f"{self._url}/{_PUBLICATIONS}",
             rows,
             mode="overwrite",
             name=_OWNER,
             storage_options=self._options,
-            commit_properties=self._library.CommitProperties(max_commit_retries=0),
+            commit_properties=self._library.CommitProperties(
+                max_commit_retries=0, custom_metadata={CARD_KEY.decode(): about}
+            ),
         )
         self._manifest = self._manifest or self.table(_PUBLICATIONS)
         self.publication = int(self._manifest.version())
+        if not is_remote(self._url):
+            path = Path(self._url, CARDS[0])
+            if not path.exists() or CARD_MARK in path.read_text("utf-8", "replace"):  # otherwise it is the user's own
+                write_atomic(path, about.encode("utf-8", "replace"))
         return self.publication
+
+    def _card(self, card: DataCard, tables: Collection[str]) -> str:
+        """Return the data card of the versions that were committed."""
+        described = {}
+        for name in tables:
+            table = self.table(name, self._current[name]).to_pyarrow_dataset()
+            described[name] = (pa.schema(table.schema), table.count_rows(), "")
+        versions = ", ".join(f"{name} {self._current[name]}" for name in tables)
+        card.checksums = f"none, because each publication changes the files; versions of the tables: {versions}"
+        return card.text(name_of(self._url), "Delta Lake", described)
 
     def _find(self, name: str) -> DeltaTable | None:
         if not self._library.DeltaTable.is_deltatable(f"{self._url}/{name}", storage_options=self._options):

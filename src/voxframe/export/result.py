@@ -22,7 +22,8 @@ class ExportResult:
     Iterating gives the file names; `len` is their number.
 
     Attributes:
-        files: File names relative to the directory, or the target itself.
+        files: File names relative to the directory, or the target itself. With one file per transcript, the data card
+            and the hashes are not listed.
         losses: Number of changed or omitted values, by description of the change. Empty if every value was written
             exactly. An `ExportWarning` reports the same.
         omitted: Number of values in columns that the format has no field for, by column, such as `confidence` in

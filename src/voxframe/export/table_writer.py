@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from voxframe.errors import OptionError
 from voxframe.export.result import Losses
-from voxframe.export.targets import NULL_PARTITION, Folder, partition_folder
+from voxframe.export.targets import CARD_KEY, NULL_PARTITION, Folder, partition_folder
 from voxframe.schema import CORPUS_TABLES, with_pandas
 
 #: Formats for any table, and their file extensions.
@@ -45,6 +45,8 @@ class TableWriter:
         escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
         audio: Returns file name and content of the recording of a transcript, for a column `audio` in the form of
             `datasets.Audio`; None if it is not at hand. Default: no such column.
+        card: Returns the data card of a table with this schema and number of rows, for the metadata of its Parquet
+            files. Default: none.
 
     Attributes:
         rows: Number of rows written.
@@ -61,6 +63,7 @@ class TableWriter:
         *,
         escape_formulas: bool = False,
         audio: Callable[[str], tuple[str, bytes] | None] | None = None,
+        card: Callable[[pa.Schema, int], str] | None = None,
     ) -> None:
         self._folder = folder
         self._name = name
@@ -71,6 +74,7 @@ class TableWriter:
         self._below = f"{name}/" if name else ""
         self._parts = 0
         self._audio = audio
+        self._card = card
         self.rows = 0
         self.schema: pa.Schema | None = None
         self._file: IO[bytes] | None = None
@@ -85,6 +89,8 @@ class TableWriter:
         table = arrow(df, self._losses, self._name, self.schema)
         self.schema = table.schema
         self.rows += table.num_rows
+        if self._card is not None:
+            table = with_card(table, self._card)
         if self._form in ("csv", "jsonl"):
             file = self._bytes(f"{self._name or 'data'}.{self._form}")
             file.write(
@@ -148,7 +154,7 @@ class TableWriter:
         places = paths.indices.to_numpy()
         order = np.argsort(places, kind="stable")
         ends = np.cumsum(np.bincount(places, minlength=len(paths.dictionary))).tolist()
-        metadata = with_pandas(pa.schema(kept)).metadata
+        metadata = with_pandas(pa.schema(kept, table.schema.metadata)).metadata
         rows = table.select([field.name for field in kept]).take(pa.array(order)).replace_schema_metadata(metadata)
         for path, start, end in zip(paths.dictionary.to_pylist(), [0, *ends], ends, strict=False):
             with self._folder.open(f"{self._below}{path}/part-{self._parts}.parquet") as file:
@@ -158,6 +164,13 @@ class TableWriter:
         if self._file is None:
             self._file = self._folder.open(name)
         return self._file
+
+
+def with_card(table: pa.Table, card: Callable[[pa.Schema, int], str]) -> pa.Table:
+    """Return a table with its data card in the metadata of its schema."""
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), CARD_KEY: card(table.schema, table.num_rows).encode("utf-8", "replace")}
+    )
 
 
 def text_of(table: pa.Table, form: str, losses: Losses, *, header: bool = True, escape_formulas: bool = False) -> bytes:

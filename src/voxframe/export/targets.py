@@ -7,17 +7,26 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from voxframe._files import hidden_path, put_in_place
 from voxframe.errors import ExportError, MissingExtraError, OptionError, VoxframeError
 
 #: Partition value of nulls, as in Hive, Spark, DuckDB, Polars and pyarrow.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+#: Names of the data card and of the hashes of all other files. In some formats they begin with `_`.
+CARDS, CHECKSUMS = ("README.md", "README.txt"), "SHA256SUMS"
+#: Text of every data card, by which a directory or file that voxframe wrote is recognised.
+CARD_MARK = " by voxframe "
+#: Key of the data card in the metadata of a Parquet file that is a data set of its own.
+CARD_KEY = b"voxframe.data_card"
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
@@ -110,26 +119,41 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
 
     Args:
         target: Path or URL.
-        overwrite: Replace an existing directory.
+        overwrite: Replace an existing directory, if voxframe wrote every file in it.
 
     Raises:
-        ExportError: The target already exists or cannot be written.
+        ExportError: The target already exists, has a file that voxframe did not write, or cannot be written.
         MissingExtraError: The target is a URL and fsspec is not installed.
         OptionError: The protocol of the URL is unknown, or its library is not installed.
     """
     if is_remote(target):
         with _clear_errors(target):
             filesystem, root = _store(os.fspath(target))
+            root = root.rstrip("/")
             if filesystem.exists(root):
                 _check_free(target, overwrite=overwrite)
+                names = [] if filesystem.isfile(root) else filesystem.find(root)
+                _check_written(
+                    target,
+                    [name.removeprefix(root).lstrip("/") for name in names],
+                    lambda name: filesystem.open(f"{root}/{name}", "rb"),
+                    is_file=filesystem.isfile(root),
+                )
                 filesystem.rm(root, recursive=True)
-            yield Folder(root.rstrip("/"), filesystem)
+            yield Folder(root, filesystem)
         return
-    path = Path(target).expanduser().absolute()
+    path = Path(target).expanduser().resolve()
     hidden = hidden_path(path)
     with _clear_errors(target):
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
             _check_free(target, overwrite=overwrite)
+            found = (one for one in path.rglob("*") if one.is_symlink() or not one.is_dir())
+            _check_written(
+                target,
+                (one.relative_to(path).as_posix() for one in found),
+                lambda name: (path / name).open("rb"),
+                is_file=not path.is_dir(),
+            )
         try:
             hidden.mkdir(parents=True)
             yield Folder(str(hidden))
@@ -186,12 +210,61 @@ def _replace(hidden: Path, path: Path) -> None:
     except OSError:
         old.rename(path)
         raise
-    shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink()
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     if not overwrite:
         raise ExportError(f"{os.fspath(target)!r} already exists; choose another target, or pass overwrite=True")
+
+
+def _check_written(
+    target: str | os.PathLike[str], names: Iterable[str], open_file: Callable[[str], IO[bytes]], *, is_file: bool
+) -> None:
+    """Check that voxframe wrote every file of an existing directory, so that replacing it deletes nothing else.
+
+    Args:
+        target: Path or URL of the directory.
+        names: Names of all files in it.
+        open_file: Opens one of them.
+        is_file: True if the target is a file.
+
+    Raises:
+        ExportError: The target is a file, or has a file that voxframe did not write.
+    """
+    shown = os.fspath(target)
+    if is_file:
+        raise ExportError(f"{shown!r} is a file, and a directory is to be written; choose another target")
+    listed = _listed(open_file)
+    other = next((name for name in names if name not in listed and not _has_card(name, open_file)), None)
+    if other is not None:
+        raise ExportError(
+            f"{shown!r} is not replaced, because voxframe did not write {other!r} in it; choose another target, or "
+            "move your own files to another folder"
+        )
+
+
+def _listed(open_file: Callable[[str], IO[bytes]]) -> set[str]:
+    """Return the names of the files that an export into a directory wrote; none if there was no export into it."""
+    for prefix in ("", "_"):
+        with suppress(OSError):
+            with open_file(f"{prefix}{CHECKSUMS}") as file:
+                lines = file.read().decode("utf-8", "replace").splitlines()
+            for card in CARDS:
+                with suppress(OSError), open_file(f"{prefix}{card}") as file:
+                    if CARD_MARK.encode() in file.read():
+                        names = {line.partition("  ")[2] for line in lines}
+                        return {*names, f"{prefix}{card}", f"{prefix}{CHECKSUMS}"}
+    return set()
+
+
+def _has_card(name: str, open_file: Callable[[str], IO[bytes]]) -> bool:
+    """Return True if a file is Parquet with a data card of voxframe in its metadata."""
+    if not name.endswith(".parquet"):
+        return False
+    with suppress(OSError, pa.ArrowException), open_file(name) as file:
+        return CARD_KEY in (pq.read_schema(file).metadata or {})
+    return False
 
 
 def _store(address: str) -> tuple[Any, str]:

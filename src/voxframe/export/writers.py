@@ -15,7 +15,7 @@ from voxframe.errors import OptionError
 from voxframe.export import annotation_formats, line_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
-from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of
+from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, file, folder
 
 
@@ -81,8 +81,10 @@ def write(
     Values are written exactly. Values that the format cannot hold are counted in the result and in a warning. In CSV, a
     null is an empty field and an empty text is `""`; all texts are quoted.
 
-    A directory of named tables has a data card (README.md) and the hashes of all files (SHA256SUMS), in parquet with a
-    `_` before their names. `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface.
+    A directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files (SHA256SUMS),
+    in parquet with a `_` before their names. One DataFrame as Parquet has its card in the metadata of each file, under
+    the key `voxframe.data_card`. A single file of another format has no card.
+    `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface.
 
     Args:
         data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx,
@@ -94,14 +96,14 @@ def write(
             only. A spreadsheet would run these as formulas. Use it for files that people open in a spreadsheet, and
             leave it off for files that programs read.
         license: Licence of the data, for the data card, such as "cc-by-4.0".
-        overwrite: Replace an existing target.
+        overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file.
 
     Returns:
         The files written, and the number of values that the format could not hold.
 
     Raises:
         OptionError: An argument is invalid, or a column is missing.
-        ExportError: The target already exists or cannot be written.
+        ExportError: The target already exists, has a file that voxframe did not write, or cannot be written.
 
     Warns:
         ExportWarning: The format cannot hold a value.
@@ -115,8 +117,8 @@ def write(
     check_format(format, partition_by, escape_formulas=escape_formulas)
     losses: Losses = Counter()
     omitted: Losses = Counter()
-    suffix = FORMATS[format]
-    single = suffix != "" and os.fspath(target).lower().endswith(suffix.lower()) and not partition_by
+    single = is_single(target, format, partition_by)
+    card = DataCard(license=license)
     if format in SPEECH_FORMATS:
         if not isinstance(data, pd.DataFrame):
             raise OptionError(
@@ -129,29 +131,40 @@ def write(
         else:
             with folder(target, overwrite=overwrite) as into:
                 write_transcripts(data, into, format, losses, omitted)
+                written = [*into.files]
+                card.transcripts = len(written)
+                card.write(into, name_of(target), format, {})
     elif single:
         if not isinstance(data, pd.DataFrame) and len(data) != 1:
             raise OptionError(f"one file holds one table, not {', '.join(data)}; give a directory as the target")
-        df = data if isinstance(data, pd.DataFrame) else next(iter(data.values()))
+        name, df = ("data", data) if isinstance(data, pd.DataFrame) else next(iter(data.items()))
         with file(target, overwrite=overwrite) as out:
-            _write_single(df, out, format, losses, escape_formulas=escape_formulas)
+            write_single(df, out, target, format, losses, card, name, escape_formulas=escape_formulas)
     else:
-        named = data if isinstance(data, Mapping) else {"data" if format == "huggingface" else None: data}
-        card = DataCard(license=license)
+        lone = "data" if format == "huggingface" else None
+        named: dict[str | None, pd.DataFrame] = dict(data.items()) if isinstance(data, Mapping) else {lone: data}
+        inside = format == "parquet" and None in named  # readers of the folder take every file in it for a part
         with folder(target, overwrite=overwrite) as into:
             writers: dict[str, TableWriter] = {}
-            for name, df in named.items():
+            for table, df in named.items():
+                own = card.of_table(name_of(target), format, table or "data") if inside else None
                 with TableWriter(
-                    into, name, format, losses, names(partition_by), escape_formulas=escape_formulas
+                    into, table, format, losses, names(partition_by), escape_formulas=escape_formulas, card=own
                 ) as writer:
                     writer.add(df)
-                if name is not None:
-                    writers[name] = writer
-                if name == "transcripts":
+                writers[table or "data"] = writer
+                if table == "transcripts":
                     card.add(df)
-            if writers:  # readers of a folder with one table take every file in it for a part
+            if not inside:
                 write_card(card, into, target, writers, format)
-    return finished([os.fspath(target)] if single else into.files, target, losses, omitted)
+            written = into.files
+    return finished([os.fspath(target)] if single else written, target, losses, omitted)
+
+
+def is_single(target: str | os.PathLike[str], format: str, partition_by: str | Sequence[str]) -> bool:  # noqa: A002
+    """Return True if a target is one file: it has the extension of the format, and there are no partitions."""
+    suffix = FORMATS[format]
+    return suffix != "" and os.fspath(target).lower().endswith(suffix.lower()) and not partition_by
 
 
 def write_card(
@@ -163,7 +176,7 @@ def write_card(
 ) -> None:
     """Write the data card of tables that are complete."""
     tables = {name: (one.schema, one.rows, one.pattern) for name, one in writers.items() if one.schema is not None}
-    card.write(into, name_of(os.fspath(target)), tables, "_" if format == "parquet" else "")
+    card.write(into, name_of(target), format, tables)
 
 
 def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, omitted: Losses) -> ExportResult:
@@ -235,9 +248,21 @@ def _speech(df: pd.DataFrame, format: str, losses: Losses, omitted: Losses) -> b
     return content if isinstance(content, bytes) else content.encode()
 
 
-def _write_single(df: pd.DataFrame, out: IO[bytes], format: str, losses: Losses, *, escape_formulas: bool) -> None:  # noqa: A002
+def write_single(
+    df: pd.DataFrame,
+    out: IO[bytes],
+    target: str | os.PathLike[str],
+    format: str,  # noqa: A002
+    losses: Losses,
+    card: DataCard,
+    name: str,
+    *,
+    escape_formulas: bool,
+) -> None:
+    """Write a table as one file. Parquet has the data card in its metadata."""
     table = arrow(df, losses)
     if format == "parquet":
+        table = with_card(table, card.of_table(name_of(target), format, name))
         pq.write_table(table, out, compression="zstd", compression_level=1)
     else:
         out.write(text_of(table, format, losses, escape_formulas=escape_formulas))
