@@ -309,7 +309,11 @@ _CASES: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
         [("Hi", 500, 750, 0.9, "SPEAKER_00"), ("5.", _N, _N, _N, "SPEAKER_00")],
         [("Hi 5.", 500, 1250, _N, "SPEAKER_00")],
     ),
-    "openai": (_OPENAI, [("Hi", 500, 750, _N, _N), ("there", 750, 1250, _N, _N)], []),
+    "openai": (
+        _OPENAI,
+        [("Hi", 500, 750, _N, _N), ("there", 750, 1250, _N, _N)],
+        [("Hi there.", 500, 1250, _N, _N)],
+    ),
     "openai diarized": (
         _OPENAI_DIARIZED,
         [("Hi.", _N, _N, _N, "A"), ("Bye.", _N, _N, _N, "B")],

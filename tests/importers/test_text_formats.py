@@ -238,3 +238,156 @@ def test_fractions_of_a_second_may_be_short() -> None:
     """A fraction of one digit counts tenths of a second, as players read it."""
     (turn,) = captions.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
     assert (turn["start"], turn["end"]) == (1500, 2250)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_line_ends_and_encodings_of_captions(tmp_path: Path, end: str, encoding: str) -> None:
+    """LF, CRLF and CR end a line, with and without a byte order mark."""
+    cues = "00:00:01{0}000 --> 00:00:02{0}000\nZoë\nhere\n\n00:00:03{0}000 --> 00:00:04{0}000\nBye\n"
+    expected = [[None, "Zoë here", 1000, 2000], [None, "Bye", 3000, 4000]]
+    for name, text in (("a.srt", cues.format(",")), ("a.vtt", "WEBVTT\n\n" + cues.format("."))):
+        data = text.replace("\n", end).encode(encoding)
+        assert _rows(_load(tmp_path, name, data)["utterances"]) == expected
+
+
+def test_blank_lines_in_srt() -> None:
+    """The text of a cue lasts until the next cue, as in the library srt; a number before the times is not text."""
+    text = "1\n00:00:01,000 --> 00:00:02,000\nHi\n\nthere\n\n42\n\n2\n00:00:03,000 --> 00:00:04,000\n7\n"
+    turns = captions.srt(text)["utterances"]
+    assert [turn["text"].split() for turn in turns] == [cue.content.split() for cue in srt.parse(text)]
+
+
+def test_regions_and_spans_of_webvtt() -> None:
+    """Regions, identifiers, settings and spans of a cue are not text.
+
+    Source: https://www.w3.org/TR/webvtt1/, sections 1.4, 4.1 and 5.
+    """
+    text = (
+        "WEBVTT\nKind: captions\n\nREGION\nid:left\nwidth:40%\n\n1 - first\n00:01.000 --> 00:02.000 region:left\n"
+        "<v.loud Esme>It's <c.yellow>blue</c> &lt;now&gt;</v>\n\n"
+        "00:03.000 --> 00:04.000\n<lang en>No</lang> <ruby>漢<rt>kan</rt></ruby>\n"
+    )
+    turns = captions.webvtt(text)["utterances"]
+    assert [(turn["speaker"], turn["text"]) for turn in turns] == [("Esme", "It's blue <now>"), (None, "No 漢kan")]
+
+
+def test_labels_without_text_are_no_turns() -> None:
+    """Audacity writes a label without text as two times and a tab."""
+    turns = captions.audacity("1.0\t1.0\t\n2.0\t3.0\n4.0\t5.0\tHi\n")["utterances"]
+    assert [(turn["text"], turn["start"]) for turn in turns] == [("Hi", 4000)]
+
+
+def test_alternatives_of_sclite(tmp_path: Path) -> None:
+    """Of alternatives the first counts, "@" is no word, gaps are no turns, and a log-likelihood is no confidence.
+
+    Source: https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm, "ctm" and "stm".
+    """
+    marks = [f"7654 A * * {mark}" for mark in ("<ALT_BEGIN>", "<ALT>", "<ALT_END>")]
+    lines = [
+        marks[0],
+        "7654 A 12.00 0.34 UM",
+        marks[1],
+        "7654 A 12.00 0.34 UH",
+        marks[2],
+        "7654 A 13.30 0.5 CAN -6.763",
+    ]
+    words = _load(tmp_path, "a.ctm", "\n".join(lines))["words"]
+    assert _rows(words, "text", "start_ms", "confidence") == [["UM", 12_000, None], ["CAN", 13_300, None]]
+    gap = "rec 1 inter_segment_gap 0 16 <o,,unknown>\n"
+    text = gap + "rec 1 Ann 16 17 <o,f0,male> { { i'm / i am } / @ } here { @ / uh }\n"
+    assert _rows(_load(tmp_path, "a.stm", text)["utterances"]) == [["Ann", "i'm here", 16_000, 17_000]]
+
+
+def test_channels_of_stm_are_in_order(tmp_path: Path) -> None:
+    """STM is sorted by channel; turns are sorted by time."""
+    turns = _load(tmp_path, "a.stm", "rec A Ann 5 6 later\nrec B Bob 1 2 first\n")["utterances"]
+    assert _rows(turns, "text", "channel") == [["first", "B"], ["later", "A"]]
+
+
+def test_points_comments_and_old_headers_of_textgrid(tmp_path: Path) -> None:
+    """Points have the same start and end; comments and texts outside of quotes are ignored.
+
+    Source: https://www.fon.hum.uva.nl/praat/manual/TextGrid_file_formats.html
+    """
+    text = (
+        'File type = "ooTextFile short"\n"TextGrid"\n\n0 2.3 ! the time domain, 0 to 2.3 s\n<exists>\n2 tiers\n'
+        '"IntervalTier" "Mary" 0 2.3 1 interval coming\n0 2.3 "He ""said"" so"\n'
+        '"TextTier" "bell" 0 2.3 1 point coming\n1.5 "ding" ! 3 times\n'
+    )
+    expected = [["Mary", 'He "said" so', 0, 2300], ["bell", "ding", 1500, 1500]]
+    assert _rows(_load(tmp_path, "a.TextGrid", text)["utterances"]) == expected
+    with pytest.raises(PayloadError, match="save it in Praat"):
+        _load(tmp_path, "a.TextGrid", '"ooTextFile"\n"Praat chronological TextGrid text file"\n0 2.3\n')
+
+
+@pytest.mark.parametrize(("prefix", "speakers"), [("{} - ", ["Ann", "Ann", "Bob"]), ("", [None, None, None])])
+def test_textgrids_of_the_montreal_forced_aligner(tmp_path: Path, prefix: str, speakers: list[str | None]) -> None:
+    """Tiers of words give words in turns of their speaker; phones beside them are left out.
+
+    Source: https://montreal-forced-aligner.readthedocs.io, "Corpus formats and structure".
+    """
+    grid = praatio.textgrid.Textgrid()
+    said = {"Ann": [(0, 0.5, "good"), (0.5, 1, "day")], "Bob": [(1, 2, "hi")]}
+    if not prefix:
+        said = {"": [*said["Ann"], *said["Bob"]]}
+    for name, words in said.items():
+        grid.addTier(IntervalTier(f"{prefix.format(name)}words", words, 0, 2))
+        grid.addTier(IntervalTier(f"{prefix.format(name)}phones", [(0.0, 0.2, "g")], 0, 2))
+    grid.save(str(tmp_path / "a.TextGrid"), format="short_textgrid", includeBlankSpaces=True)
+    tables = voxframe.tables(tmp_path / "a.TextGrid")
+    assert tables["words"]["text"].to_list() == ["good", "day", "hi"]
+    assert [row[0] for row in _rows(tables["words"], "speaker")] == speakers
+    assert tables["utterances"]["text"].to_list() == (["good day", "hi"] if prefix else [])
+
+
+def test_dependent_tiers_of_eaf(tmp_path: Path) -> None:
+    """Words below a tier belong to its speaker, also if a time between two of them is not aligned.
+
+    A symbolic tier below segments without text has their times. Other layers, such as a translation, are no turns.
+    Source: https://www.mpi.nl/tools/elan/EAF_Annotation_Format_3.0_and_ELAN.pdf, sections 2.4 and 2.5.
+    """
+    slots = {1: 500, 2: 750, 3: None, 4: 1250, 5: 2000, 6: 3000}
+    times = "".join(
+        f'<TIME_SLOT TIME_SLOT_ID="ts{n}"{f" TIME_VALUE={chr(34)}{t}{chr(34)}" if t else ""}/>'
+        for n, t in slots.items()
+    )
+
+    def tier(name: str, parent: str, annotations: list[tuple[str, str]]) -> str:
+        found = "".join(
+            f"<ANNOTATION><{'REF' if 'REF=' in place else 'ALIGNABLE'}_ANNOTATION {place}><ANNOTATION_VALUE>{text}"
+            f"</ANNOTATION_VALUE></{'REF' if 'REF=' in place else 'ALIGNABLE'}_ANNOTATION></ANNOTATION>"
+            for place, text in annotations
+        )
+        below = f' PARENT_REF="{parent}"' if parent else ""
+        return f'<TIER TIER_ID="{name}" LINGUISTIC_TYPE_REF="t"{below}>{found}</TIER>'
+
+    def timed(n: str, first: int, last: int) -> str:
+        return f'ANNOTATION_ID="{n}" TIME_SLOT_REF1="ts{first}" TIME_SLOT_REF2="ts{last}"'
+
+    tiers = tier("Ann-translation", "Ann", [('ANNOTATION_ID="t" ANNOTATION_REF="a"', "Well, you?")])
+    tiers += tier("Ann", "", [(timed("a", 1, 4), "Und du selbst?")])
+    words = [(timed("w3", 3, 4), "selbst?"), (timed("w1", 1, 2), "Und"), (timed("w2", 2, 3), "du")]
+    tiers += tier("Ann-words", "Ann", words)
+    tiers += tier("Bob-segments", "", [(timed("b", 5, 6), "")])
+    tiers += tier("Bob-text", "Bob-segments", [('ANNOTATION_ID="x" ANNOTATION_REF="b"', "Ja.")])
+    text = f"<ANNOTATION_DOCUMENT><TIME_ORDER>{times}</TIME_ORDER>{tiers}</ANNOTATION_DOCUMENT>"
+    tables = _load(tmp_path, "a.eaf", text)
+    assert _rows(tables["utterances"]) == [["Ann", "Und du selbst?", 500, 1250], ["Bob-segments", "Ja.", 2000, 3000]]
+    assert _rows(tables["words"])[:3] == [
+        ["Ann", "Und", 500, 750],
+        ["Ann", "du", 750, None],
+        ["Ann", "selbst?", None, 1250],
+    ]
+
+
+def test_only_words_inside_a_turn_are_its_words(tmp_path: Path) -> None:
+    """Words that begin before a turn or end after it, or have another text, are not those of the turn."""
+    turn = IntervalTier("Ann", [(1, 2, "good day")], 0, 4)
+    for words in ([(0.9, 1.5, "good"), (1.5, 2, "day")], [(1, 1.5, "good"), (1.5, 2.1, "day")], [(1, 1.5, "good")]):
+        grid = praatio.textgrid.Textgrid()
+        grid.addTier(turn)
+        grid.addTier(IntervalTier("Ann words", words, 0, 4))
+        grid.save(str(tmp_path / "a.TextGrid"), format="long_textgrid", includeBlankSpaces=True)
+        found = voxframe.load_words(tmp_path / "a.TextGrid")
+        assert _rows(found) == [["Ann", "good", None, None], ["Ann", "day", None, None]]

@@ -20,7 +20,7 @@ from voxframe.errors import OptionError, PayloadError
 from voxframe.export.annotation_formats import regions, tier_names
 from voxframe.export.result import Losses
 from voxframe.export.segments import SpeechSegment, grouped, joined, whole
-from voxframe.importers.tiers import eaf_tiers, speaker_of, textgrid_tiers
+from voxframe.importers.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers
 
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 _COLUMNS = {"transcript_id": _TEXT, "action": _TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": _TEXT}
@@ -107,6 +107,7 @@ def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _TimedLab
     return [
         (tier.words_of is not None, _TimedLabel(start, max(start, end), " ".join(said.split()), tier.speaker))
         for tier in tiers
+        if tier.words_of is None or is_word_tier(tier.name)  # else a layer below a tier, such as a translation
         for said, start, end in tier.rows
         if start is not None and end is not None
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -67,9 +68,8 @@ def converted(data: bytes, name: str = "") -> bytes:
         ) from None
     stem = PurePath(_PACKED.sub("", name)).stem or format_name
     mark = hashlib.sha256(data).hexdigest()[:8]
-    if format_name not in _SEVERAL:
-        return _encoded(found, f"{stem}-{mark}", format_name)
-    several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in found.items()]
+    named = found if isinstance(found, list) else [(stem, found)]
+    several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in named]
     return several[0] if len(several) == 1 else b"[" + b",".join(several) + b"]"
 
 
@@ -80,6 +80,9 @@ def _encoded(payload: dict[str, Any], given: str, format_name: str) -> bytes:
 
 def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
     """Return the name and the reader of the JSON of another engine. Payloads of the interface are not parsed."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16", "replace").encode()
+    data = data.removeprefix(codecs.BOM_UTF8)
     start = data[:1024].lstrip()[:1]
     if start not in (b"{", b"[") or (b'"audio_url"' in data and b'"full_transcript"' not in data):
         return None
@@ -88,17 +91,34 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
             first = msgspec.json.decode(data, type=list[dict[str, msgspec.Raw]])[:1]
             if not first or not first[0].keys() >= _SEGMENT:
                 return None
-            document: Mapping[str, Any] = {"segments": orjson.loads(data)}
-        elif not msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys() & _ENGINE_FIELDS:
-            return None
         else:
-            document = orjson.loads(data)
+            names = msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys()
+            if not names & _ENGINE_FIELDS and not ({"text", "words"} <= names and "status" not in names):
+                return None
+        document = orjson.loads(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, orjson.JSONDecodeError):
+        document = _lenient(data)
+    if isinstance(document, list):
+        document = {"segments": document}
+    if not isinstance(document, Mapping):
         return None
     for format_name, (recognises, read) in ENGINES.items():
         if recognises(document):
             return format_name, partial(read, document)
     return None
+
+
+def _lenient(data: bytes) -> Any:
+    """Return a JSON document of Whisper or whisper.cpp that is not strictly JSON, or None.
+
+    Whisper writes NaN. Older versions of whisper.cpp split characters between tokens.
+    """
+    if b'"segments"' not in data and b'"transcription"' not in data:
+        return None
+    try:
+        return json.loads(data.decode("utf-8", "surrogateescape"), strict=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None:
@@ -130,8 +150,6 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
     return None
 
 
-#: Formats that can have several recordings in one file.
-_SEVERAL = frozenset({"ctm", "stm"})
 #: Each text format by name: how to recognise it by content and suffix, and how to read it.
 _TEXTS: dict[str, tuple[Callable[[str, str], bool], Callable[[str], Any]]] = {
     "webvtt": (lambda text, _: text.startswith("WEBVTT"), captions.webvtt),

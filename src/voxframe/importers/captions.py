@@ -20,18 +20,23 @@ _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 #: A name before a colon: at most five words that begin with an upper-case letter or a digit, as in "Speaker 1:".
 _NAME = re.compile(r"^\s*((?:[^\W_a-z][\w.'\-]*)(?: (?:[^\W_a-z][\w.'\-]*|\d+)){0,4}):(?:\s+|$)")
 _SINCE = re.compile(r"^\s*\[(?:(\d+):)?(\d{1,2}):(\d{2})\]\s+")
-_LABEL = re.compile(r"^\d+(\.\d+)?\t\d+(\.\d+)?\t")
+_LABEL = re.compile(r"^\d+(\.\d+)?\t\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
 
 def srt(text: str) -> dict[str, Any]:
     """Read SRT. A cue that begins with a name and a colon belongs to that speaker; tags are removed.
 
-    Source: the SubRip documentation. As SRT has no field for the speaker, cues after it without a name have none.
+    Source: the SubRip documentation, https://wiki.videolan.org/SubRip. As SRT has no field for the speaker, cues after
+    it without a name have none. A cue ends where the next one begins, so its text may have blank lines.
     """
     turns = []
-    for start, end, lines in _cues(text):
-        speaker, said = _named(_TAG.sub("", " ".join(lines)))
-        turns.append(SpokenTurn(said, start, end, speaker))
+    lines = _lines(text)
+    at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
+    for n, until in zip(at, [*at[1:], len(lines) + 1], strict=True):
+        numbered = until <= len(lines) and lines[until - 1].strip().isdigit()  # the number of the next cue
+        speaker, said = _named(_TAG.sub("", " ".join(lines[n + 1 : until - numbered])))
+        if said and (times := _TIMES.match(lines[n])):
+            turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), speaker))
     return from_turns(turns)
 
 
@@ -55,11 +60,12 @@ def audacity(text: str) -> dict[str, Any]:
     Source: the manual of Audacity, "Importing and Exporting Labels". Lines with frequencies begin with a backslash.
     """
     turns = []
-    for line in text.splitlines():
+    for line in _lines(text):
         if line.strip() and not line.startswith("\\"):
-            start, end, label = line.split("\t", 2)
-            speaker, said = _named(label)
-            turns.append(SpokenTurn(said, ms(start), ms(end), speaker))
+            start, end, *rest = line.split("\t", 2)
+            speaker, said = _named(" ".join(rest))
+            if said:
+                turns.append(SpokenTurn(said, ms(start), ms(end), speaker))
     return from_turns(turns)
 
 
@@ -84,7 +90,7 @@ def is_labels(text: str) -> bool:
 
 def is_srt(text: str) -> bool:
     """Return True if one of the first three lines has the times of a cue."""
-    return any(_TIMES.match(line) for line in text.lstrip().splitlines()[:3])
+    return any(_TIMES.match(line) for line in _lines(text.lstrip())[:3])
 
 
 def _named(text: str) -> tuple[str | None, str]:
@@ -95,7 +101,7 @@ def _named(text: str) -> tuple[str | None, str]:
 
 def _cues(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield start, end and lines of each cue that has text."""
-    for block in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
+    for block in re.split(r"\n[ \t]*\n", "\n".join(_lines(text))):
         lines = block.split("\n")
         for n, line in enumerate(lines):
             if found := _TIMES.match(line):
@@ -103,6 +109,11 @@ def _cues(text: str) -> Iterator[tuple[int, int, list[str]]]:
                 if said:
                     yield _ms(*found.groups()[:4]), _ms(*found.groups()[4:]), said
                 break
+
+
+def _lines(text: str) -> list[str]:
+    """Split at LF, CRLF and CR, but not at other characters, such as U+2028 in a text."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _ms(hours: str | None, minutes: str, seconds: str, fraction: str) -> int:

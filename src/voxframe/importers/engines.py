@@ -8,95 +8,52 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from voxframe._text import join_words
-from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, label, ms, number
+from voxframe.importers.google import google, is_google
+from voxframe.importers.payload import (
+    SpokenTurn,
+    SpokenWord,
+    from_turns,
+    from_words,
+    in_time,
+    label,
+    language_fields,
+    ms,
+    number,
+    turn_of,
+)
+from voxframe.importers.whisper import is_whisper, is_whisper_cpp, whisper, whisper_cpp
 
 Document: TypeAlias = Mapping[str, Any]
 
 
-def whisper(document: Document) -> dict[str, Any]:
-    """Read Whisper, faster-whisper, whisperX and OpenAI's verbose or diarized JSON.
-
-    Source: `whisper/transcribe.py`, `faster_whisper/transcribe.py`, `whisperx/schema.py`, and the API reference of
-    OpenAI's `/audio/transcriptions`. `avg_logprob` is no confidence and is left out.
-    """
-    turns = []
-    for segment in document["segments"]:
-        speaker = label(segment.get("speaker"))
-        words = [
-            SpokenWord(
-                word["word"],
-                ms(word.get("start")),
-                ms(word.get("end")),
-                number(word.get("probability", word.get("score"))),
-                label(word.get("speaker", speaker)),
-            )
-            for word in segment.get("words") or ()
-        ]
-        turns.append(SpokenTurn(segment["text"], ms(segment.get("start")), ms(segment.get("end")), speaker, words))
-    fields = {"text": (document.get("text") or "").strip(), "audio_duration": number(document.get("duration"))}
-    language = _language(document.get("language"))
-    top = document.get("words")
-    if top and not any(turn.words for turn in turns):
-        spoken = [SpokenWord(word["word"], ms(word.get("start")), ms(word.get("end"))) for word in top]
-        return from_words(spoken, **fields, **language)
-    return from_turns(turns, **fields, **language)
-
-
-def whisper_cpp(document: Document) -> dict[str, Any]:
-    """Read the JSON of whisper.cpp, `--output-json` or `--output-json-full`.
-
-    Source: `examples/cli/cli.cpp`. Tokens make a word until the next one that begins with a space; its confidence is
-    the mean of the tokens' `p`, as Whisper's own `probability` is.
-    """
-    turns = []
-    for segment in document["transcription"]:
-        runs: list[list[Document]] = []
-        for token in segment.get("tokens") or ():
-            if token["text"].startswith("[_"):  # a mark, such as [_BEG_]
-                continue
-            if token["text"].startswith(" ") or not runs:
-                runs.append([])
-            runs[-1].append(token)
-        speaker = label(segment.get("speaker"))
-        words = [
-            SpokenWord(
-                "".join(token["text"] for token in run),
-                _offset(run[0], "from"),
-                _offset(run[-1], "to"),
-                sum(token["p"] for token in run) / len(run) if all("p" in token for token in run) else None,
-                speaker,
-            )
-            for run in runs
-            if "".join(token["text"] for token in run).strip()
-        ]
-        turns.append(SpokenTurn(segment["text"], _offset(segment, "from"), _offset(segment, "to"), speaker, words))
-    model = (document.get("model") or {}).get("type")
-    return from_turns(turns, acoustic_model=model, **_language((document.get("result") or {}).get("language")))
-
-
 def deepgram(document: Document) -> dict[str, Any]:
-    """Read the response of Deepgram's `/v1/listen` to recorded audio. Source: its API reference."""
+    """Read the response of Deepgram's `/v1/listen` to recorded audio. Source: its API reference.
+
+    Numbers of speakers begin at 0 in each channel, so with several channels speaker 1 of channel 0 is "0.1".
+    """
     results, metadata = document["results"], document.get("metadata") or {}
     several = len(results["channels"]) > 1
     fields = {"id": metadata.get("request_id"), "audio_duration": number(metadata.get("duration"))}
     best = [(channel.get("alternatives") or [{}])[0] for channel in results["channels"]]
-    if not several:
+    if len(best) == 1:
         fields |= {"text": best[0].get("transcript"), "confidence": number(best[0].get("confidence"))}
-    fields |= _language(results["channels"][0].get("detected_language") if results["channels"] else None)
+    fields |= language_fields(results["channels"][0].get("detected_language") if results["channels"] else None)
     if results.get("utterances"):
         return from_turns(
-            (
-                SpokenTurn(
-                    turn["transcript"],
-                    ms(turn.get("start")),
-                    ms(turn.get("end")),
-                    label(turn.get("speaker")),
-                    _deepgram_words(turn.get("words"), label(turn.get("channel")) if several else None),
-                    number(turn.get("confidence")),
-                    label(turn.get("channel")) if several else None,
-                )
-                for turn in results["utterances"]
+            in_time(
+                [
+                    SpokenTurn(
+                        turn["transcript"],
+                        ms(turn.get("start")),
+                        ms(turn.get("end")),
+                        _deepgram_speaker(turn, channel),
+                        _deepgram_words(turn.get("words"), channel),
+                        number(turn.get("confidence")),
+                        channel,
+                    )
+                    for turn in results["utterances"]
+                    for channel in [label(turn.get("channel")) if several else None]
+                ]
             ),
             **fields,
         )
@@ -105,54 +62,41 @@ def deepgram(document: Document) -> dict[str, Any]:
         for n, alternative in enumerate(best)
         for word in _deepgram_words(alternative.get("words"), str(n) if several else None)
     ]
-    return from_words(_by_time(words), **fields)
+    return from_words(in_time(words), **fields)
 
 
 def rev(document: Document) -> dict[str, Any]:
-    """Read a transcript of Rev or Rev AI. Source: its API reference, `application/vnd.rev.transcript.v1.0+json`."""
+    """Read a transcript of Rev or Rev AI. Source: its API reference, `application/vnd.rev.transcript.v1.0+json`.
+
+    Spaces are elements of the type "punct". With the option `skip_punctuation` there are none, and spaces are added.
+    Elements of the type "unknown", such as "<inaudible>", are words without times.
+    """
     turns = []
     for monologue in document["monologues"]:
-        speaker = label(monologue.get("speaker"))
-        words = list[SpokenWord]()
+        given = (monologue.get("speaker_info") or {}).get("display_name")
+        speaker = label(given) or label(monologue.get("speaker"))
+        words, opening = list[SpokenWord](), ""
+        spaced = True
         for element in monologue["elements"]:
-            if element["type"] == "text":
+            value = element["value"]
+            if element["type"] != "punct":
                 times = ms(element.get("ts")), ms(element.get("end_ts"))
-                words.append(SpokenWord(element["value"], *times, number(element.get("confidence")), speaker))
-            elif words and element["type"] == "punct":
-                words[-1] = words[-1]._replace(text=words[-1].text + element["value"].strip())
-        turns.append(_turn(words, speaker, "".join(element["value"] for element in monologue["elements"])))
+                words.append(SpokenWord(opening + value, *times, number(element.get("confidence")), speaker))
+                opening, spaced = "", False
+            elif value.strip():
+                if words and not spaced and not value[0].isspace():
+                    words[-1] = words[-1]._replace(text=words[-1].text + value.strip())
+                else:  # such as an opening quotation mark
+                    opening += value.strip()
+                spaced = value[-1].isspace()
+            else:
+                spaced = True
+        if opening and words:
+            words[-1] = words[-1]._replace(text=f"{words[-1].text} {opening}")
+        punctuated = any(element["type"] == "punct" for element in monologue["elements"])
+        text = "".join(element["value"] for element in monologue["elements"]) if punctuated else None
+        turns.append(turn_of(words, speaker, text))
     return from_turns(turns)
-
-
-def google(document: Document) -> dict[str, Any]:
-    """Read a response of Google Cloud Speech-to-Text, v1 or v2. Source: the reference of `SpeechRecognitionResult`.
-
-    A confidence of 0.0 means that it is not set. With speaker labels, the last result repeats all words and is the only
-    one that has them.
-    """
-    results = [result for result in document.get("response", document)["results"] if result.get("alternatives")]
-    found = [(result, result["alternatives"][0]) for result in results]
-    if found and any(word.get("speakerTag") for word in found[-1][1].get("words") or ()):
-        found = [found[-1]]
-    turns = []
-    for result, best in found:
-        channel = label(result.get("channelTag"))
-        words = [
-            SpokenWord(
-                word["word"],
-                ms(word.get("startTime", word.get("startOffset"))),
-                ms(word.get("endTime", word.get("endOffset"))),
-                number(word.get("confidence")) or None,
-                label(word.get("speakerLabel") or word.get("speakerTag") or None),
-                channel,
-            )
-            for word in best.get("words") or ()
-        ]
-        turns.append(_turn(words, None, best.get("transcript"), number(best.get("confidence")) or None, channel))
-    language = _language(found[0][0].get("languageCode") if found else None)
-    if any(word.speaker for turn in turns for word in turn.words):
-        return from_words([word for turn in turns for word in turn.words], **language)
-    return from_turns(turns, **language)
 
 
 def aws(document: Document) -> dict[str, Any]:
@@ -178,8 +122,8 @@ def aws(document: Document) -> dict[str, Any]:
             times = ms(item.get("start_time")), ms(item.get("end_time"))
             words.append(SpokenWord(best["content"], *times, number(best.get("confidence")), label(speaker), channel))
     text = " ".join(part["transcript"] for part in results.get("transcripts") or ())
-    words = _by_time(words) if channels else words
-    return from_words(words, id=document.get("jobName"), text=text, **_language(results.get("language_code")))
+    words = in_time(words) if channels else words
+    return from_words(words, id=document.get("jobName"), text=text, **language_fields(results.get("language_code")))
 
 
 def azure(document: Document) -> dict[str, Any]:
@@ -208,34 +152,52 @@ def azure(document: Document) -> dict[str, Any]:
     duration = document.get("durationMilliseconds")
     if duration is None and document.get("durationInTicks") is not None:
         duration = document["durationInTicks"] / 10_000
-    language = _language(phrases[0][0].get("locale") if phrases else None)
+    language = language_fields(phrases[0][0].get("locale") if phrases else None)
+    turns = in_time(turns) if several else turns
     return from_turns(turns, audio_duration=None if duration is None else duration / 1000, **language)
 
 
 def speechmatics(document: Document) -> dict[str, Any]:
-    """Read a transcript of Speechmatics, format json-v2. Source: its documentation. The speaker UU is unknown."""
-    words = list[SpokenWord]()
+    """Read a transcript of Speechmatics, format json-v2. The speaker UU is unknown.
+
+    Source: its documentation, and `speechmatics/adapters.py` of its Python library for punctuation that attaches to the
+    previous word (default), to the next, to both or to none.
+    """
+    words, last, opening, language = list[SpokenWord](), dict[str | None, int](), "", None
+    hyphenated = False
     for item in document["results"]:
-        if not item.get("alternatives"):
+        if not item.get("alternatives"):  # such as a change of speaker
             continue
-        best = item["alternatives"][0]
-        if item["type"] == "punctuation" and words and item.get("attaches_to", "previous") != "next":
-            words[-1] = words[-1]._replace(text=words[-1].text + best["content"])
-            continue
-        times = ms(item.get("start_time")), ms(item.get("end_time"))
-        speaker = best.get("speaker")
-        words.append(
-            SpokenWord(
-                best["content"],
-                *times,
+        best, channel = item["alternatives"][0], label(item.get("channel"))
+        language = language or best.get("language")
+        side = item.get("attaches_to", "previous") if item["type"] == "punctuation" else "none"
+        before = last.get(channel)
+        if side == "next":
+            opening += best["content"]
+        elif before is not None and side in ("previous", "both"):
+            words[before] = words[before]._replace(text=words[before].text + best["content"])
+            hyphenated = side == "both"
+        else:
+            word = SpokenWord(
+                opening + best["content"],
+                ms(item.get("start_time")),
+                ms(item.get("end_time")),
                 number(best.get("confidence")),
-                None if speaker == "UU" else label(speaker),
-                label(item.get("channel")),
+                None if best.get("speaker") == "UU" else label(best.get("speaker")),
+                channel,
             )
-        )
+            if hyphenated and before is not None:  # one word, such as "for-sure"
+                sure = [value for value in (words[before].confidence, word.confidence) if value is not None]
+                text = words[before].text + word.text
+                words[before] = words[before]._replace(text=text, end=word.end, confidence=min(sure, default=None))
+            else:
+                last[channel] = len(words)
+                words.append(word)
+            opening, hyphenated = "", False
     job = document.get("job") or {}
-    language = ((document.get("metadata") or {}).get("transcription_config") or {}).get("language")
-    return from_words(words, id=job.get("id"), audio_duration=number(job.get("duration")), **_language(language))
+    given = ((document.get("metadata") or {}).get("transcription_config") or {}).get("language")
+    found = language_fields(language if given == "auto" else given)
+    return from_words(words, id=job.get("id"), audio_duration=number(job.get("duration")), **found)
 
 
 def gladia(document: Document) -> dict[str, Any]:
@@ -260,7 +222,7 @@ def gladia(document: Document) -> dict[str, Any]:
         id=document.get("id"),
         text=found.get("full_transcript"),
         audio_duration=duration,
-        **_language(languages[0]),
+        **language_fields(languages[0]),
     )
 
 
@@ -280,28 +242,19 @@ def _at(value: Any, path: Sequence[str]) -> Any:
 
 #: Each format by name: how to recognise it, and how to read it. The first that is recognised is read.
 ENGINES: dict[str, tuple[Callable[[Document], bool], Callable[[Document], dict[str, Any]]]] = {
-    "whisper.cpp": (_has("transcription.*.offsets"), whisper_cpp),
+    "whisper.cpp": (is_whisper_cpp, whisper_cpp),
     "deepgram": (_has("results.channels"), deepgram),
     "rev": (_has("monologues"), rev),
     "aws": (_has("results.items"), aws),
     "azure": (lambda d: _has("recognizedPhrases")(d) or _has("phrases", "combinedPhrases")(d), azure),
-    "speechmatics": (_has("results.*.type", "job"), speechmatics),
-    "google": (lambda d: any(_has(f"{at}results.*.alternatives")(d) for at in ("", "response.")), google),
+    "speechmatics": (
+        lambda d: _has("results.*.type")(d) or (_has("results", "format")(d) and not d["results"]),
+        speechmatics,
+    ),
+    "google": (is_google, google),
     "gladia": (lambda d: any(_has(f"{at}transcription.full_transcript")(d) for at in ("", "result.")), gladia),
-    "whisper": (_has("segments.*.text"), whisper),
+    "whisper": (is_whisper, whisper),
 }
-
-
-def _language(value: Any) -> dict[str, Any]:
-    """Return a language code as `language_code`; a name, such as "english", as `language`."""
-    if not value or not isinstance(value, str):
-        return {}
-    is_code = len(value) <= 3 or "-" in value or "_" in value
-    return {"language_code": value.lower().replace("-", "_")} if is_code else {"language": value}
-
-
-def _offset(value: Document, name: str) -> int | None:
-    return (value.get("offsets") or {}).get(name)
 
 
 def _deepgram_words(words: Sequence[Document] | None, channel: str | None) -> list[SpokenWord]:
@@ -311,11 +264,16 @@ def _deepgram_words(words: Sequence[Document] | None, channel: str | None) -> li
             ms(word.get("start")),
             ms(word.get("end")),
             number(word.get("confidence")),
-            label(word.get("speaker")),
+            _deepgram_speaker(word, channel),
             channel,
         )
         for word in words or ()
     ]
+
+
+def _deepgram_speaker(value: Document, channel: str | None) -> str | None:
+    speaker = label(value.get("speaker"))
+    return speaker if channel is None or speaker is None else f"{channel}.{speaker}"
 
 
 def _azure_times(value: Document) -> tuple[int | None, int | None]:
@@ -325,19 +283,3 @@ def _azure_times(value: Document) -> tuple[int | None, int | None]:
             start, length = value[f"offset{unit}"] / size, value.get(f"duration{unit}")
             return round(start), None if length is None else round(start + length / size)
     return None, None
-
-
-def _turn(
-    words: Sequence[SpokenWord],
-    speaker: str | None,
-    text: str | None = None,
-    confidence: float | None = None,
-    channel: str | None = None,
-) -> SpokenTurn:
-    """Return a turn with the times of its first and last word."""
-    start, end = (words[0].start, words[-1].end) if words else (None, None)
-    return SpokenTurn(text or join_words(word.text for word in words), start, end, speaker, words, confidence, channel)
-
-
-def _by_time(words: Sequence[SpokenWord]) -> list[SpokenWord]:
-    return sorted(words, key=lambda word: word.start or 0)

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from voxframe.errors import PayloadError
 from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms, number
 
+_ALTERNATIVES = re.compile(r"\{([^{}/]*)/[^{}]*\}")
 _IGNORED = frozenset({"ignore_time_segment_in_scoring", "inter_segment_gap"})
 
 
-def ctm(text: str) -> dict[str, dict[str, Any]]:
-    """Read CTM: recording, channel, start, duration, word, confidence. Source: the manual of NIST's sclite.
+def ctm(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read CTM: recording, channel, start, duration, word, confidence. Of alternatives, the first is read.
+
+    Source: the manual of NIST's sclite, "ctm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. Scores
+    outside 0-1, as in its example, are no confidence.
 
     Returns:
-        The payload of each recording, by name.
+        Name and payload of each recording.
     """
     found: dict[str, list[SpokenWord]] = {}
+    is_other = False
     for fields in _lines(text):
         recording, channel, begin, length, word = fields[:5]
+        if begin == "*":  # <ALT_BEGIN>, <ALT> and <ALT_END> have no times
+            is_other = word == "<ALT>" or (is_other and word != "<ALT_END>")
+        if begin == "*" or is_other:
+            continue
         start = ms(begin)
         end = None if start is None or length == "NA" else start + (ms(length) or 0)
         confidence = number(fields[5]) if len(fields) > 5 and fields[5] not in ("NA", "<NA>") else None
         found.setdefault(recording, []).append(SpokenWord(word, start, end, confidence, None, channel))
-    return {name: from_words(_one_channel(words)) for name, words in found.items()}
+    return [(name, from_words(_channels(words))) for name, words in found.items()]
 
 
-def stm(text: str) -> dict[str, dict[str, Any]]:
-    """Read STM: recording, channel, speaker, start, end, labels, text. Source: the manual of NIST's sclite.
+def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Read STM: recording, channel, speaker, start, end, labels, text. Of alternatives { a / b }, the first is read.
+
+    Source: the manual of NIST's sclite, "stm", https://github.com/usnistgov/SCTK/blob/master/doc/infmts.htm. "@" stands
+    for no word.
 
     Returns:
-        The payload of each recording, by name.
+        Name and payload of each recording.
     """
     found: dict[str, list[SpokenTurn]] = {}
     for fields in _lines(text):
@@ -40,10 +55,13 @@ def stm(text: str) -> dict[str, dict[str, Any]]:
         if words and words[0].startswith("<") and words[0].endswith(">"):  # labels, such as <o,f0,male>
             words = words[1:]
         said = " ".join(words)
-        if said.lower() not in _IGNORED:
+        while (first := _ALTERNATIVES.sub(r"\1", said)) != said:  # they may be nested
+            said = first
+        said = " ".join(word for word in said.split() if word != "@")
+        if said and said.lower() not in _IGNORED:
             name = None if speaker == "unknown" else speaker
             found.setdefault(recording, []).append(SpokenTurn(said, ms(start), ms(end), name, channel=channel))
-    return {name: from_turns(_one_channel(turns)) for name, turns in found.items()}
+    return [(name, from_turns(_channels(turns))) for name, turns in found.items()]
 
 
 def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
@@ -90,13 +108,22 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
     turns = next(iter(found.values())) if recording is None else found.get(recording)
     if turns is None:
         raise PayloadError(f"the RTTM file has no recording {recording!r}; it has {', '.join(found)}")
+    begins, ends = (np.array([turn[side] for turn in turns], np.float64) for side in (0, 1))
+
+    def speaker(start: int | None, end: int | None) -> str | None:
+        if start is None or end is None:
+            return None
+        overlaps = np.minimum(ends, end) - np.maximum(begins, start)
+        longest = int(overlaps.argmax())
+        return turns[longest][2] if overlaps[longest] > 0 else None
+
     words = [
         SpokenWord(
             word["text"],
             word.get("start"),
             word.get("end"),
             word.get("confidence"),
-            _longest(turns, word.get("start"), word.get("end")),
+            speaker(word.get("start"), word.get("end")),
             word.get("channel"),
         )
         for word in payload["words"]
@@ -105,20 +132,11 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
     return from_words(words, **kept)
 
 
-def _longest(turns: Sequence[tuple[int, int, str]], start: int | None, end: int | None) -> str | None:
-    if start is None or end is None:
-        return None
-    overlap, speaker = max(
-        ((min(end, stop) - max(start, begin), name) for begin, stop, name in turns), key=lambda pair: pair[0]
-    )
-    return speaker if overlap > 0 else None
-
-
 def _lines(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";;")]
 
 
-def _one_channel(rows: list[Any]) -> list[Any]:
-    """Leave the channel out if there is only one."""
+def _channels(rows: list[Any]) -> list[Any]:
+    """Sort the rows of several channels by start; leave the channel out if there is only one."""
     several = len({row.channel for row in rows}) > 1
-    return rows if several else [row._replace(channel=None) for row in rows]
+    return sorted(rows, key=lambda row: row.start or 0) if several else [row._replace(channel=None) for row in rows]

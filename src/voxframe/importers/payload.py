@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from voxframe._text import join_words
 
@@ -33,27 +33,60 @@ class SpokenTurn(NamedTuple):
     channel: str | None = None
 
 
+Spoken = TypeVar("Spoken", SpokenWord, SpokenTurn)
+
+
 def ms(seconds: Any) -> int | None:
-    """Return seconds as whole milliseconds, from a number or text such as "1.5s"; None if there are none.
+    """Return seconds as whole milliseconds, from a number, text such as "1.5s" or a mapping; None if there are none.
 
     Example:
-        >>> ms(1.2345), ms("0.5s"), ms(None)
-        (1234, 500, None)
+        >>> ms(1.2345), ms("0.5s"), ms({"seconds": "1", "nanos": 500_000_000}), ms(None)
+        (1234, 500, 1500, None)
     """
     if seconds is None or seconds == "":
         return None
+    if isinstance(seconds, Mapping):
+        return round(int(seconds.get("seconds") or 0) * 1000 + (seconds.get("nanos") or 0) / 1_000_000)
     value = float(seconds.removesuffix("s") if isinstance(seconds, str) else seconds)
     return round(value * 1000) if math.isfinite(value) else None
 
 
 def number(value: Any) -> float | None:
-    """Return a number, also from text; None if there is none."""
-    return None if value is None or value == "" else float(value)
+    """Return a number, also from text; None if there is none or it is not finite."""
+    found = None if value is None or value == "" else float(value)
+    return found if found is not None and math.isfinite(found) else None
 
 
 def label(value: Any) -> str | None:
     """Return the label of a speaker or channel as text; None if there is none."""
     return None if value is None or str(value).strip() == "" else str(value)
+
+
+def language_fields(value: Any) -> dict[str, Any]:
+    """Return a language code as `language_code`; a name, such as "english", as `language`."""
+    if not value or not isinstance(value, str):
+        return {}
+    if value.lower() == "auto":
+        return {}
+    is_code = len(value) <= 3 or "-" in value or "_" in value
+    return {"language_code": value.lower().replace("-", "_")} if is_code else {"language": value}
+
+
+def turn_of(
+    words: Sequence[SpokenWord],
+    speaker: str | None,
+    text: str | None = None,
+    confidence: float | None = None,
+    channel: str | None = None,
+) -> SpokenTurn:
+    """Return a turn with the times of its first and last word."""
+    start, end = (words[0].start, words[-1].end) if words else (None, None)
+    return SpokenTurn(text or join_words(word.text for word in words), start, end, speaker, words, confidence, channel)
+
+
+def in_time(spoken: Sequence[Spoken]) -> list[Spoken]:
+    """Sort words or turns of several channels by start."""
+    return sorted(spoken, key=lambda word: word.start or 0)
 
 
 def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
@@ -68,7 +101,7 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
         utterances.append(
             {**_word(SpokenWord(*turn[:3], turn.confidence, turn.speaker, turn.channel)), "words": spoken}
         )
-    text = fields.pop("text", None) or join_words(turn["text"] for turn in utterances)
+    text = _characters(fields.pop("text", None) or "") or join_words(turn["text"] for turn in utterances)
     return {"status": "completed", "text": text, "words": words, "utterances": utterances, **fields}
 
 
@@ -88,12 +121,21 @@ def from_words(words: Sequence[SpokenWord], **fields: Any) -> dict[str, Any]:
             for run in runs
         )
         return from_turns(turns, **fields)
-    text = fields.pop("text", None) or join_words(word.text for word in words)
-    return {"status": "completed", "text": text, "words": [_word(word) for word in words], **fields}
+    spoken = [_word(word) for word in words]
+    text = _characters(fields.pop("text", None) or "") or join_words(word["text"] for word in spoken)
+    return {"status": "completed", "text": text, "words": spoken, **fields}
 
 
 def _word(word: SpokenWord) -> dict[str, Any]:
-    found = {**word._asdict(), "text": word.text.strip()}
+    """Return a word or turn of a payload. A value outside 0-1, such as a log-likelihood, is no confidence."""
+    sure = word.confidence
+    known = sure if sure is not None and 0 <= sure <= 1 else None
+    found = {**word._asdict(), "text": _characters(word.text).strip(), "confidence": known}
     if word.channel is None:
         del found["channel"]
     return found
+
+
+def _characters(text: str) -> str:
+    """Return a text in which bytes that were decoded one by one, with "surrogateescape", are characters again."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

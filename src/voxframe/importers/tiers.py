@@ -1,27 +1,36 @@
 """Annotation formats with tiers: Praat's TextGrid and ELAN's EAF.
 
 A tier is of one speaker: of the participant of an EAF tier, otherwise of the name of the tier. A tier named
-"NAME words" has the words of the tier NAME; so have EAF tiers whose parent is that tier.
+"NAME words" has the words of the tier NAME; so have EAF tiers whose parent is that tier. Tiers of the Montreal Forced
+Aligner are named "NAME - words" and "NAME - phones", or only "words" and "phones"; phones beside words are left out.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from voxframe.errors import PayloadError
-from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, ms
+from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms
 
-#: A free-standing text, number or flag; Praat ignores everything else.
-_TOKEN = re.compile(r'(?<!\S)(?:"((?:[^"]|"")*)"|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?))(?=\s|$)')
-_WORDS = re.compile(r" words(?: \(points\))?(?: \(\d+\))?$")
+#: A free-standing text or number, or a comment; Praat ignores everything else.
+_TOKEN = re.compile(r'(?<!\S)(?:"((?:[^"]|"")*)"(?=\s|$)|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?=\s|$)|![^\r\n]*)')
+_WORDS = re.compile(r"(?:^| - | )words(?: \(points\))?(?: \(\d+\))?$")
+_PHONES = re.compile(r"(?:^| - )phones$")
 _EXTRA = re.compile(r" \(\d+\)$")  # of our own export, for overlapping turns of one speaker
 
 
 class Tier(NamedTuple):
-    """A tier: name, speaker, the tier that it splits into words, and `(text, start, end)` of each annotation."""
+    """A tier: name, speaker, the tier that it splits into words, and `(text, start, end)` of each annotation.
+
+    The speaker is empty if it is unknown.
+    """
 
     name: str
     speaker: str
@@ -36,9 +45,16 @@ def textgrid(text: str) -> dict[str, Any]:
 
 def textgrid_tiers(text: str) -> list[Tier]:
     """Return the tiers of a TextGrid."""
-    tokens = [float(found[2]) if found[1] is None else found[1].replace('""', '"') for found in _TOKEN.finditer(text)]
-    if tokens[:2] != ["ooTextFile", "TextGrid"]:
-        raise PayloadError('a TextGrid begins with File type = "ooTextFile" and Object class = "TextGrid"')
+    tokens = [
+        float(found[2]) if found[1] is None else found[1].replace('""', '"')
+        for found in _TOKEN.finditer(text)
+        if found[1] is not None or found[2] is not None
+    ]
+    if tokens[:1] not in (["ooTextFile"], ["ooTextFile short"]) or tokens[1:2] != ["TextGrid"]:
+        raise PayloadError(
+            'a TextGrid begins with File type = "ooTextFile" and Object class = "TextGrid"; '
+            'save it in Praat with "Save as text file..." or "Save as short text file..."'
+        )
     at, tiers = 5, []
     for _ in range(int(tokens[4])):
         kind, name, count = tokens[at], str(tokens[at + 1]), int(tokens[at + 4])
@@ -57,7 +73,7 @@ def textgrid_tiers(text: str) -> list[Tier]:
 def eaf(text: str) -> dict[str, Any]:
     """Read an EAF file. Source: Max Planck Institute, "EAF Annotation Format" 3.0.
 
-    Annotations without a time of their own, such as symbolic ones, have none.
+    A symbolic annotation has the times of the annotation that it belongs to, if it is the only one; others have none.
     """
     return _joined(eaf_tiers(text))
 
@@ -69,20 +85,38 @@ def eaf_tiers(text: str) -> list[Tier]:
     root = ET.fromstring(text)  # noqa: S314
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in root.iter("TIME_SLOT")}
     times = {key: None if value is None else int(value) for key, value in slots.items()}
-    tiers = []
-    for tier in root.iter("TIER"):
-        rows = []
-        for annotation in tier.iter():
-            if annotation.tag in ("ALIGNABLE_ANNOTATION", "REF_ANNOTATION"):
-                said = annotation.findtext("ANNOTATION_VALUE") or ""
-                start, end = (times.get(annotation.get(f"TIME_SLOT_REF{n}")) for n in (1, 2))
-                if said.strip():
-                    rows.append((said, start, end))
-        found = _tier(tier.get("TIER_ID", ""), rows)
-        participant = tier.get("PARTICIPANT") or found.speaker
-        parent = tier.get("PARENT_REF")
-        tiers.append(found._replace(speaker=participant, words_of=parent or found.words_of))
-    return tiers
+    order = {key: n for n, key in enumerate(slots)}
+    annotations = {
+        tier: [one for one in tier.iter() if one.tag in ("ALIGNABLE_ANNOTATION", "REF_ANNOTATION")]
+        for tier in root.iter("TIER")
+    }
+    known = {one.get("ANNOTATION_ID"): one for found in annotations.values() for one in found}
+    siblings = {tier: Counter(one.get("ANNOTATION_REF") for one in found) for tier, found in annotations.items()}
+    tier_of = {one: tier for tier, found in annotations.items() for one in found}
+
+    def span(one: ET.Element) -> tuple[int | None, int | None]:
+        for _ in known:  # not endless if annotations refer to each other
+            above = known.get(one.get("ANNOTATION_REF"))
+            if above is None or siblings[tier_of[one]][one.get("ANNOTATION_REF")] > 1:
+                break
+            one = above
+        return times.get(one.get("TIME_SLOT_REF1")), times.get(one.get("TIME_SLOT_REF2"))
+
+    tiers = dict[str, Tier]()
+    for tier, found in annotations.items():
+        found.sort(key=lambda one: order.get(one.get("TIME_SLOT_REF1"), -1))
+        said = [(one.findtext("ANNOTATION_VALUE") or "", *span(one)) for one in found]
+        read = _tier(tier.get("TIER_ID", ""), [row for row in said if row[0].strip()])
+        tiers[read.name] = read._replace(words_of=tier.get("PARENT_REF") or read.words_of)
+    people = {tier.get("TIER_ID"): tier.get("PARTICIPANT") for tier in annotations}
+    return [tier._replace(speaker=people.get(tier.name) or _top(tier, tiers).speaker) for tier in tiers.values()]
+
+
+def _top(tier: Tier, tiers: Mapping[str, Tier]) -> Tier:
+    """Return the topmost parent of a tier."""
+    for _ in tiers:
+        tier = tiers.get(tier.words_of or "", tier)
+    return tier
 
 
 def _tier(name: str, rows: list[tuple[str, int | None, int | None]]) -> Tier:
@@ -90,36 +124,70 @@ def _tier(name: str, rows: list[tuple[str, int | None, int | None]]) -> Tier:
     return Tier(name, speaker_of(name), base if base != name else None, rows)
 
 
+def is_word_tier(name: str) -> bool:
+    """Return True if a tier of this name has the words of another one."""
+    return _WORDS.search(name) is not None
+
+
 def speaker_of(name: str) -> str:
     """Return the speaker of a tier of our own export: "A" for "A words (2)"."""
     return _EXTRA.sub("", _WORDS.sub("", name))
 
 
+class _Placed(NamedTuple):
+    """A word, and the times between which it lies: its own, or if they are unknown those of its neighbours."""
+
+    low: float
+    high: float
+    word: SpokenWord
+
+
 def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
     """Return the turns of all tiers by time, each with the words of its speaker that lie in it."""
-    words: dict[str, list[SpokenWord]] = {}
-    names = {tier.name for tier in tiers}
-    turns = list[SpokenTurn]()
+    filled = {tier.name for tier in tiers if tier.rows}
+    aligned = {_WORDS.sub("", tier.name) for tier in tiers if is_word_tier(tier.name)}
+    words: dict[tuple[str, str], list[_Placed]] = {}  # by tier of turns or else by speaker, and by tier of words
+    spoken = list[tuple[SpokenTurn, str]]()
     for tier in tiers:
-        if tier.words_of is not None and (tier.words_of in names or _WORDS.search(tier.name)):
-            spoken = [SpokenWord(text, start, end, None, tier.speaker) for text, start, end in tier.rows]
-            words.setdefault(tier.speaker, []).extend(spoken)
-        else:
-            turns += [SpokenTurn(text, start, end, tier.speaker) for text, start, end in tier.rows]
-    if not turns:
-        turns = [SpokenTurn(w.text, w.start, w.end, w.speaker, [w]) for found in words.values() for w in found]
-    turns = [turn._replace(words=turn.words or _inside(turn, words)) for turn in turns]
+        if tier.words_of in filled:
+            words[tier.words_of or "", tier.name] = _placed(tier)
+        elif is_word_tier(tier.name):
+            words.setdefault((tier.speaker, ""), []).extend(_placed(tier))
+        elif not (_PHONES.search(tier.name) and _PHONES.sub("", tier.name) in aligned):
+            speaker = tier.speaker or None
+            spoken += [(SpokenTurn(text, start, end, speaker), tier.name) for text, start, end in tier.rows]
+    for found in words.values():
+        found.sort(key=lambda placed: placed.low)
+    if not spoken:
+        return from_words([placed.word for placed in sorted(chain.from_iterable(words.values()), key=lambda p: p.low)])
+    turns = [
+        turn._replace(words=_inside(turn, [words[key] for key in words if key[0] in (name, turn.speaker)]))
+        for turn, name in spoken
+    ]
     return from_turns(sorted(turns, key=lambda turn: turn.start or 0))
 
 
-def _inside(turn: SpokenTurn, words: dict[str, list[SpokenWord]]) -> list[SpokenWord]:
-    """Return the words that lie in a turn, or none if they do not give the text of the turn."""
+def _placed(tier: Tier) -> list[_Placed]:
+    """Return the words of a tier with their places. Annotations of EAF may begin or end at a time that is unknown."""
+    lows, highs, low, high = list[float](), list[float](), math.inf, -math.inf
+    for _, start, end in tier.rows:
+        lows.append(low := low if start is None else start)
+        low = low if end is None else end
+    for _, start, end in reversed(tier.rows):
+        highs.append(high := high if end is None else end)
+        high = high if start is None else start
+    words = [SpokenWord(text, start, end, None, tier.speaker or None) for text, start, end in tier.rows]
+    return [_Placed(*place) for place in zip(lows, reversed(highs), words, strict=True)]
+
+
+def _inside(turn: SpokenTurn, tiers: Sequence[Sequence[_Placed]]) -> list[SpokenWord]:
+    """Return the words of the first tier that lie in a turn and give its text, or none."""
     if turn.start is None or turn.end is None:
         return []
-    found = [
-        word
-        for word in words.get(turn.speaker or "", ())
-        if word.start is not None and word.end is not None and turn.start <= word.start and word.end <= turn.end
-    ]
-    found.sort(key=lambda word: word.start or 0)
-    return found if " ".join(word.text for word in found).split() == turn.text.split() else []
+    for words in tiers:
+        first = bisect_left(words, float(turn.start), key=lambda placed: placed.low)
+        last = bisect_right(words, float(turn.end), key=lambda placed: placed.low)
+        found = [placed.word for placed in words[first:last] if placed.high <= turn.end]
+        if " ".join(word.text for word in found).split() == turn.text.split():
+            return found
+    return []
