@@ -47,13 +47,22 @@ if TYPE_CHECKING:
         tables,
     )
     from voxframe.loaders.result_loaders import load_responses, load_stream, load_stream_words, load_word_matches
-    from voxframe.widgets import AskPanel, LiveTranscript, SubmitForm, Timeline, TranscriptPlayer, WordSearch
+    from voxframe.widgets import (
+        AskPanel,
+        LiveTranscript,
+        PassageList,
+        SubmitForm,
+        Timeline,
+        TranscriptPlayer,
+        WordSearch,
+    )
 
 __all__ = [
     "AskPanel",
     "Client",
     "Corpus",
     "LiveTranscript",
+    "PassageList",
     "SubmitForm",
     "Timeline",
     "Transcript",
@@ -104,6 +113,7 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "Client": "client",
     "Corpus": "corpus",
     "LiveTranscript": "widgets",
+    "PassageList": "widgets",
     "SubmitForm": "widgets",
     "Timeline": "widgets",
     "Transcript": "client",

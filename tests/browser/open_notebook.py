@@ -101,7 +101,7 @@ class Notebook:
         assert failed.all_text_contents() == []
         page.evaluate("void window.jupyterapp.commands.execute('application:toggle-left-area')")
         page.evaluate("window.kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel; void 0")
-        page.wait_for_function("window.askKernel")
+        page.wait_for_function("window.askKernel", timeout=WAIT_MS)
 
     def open_in_voila(self, base: str) -> None:
         """Open a notebook with Voila, which runs it."""

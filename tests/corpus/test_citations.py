@@ -59,3 +59,14 @@ def test_citations_are_numbers_then_quotations_then_meaning(corpus, passages, an
     found = cite([answer], passages[:1], corpus.search, corpus.ids())
     assert [*found[["transcript_id", "start_ms", "end_ms"]].itertuples(index=False, name=None)] == expected
     assert found.dtypes.astype(str)[["question_idx", "start_ms"]].to_list() == ["int64", "Int64"]
+
+
+def test_a_citation_has_its_place_in_the_answer(corpus, passages) -> None:
+    """The place of a numbered passage is the mark in brackets, the first if named twice, and else the sentence."""
+    answer = "The fee doubled [1: a, 0:00]. Members left [1; 7]."
+    numbered = cite([answer], passages[:1], corpus.search, corpus.ids())
+    assert [answer[row.begin : row.end] for row in numbered.itertuples()] == ["[1: a, 0:00]"]
+    for said in ("She says that nobody was told about it.", "They quit the club."):
+        answer = f"Well. {said}"
+        found = cite([answer], passages[:1], corpus.search, corpus.ids())
+        assert [answer[row.begin : row.end].strip() for row in found.itertuples()] == [said]

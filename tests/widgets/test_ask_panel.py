@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.corpus.citations import citations
+from voxframe.client.llm_api import LlmReply
+from voxframe.corpus.citations import NumberedPassage, citations, cite
+from voxframe.corpus.llm import Answers
 from voxframe.errors import NotFoundError
 from voxframe.widgets import AskPanel
 
@@ -173,3 +175,18 @@ def test_questions_and_answers_are_text(panel):
     tags = Tags()
     tags.feed(panel._repr_mimebundle_()[0]["text/html"])
     assert tags.seen == {"div", "p", "small", "strong"}
+
+
+def test_a_panel_shows_the_citations_of_ask(panel, corpus):
+    """A paraphrase that ask() gave a passage for leads to that passage, in the order of the answer."""
+    table = next(iter(corpus._search.meaning.passages(["How many trees?"], ["interview"], 1)))
+    answer = "Trees are counted [1]. Nothing here is quoted."
+    cited = cite([answer], [NumberedPassage(1, table)], corpus.search, ["interview"])
+    answered = Answers(answer, (LlmReply(answer),), ("interview",), (), cited)
+    (found,) = panel._citations(answered, 0, ["interview"])
+    assert answer[found["begin"] : found["end"]] == "[1]"
+    assert found["text"] == " ".join(table["match"].to_pylist())
+    json.dumps(found)  # as it goes to the browser
+    panel._on_browser_message(None, {"do": "cite", **found}, [])
+    assert panel.error == ""
+    assert panel.player.interval == [found["start_ms"], found["end_ms"]]

@@ -31,7 +31,7 @@ _MARK = re.compile(r"\s*(?:[-*\u2022\u00b7\u2013]+\s+|\d+[.)]\s+)?(?:[\w ]{1,30}
 
 @dataclass(frozen=True)
 class Citation:
-    """A passage of an answer that occurs verbatim in a transcript.
+    """A moment of a recording that a part of an answer rests on.
 
     Attributes:
         begin: Start in the answer, in characters.
@@ -139,7 +139,7 @@ class NumberedPassage(NamedTuple):
 PREAMBLE = (
     "[Passages of transcripts, each after its number. Name the numbers of the passages behind the answer, such as [3].]"
 )
-_NUMBERED = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)")
+_NUMBERED = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)[^\]\n]*\]?")
 _LEAST_CLOSENESS = 0.5
 _COLUMNS: dict[str, Any] = {
     "question_idx": "int64",
@@ -148,6 +148,8 @@ _COLUMNS: dict[str, Any] = {
     "end_ms": "Int64",
     "speaker_name": TEXT,
     "text": TEXT,
+    "begin": "int64",
+    "end": "int64",
 }
 
 
@@ -162,34 +164,46 @@ def cite(
         search: `Corpus.search`.
         ids: Transcripts that the answers are about.
     """
-    rows: list[tuple[Any, ...]] = []
+    rows = []
     for n, answer in enumerate(answers):
-        numbers = {int(one) for found in _NUMBERED.findall(answer) for one in re.split(r"\D+", found)}
-        found = [_whole(passage) for passage in passages if passage.number in numbers]
-        if not found:
-            verbatim = citations(answer, search, ids)
-            found = [(one.transcript_id, one.start_ms, one.end_ms, one.speaker, one.text) for one in verbatim]
+        found = _named(answer, passages) or citations(answer, search, ids)
         if not found and passages:
             found = _closest(answer, passages)
-        rows += [(n, *one) for one in dict.fromkeys(found)]
+        places: dict[tuple[Any, ...], tuple[int, int]] = {}
+        for one in found:
+            moment = (one.transcript_id, one.start_ms, one.end_ms, one.speaker, one.text)
+            places.setdefault(moment, (one.begin, one.end))
+        rows += [(n, *moment, *place) for moment, place in places.items()]
     return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
 
 
-def _whole(passage: NumberedPassage) -> tuple[Any, ...]:
-    table = passage.sentences
-    ends = [end for end in table["end_ms"].to_pylist() if end is not None]
-    text = " ".join(table["match"].to_pylist())
-    first = (table[name][0].as_py() for name in ("start_ms", "speaker_name"))
-    start, speaker = first
-    return passage.transcript_id, start, max(ends, default=None), speaker, text
+def _named(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
+    """Return the passages that an answer names by number, in the order of the answer."""
+    by_number = {passage.number: passage for passage in passages}
+    found = []
+    for mark in _NUMBERED.finditer(answer):
+        for passage in (by_number.get(int(number)) for number in re.split(r"\D+", mark[1])):
+            if passage is not None:
+                table = passage.sentences
+                ends = [end for end in table["end_ms"].to_pylist() if end is not None]
+                start, speaker = (table[name][0].as_py() for name in ("start_ms", "speaker_name"))
+                text = " ".join(table["match"].to_pylist())
+                found.append(
+                    Citation(*mark.span(), passage.transcript_id, start, max(ends, default=None), speaker, text)
+                )
+    return found
 
 
-def _closest(answer: str, passages: Sequence[NumberedPassage]) -> list[tuple[Any, ...]]:
+def _closest(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
     """Return for each sentence of an answer the closest sentence of the passages, if it is close."""
-    said = [match[0].strip() for match in _SENTENCE.finditer(answer) if len(spoken(match[0])) >= _MIN_QUOTED]
+    said = [match for match in _SENTENCE.finditer(answer) if len(spoken(match[0])) >= _MIN_QUOTED]
     table = pa.concat_tables([passage.sentences for passage in passages])
     coder = encoder.load()
-    cosines = coder.encode(said) @ coder.encode(table["match"].to_pylist()).T
+    cosines = coder.encode([match[0].strip() for match in said]) @ coder.encode(table["match"].to_pylist()).T
     names = ("transcript_id", "start_ms", "end_ms", "speaker_name", "match")
-    best = [(row.argmax(), row.max()) for row in cosines]
-    return [tuple(table[name][int(at)].as_py() for name in names) for at, cosine in best if cosine >= _LEAST_CLOSENESS]
+    best = [
+        (match.span(), int(row.argmax()))
+        for match, row in zip(said, cosines, strict=True)
+        if row.max() >= _LEAST_CLOSENESS
+    ]
+    return [Citation(*span, *(table[name][at].as_py() for name in names)) for span, at in best]

@@ -1001,7 +1001,8 @@ class Corpus:
 
         Returns:
             One reply per question in `replies`, and all of them as `text`. `citations` has a row per passage that an
-            answer rests on: `question_idx`, `transcript_id`, `start_ms`, `end_ms`, `speaker_name`, `text`.
+            answer rests on: `question_idx`, `transcript_id`, `start_ms`, `end_ms`, `speaker_name`, `text`, and `begin`
+            and `end` (place in the answer, in characters).
 
         Raises:
             VoxframeError: As for `summarize`.
@@ -1011,8 +1012,7 @@ class Corpus:
             >>> answers = corpus.ask(["What was promised?", "By when?"], ["t1", "t2"])  # doctest: +SKIP
             >>> [reply.answer for reply in answers.replies]  # doctest: +SKIP
             ['A refund.', 'By Friday.']
-            >>> player = voxframe.TranscriptPlayer("t1", "call.mp3")  # doctest: +SKIP
-            >>> player.seek(int(answers.citations["start_ms"][0]), play=True)  # doctest: +SKIP
+            >>> voxframe.PassageList(answers.citations, corpus=corpus)  # doctest: +SKIP
         """
         if passages is not None:
             check_count("passages", passages)

@@ -51,9 +51,10 @@ class Answers:
         responses: Responses to all requests behind it, new or cached. If a final request combined partial results, its
             response is last.
         citations: For `ask`, the moments of recordings that the answers rest on: `question_idx` int64 (index of the
-            reply), `transcript_id` str, `start_ms` and `end_ms` Int64, `speaker_name` str and `text` str. They are the
-            passages that an answer names by number, else those that it quotes word for word, else, if passages were
-            sent, the sentences closest to it in meaning. Otherwise None.
+            reply), `transcript_id` str, `start_ms` and `end_ms` Int64, `speaker_name` str, `text` str, and `begin` and
+            `end` int64 (place in the answer, in characters). They are the passages that an answer names by number, else
+            those that it quotes word for word, else, if passages were sent, the sentences closest to it in meaning.
+            Otherwise None.
     """
 
     text: str

@@ -2,9 +2,10 @@
 
 from voxframe.widgets.ask_panel import AskPanel
 from voxframe.widgets.live_transcript import LiveTranscript
+from voxframe.widgets.passage_list import PassageList
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.submit_form import SubmitForm
 from voxframe.widgets.timeline import Timeline
 from voxframe.widgets.word_search import WordSearch
 
-__all__ = ["AskPanel", "LiveTranscript", "SubmitForm", "Timeline", "TranscriptPlayer", "WordSearch"]
+__all__ = ["AskPanel", "LiveTranscript", "PassageList", "SubmitForm", "Timeline", "TranscriptPlayer", "WordSearch"]

@@ -36,10 +36,10 @@ _MAX_LISTED = 500
 class AskPanel(CorpusPlayerWidget):
     """A form for summaries, answers, tasks and action items from a language model over selected transcripts.
 
-    Numbers in an answer mark verbatim quotations and play the recording. These citations are found by comparing words;
-    they do not come from the language model. Requests run in the background, one at a time, within the service's rate
-    limit, and use `Corpus.ask` and its siblings: an earlier answer is returned without a new request until it is
-    deleted.
+    Numbers in an answer play the moments that it rests on. For questions, these are the citations of `Corpus.ask`; for
+    the other tasks, the quotations that occur word for word in a transcript. Requests run in the background, one at a
+    time, within the service's rate limit, and use `Corpus.ask` and its siblings: an earlier answer is returned without
+    a new request until it is deleted.
 
     Args:
         corpus: The transcripts. None (default): the default corpus.
@@ -125,7 +125,7 @@ class AskPanel(CorpusPlayerWidget):
 
     @property
     def citations(self) -> pd.DataFrame:
-        """The quotations in the answers, one row per passage.
+        """The citations of the answers, one row per passage.
 
         Returns:
             `request_id`, `transcript_id`, `speaker`, `text` str; `answer_idx`, `begin`, `end` int64 (`begin` and `end`
@@ -239,11 +239,11 @@ class AskPanel(CorpusPlayerWidget):
                 "question": reply.question,
                 "answer": reply.answer,
                 "citations": [
-                    asdict(found) | {"name": self._recordings.name(found.transcript_id)}
-                    for found in citations(reply.answer, self._corpus.search, ids)
+                    found | {"name": self._recordings.name(found["transcript_id"])}
+                    for found in self._citations(answered, n, ids)
                 ],
             }
-            for reply in answered.replies
+            for n, reply in enumerate(answered.replies)
         ]
         key = answered.responses[-1].request_id
         self._responses[key] = answered.responses
@@ -259,6 +259,15 @@ class AskPanel(CorpusPlayerWidget):
         }
         self._answers = [answer, *(old for old in self._answers if old["request_id"] != key)]
         self._read_earlier()
+
+    def _citations(self, answered: Answers, reply_idx: int, ids: list[str]) -> list[dict[str, Any]]:
+        """Return the citations of a reply, by their place in the answer."""
+        if answered.citations is None:
+            return [asdict(found) for found in citations(answered.replies[reply_idx].answer, self._corpus.search, ids)]
+        own = answered.citations[answered.citations["question_idx"] == reply_idx].sort_values(["begin", "end"])
+        rows = own.rename(columns={"speaker_name": "speaker"})[[*_CITED]].astype(object)
+        found: list[dict[str, Any]] = rows.where(rows.notna(), None).to_dict("records")  # type: ignore[assignment]
+        return found
 
     def _purge(self, request_id: str) -> None:
         client = self._service()

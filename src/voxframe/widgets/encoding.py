@@ -22,6 +22,8 @@ from voxframe.widgets.base import ScriptedWidget, escaped, static
 
 #: Maximum time in ms (24 days).
 LAST_MS = 2**31 - 1
+#: Maximum number of lines in static HTML.
+STATIC_ROWS = 12
 
 
 def times(df: pd.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
@@ -59,6 +61,23 @@ def texts(values: Iterable[object]) -> tuple[bytes, bytes]:
     encoded = [value.encode("utf-8", "replace") if isinstance(value, str) else b"" for value in values]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     return b"".join(encoded), int32(np.r_[0, np.cumsum(lengths)])
+
+
+def starts(df: pd.DataFrame) -> bytes:
+    """Return the starts of rows in ms as the bytes of an Int32Array; -1 if a start is unknown."""
+    start = df["start_ms"].to_numpy(np.float64, na_value=np.nan)
+    return int32(np.clip(np.where(start >= 0, start, -1), -1, LAST_MS))
+
+
+def lines_table(lines: Iterable[tuple[str, str, str, str]]) -> str:
+    """Return passages as an HTML table: place, words before, passage and words after."""
+    cell = 'style="padding:1px 6px;text-align:'
+    rows = (
+        f'<tr><td {cell}left">{escaped(where)}</td><td {cell}right">{escaped(left)}</td>'
+        f'<td {cell}center"><strong>{escaped(match)}</strong></td><td {cell}left">{escaped(right)}</td></tr>'
+        for where, left, match, right in lines
+    )
+    return f"<table>{''.join(rows)}</table>"
 
 
 def bands(table: pd.DataFrame | None, text: str, prefix: str) -> dict[str, bytes]:
@@ -101,7 +120,7 @@ def write_page(widget: ScriptedWidget, path: str | os.PathLike[str], **changes: 
     state = {
         name: getattr(widget, name)
         for name in widget.keys
-        if name not in {"layout", "tabbable", "tooltip", "comm"}
+        if name not in {"layout", "tabbable", "tooltip", "comm", "player"}
         and not name.startswith(("_dom", "_esm", "_css"))
         and not name.startswith(("_model", "_view", "_anywidget"))
     } | changes

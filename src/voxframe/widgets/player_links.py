@@ -1,4 +1,4 @@
-"""Recordings of a corpus, and a widget with an embedded player for them."""
+"""Recordings of a corpus, and widgets with an embedded player."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ class RecordingFinder:
         self._names: dict[str, str] = {}
         self._given = {self._recordings.id(name): os.fspath(path) for name, path in (audio or {}).items()}
         self._known: dict[str, str] = {}
+
+    def id(self, name: str) -> str:
+        """Return the id of a transcript, given it or the name of its recording."""
+        return self._recordings.id(name)
 
     def source(self, transcript_id: str) -> str | None:
         """Return the path or URL of a recording; None if it is unknown."""
@@ -71,12 +75,10 @@ class RecordingFinder:
         return source
 
 
-class CorpusPlayerWidget(ScriptedWidget):
-    """A widget with an embedded player for the transcripts of a corpus. Its `scripts` must include `embed`.
+class PlayerWidget(ScriptedWidget):
+    """A widget with an embedded player. Its `scripts` must include `embed`; subclasses define `_open`.
 
     Args:
-        corpus: The corpus. None: the default corpus.
-        audio: Recordings by transcript id: see `RecordingFinder`.
         linked: A player elsewhere in the notebook; it plays its own transcript instead of the embedded player.
         **traits: Values of traits.
 
@@ -86,21 +88,13 @@ class CorpusPlayerWidget(ScriptedWidget):
 
     player = traitlets.Instance(TranscriptPlayer, allow_none=True).tag(sync=True, **widget_serialization)
 
-    def __init__(
-        self,
-        corpus: Corpus | None,
-        audio: Mapping[str, str | os.PathLike[str]] | None,
-        linked: TranscriptPlayer | None,
-        **traits: Any,
-    ) -> None:
-        self._corpus = Corpus() if corpus is None else corpus
-        self._recordings = RecordingFinder(self._corpus, audio)
+    def __init__(self, linked: TranscriptPlayer | None, **traits: Any) -> None:
         self._linked = linked
         self._playing: str | None = None
         super().__init__(**traits)
 
     def play(self, transcript_id: str, start_ms: int, end_ms: int | None = None) -> None:
-        """Play a transcript of the corpus from a time to the end of its passage.
+        """Play a transcript from a time to the end of its passage.
 
         Args:
             transcript_id: The transcript.
@@ -108,12 +102,12 @@ class CorpusPlayerWidget(ScriptedWidget):
             end_ms: End of the span to select, in ms. None (default): select nothing.
 
         Raises:
-            CorpusError: The transcript is not in the corpus.
+            CorpusError: There is no such transcript.
 
         Warns:
             CorpusWarning: The recording was not found; the transcript is shown without sound.
         """
-        if self._linked is not None and self._linked._transcript_id == transcript_id:
+        if self._linked is not None and self._is_linked(transcript_id):
             self._linked.cue(start_ms, end_ms)
             self._linked.send({"do": "play"})
             return
@@ -125,15 +119,56 @@ class CorpusPlayerWidget(ScriptedWidget):
         self.player.cue(start_ms, end_ms)
         self.send({"do": "play"})  # the browser plays when the player has been rendered
 
+    def _is_linked(self, transcript_id: str) -> bool:
+        """Return True if the player elsewhere in the notebook has this transcript."""
+        return self._linked is not None and self._linked._transcript_id == transcript_id
+
     def _open(self, transcript_id: str) -> TranscriptPlayer:
-        if transcript_id not in self._corpus:
-            raise CorpusError(
-                f"there is no transcript {transcript_id!r} in {self._corpus!r}; corpus.ids() lists those that exist"
-            )
-        audio = None
-        try:
-            audio = self._recordings.playable(transcript_id)
-        except AudioError as e:
-            warnings.warn(str(e), CorpusWarning, stacklevel=3)  # the transcript can still be read
-        tables, title = self._corpus.tables(transcript_id), self._recordings.name(transcript_id)
-        return TranscriptPlayer(tables, audio, corpus=self._corpus, title=title)
+        """Return a player of a transcript."""
+        raise NotImplementedError
+
+
+class CorpusPlayerWidget(PlayerWidget):
+    """A widget with an embedded player for the transcripts of a corpus.
+
+    Args:
+        corpus: The corpus. None: the default corpus.
+        audio: Recordings by transcript id: see `RecordingFinder`.
+        linked: As for `PlayerWidget`.
+        **traits: Values of traits.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus | None,
+        audio: Mapping[str, str | os.PathLike[str]] | None,
+        linked: TranscriptPlayer | None,
+        **traits: Any,
+    ) -> None:
+        self._corpus = Corpus() if corpus is None else corpus
+        self._recordings = RecordingFinder(self._corpus, audio)
+        super().__init__(linked, **traits)
+
+    def _open(self, transcript_id: str) -> TranscriptPlayer:
+        return open_player(self._corpus, self._recordings, transcript_id)
+
+
+def open_player(corpus: Corpus, recordings: RecordingFinder, transcript_id: str) -> TranscriptPlayer:
+    """Return a player of a transcript of a corpus.
+
+    Raises:
+        CorpusError: The transcript is not in the corpus.
+
+    Warns:
+        CorpusWarning: The recording was not found; the transcript is shown without sound.
+    """
+    if transcript_id not in corpus:
+        raise CorpusError(
+            f"there is no transcript {transcript_id!r} in {corpus!r}; corpus.ids() lists those that exist"
+        )
+    audio = None
+    try:
+        audio = recordings.playable(transcript_id)
+    except AudioError as e:
+        warnings.warn(str(e), CorpusWarning, stacklevel=4)  # the transcript can still be read
+    return TranscriptPlayer(corpus.tables(transcript_id), audio, corpus=corpus, title=recordings.name(transcript_id))

@@ -20,8 +20,6 @@ from voxframe.widgets.player_links import CorpusPlayerWidget
 
 #: Maximum number of groups in the list.
 _MAX_GROUPS = 24
-#: Maximum number of matches in the static HTML.
-_STATIC_ROWS = 12
 _WORD_COLUMNS = ("speaker", "speaker_name", "channel")
 
 
@@ -68,8 +66,8 @@ class WordSearch(CorpusPlayerWidget):
         [["It's the", 'Climate, change', 'it']]
     """
 
-    scripts = ("embed", "word_search")
-    styles = ("fields", "word_search")
+    scripts = ("embed", "lines", "word_search")
+    styles = ("fields", "lines", "word_search")
 
     query = traitlets.Unicode("").tag(sync=True)
     mode = traitlets.Enum(["words", "meaning"], "words").tag(sync=True)
@@ -152,16 +150,15 @@ class WordSearch(CorpusPlayerWidget):
         head = f"<p><strong>{escaped(self.title)}</strong> {escaped(self.query)}</p>"
         if not self._found.get("query"):
             return f"{head}<p>Run the notebook to search.</p>"
-        cell, rows = 'style="padding:1px 6px;text-align:', self._shown.head(_STATIC_ROWS)
-        table = "".join(
-            f'<tr><td {cell}left">{escaped(self._recordings.name(str(row.transcript_id)))} {_clock(row.start_ms)}</td>'
-            f'<td {cell}right">{escaped(row.left)}</td><td {cell}center"><strong>{escaped(row.match)}</strong></td>'
-            f'<td {cell}left">{escaped(row.right)}</td></tr>'
-            for row in rows.itertuples()
-        )
+        rows = self._shown.head(encoding.STATIC_ROWS)
+        places = [
+            f"{self._recordings.name(str(i))} {_clock(ms)}"
+            for i, ms in zip(rows["transcript_id"], rows["start_ms"], strict=True)
+        ]
+        table = encoding.lines_table(zip(places, rows["left"], rows["match"], rows["right"], strict=True))
         more = self._found["of_shown"] - len(rows)
         note = f"<p><em>and {more:,} more. Run the notebook to see them all.</em></p>" if more > 0 else ""
-        return f"{head}<p>{escaped(_summary(self._found))}</p><table>{table}</table>{note}"
+        return f"{head}<p>{escaped(_summary(self._found))}</p>{table}{note}"
 
     @traitlets.observe("query", "mode", "slop", "by", "only", "limit")
     def _search(self, change: Any = None) -> None:
@@ -220,7 +217,7 @@ class WordSearch(CorpusPlayerWidget):
 
     def _packed(self, rows: pd.DataFrame) -> dict[str, bytes]:
         """Return matches as columns for the browser."""
-        packed = {"start": encoding.int32(rows["start_ms"].fillna(-1).clip(upper=encoding.LAST_MS))}
+        packed = {"start": encoding.starts(rows)}
         names = [self._recordings.name(transcript_id) for transcript_id in rows["transcript_id"]]
         shown = {name: rows[name] for name in ("left", "match", "right")} | {"speaker": rows["speaker_name"]}
         for name, column in shown.items():
@@ -254,7 +251,7 @@ class WordSearch(CorpusPlayerWidget):
         order = np.argsort(row, kind="stable")
         packed["falls_first"] = encoding.int32(np.searchsorted(row[order], np.arange(len(keys) + 1)))
         packed["falls"] = encoding.int32(falls["word_idx"].to_numpy()[order])
-        packed["falls_ms"] = encoding.int32(falls["start_ms"].fillna(-1).clip(upper=encoding.LAST_MS).to_numpy()[order])
+        packed["falls_ms"] = encoding.starts(falls.iloc[order])
         return packed
 
     def _options(self) -> dict[str, Any]:

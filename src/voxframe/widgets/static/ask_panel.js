@@ -1,4 +1,4 @@
-// AskPanel: a form with transcripts and a prompt, and answers with numbered quotations that play the recording.
+// AskPanel: a form with transcripts and a prompt, and answers with numbered citations that play the recording.
 
 const ASK_TASKS = {
   "question-answer": ["Questions", "Questions, one per line"],
@@ -43,7 +43,7 @@ function renderAskPanel({ model, el, signal }) {
   const again = h("button", { type: "button", class: "vf-button vf-again", hidden: true, onclick: guard(() => request({ again: true })) }, "Ask again (may be charged twice)");
   const answers = h("div", { class: "vf-answers", role: "log", "aria-label": "Answers" });
   const note = h("p", { class: "vf-hint vf-note-below", hidden: true },
-    "Numbers mark verbatim quotations from a transcript. voxframe finds them by comparing words; they do not come from the language model.");
+    "Numbers play the passages behind an answer: those that it names or quotes, otherwise those that are closest to it in meaning.");
   const place = h("div", { class: "vf-embedded", hidden: true });
   root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), help.button), help.list, h("div", { class: "vf-two" }, form, chosen), pane, again, answers, note, place);
   el.append(root);
@@ -89,22 +89,27 @@ function renderAskPanel({ model, el, signal }) {
     put(model, { chosen: model.get("chosen").length ? [] : shown });
   }
 
-  /** Renders an answer with a numbered button after each quotation. */
+  /** Renders an answer with a numbered button after each part with a citation, and in place of a mark such as [3]. */
   function reading(reply) {
     const text = h("div", { class: "vf-answer" });
     const cited = h("ol", { class: "vf-cited" });
     // Offsets count code points, as in Python.
     const letters = Array.from(reply.answer);
+    const marks = reply.citations.some((found) => letters[found.begin] === "[");
+    const part = (from, to) => {
+      const said = letters.slice(from, Math.max(from, to)).join("");
+      return marks ? said.replace(/\s*\[\d{1,4}(?:\s*[,;]\s*\d{1,4})*[^\]\n]*\]/g, "") : said; // a mark that is named again
+    };
     let at = 0;
     for (const [n, found] of reply.citations.entries()) {
       const go = guard(() => send({ do: "cite", transcript_id: found.transcript_id, start_ms: found.start_ms, end_ms: found.end_ms }));
       const when = found.start_ms == null ? "" : clock(found.start_ms);
       const source = `${found.name} ${when}${found.speaker ? ` ${found.speaker}` : ""}`;
-      text.append(letters.slice(at, found.end).join(""), h("button", { type: "button", class: "vf-cite", "aria-label": `Play ${source}: ${found.text}`, title: source, onclick: go }, n + 1));
+      text.append(part(at, letters[found.begin] === "[" ? found.begin : found.end), h("button", { type: "button", class: "vf-cite", "aria-label": `Play ${source}: ${found.text}`, title: source, onclick: go }, n + 1));
       cited.append(h("li", {}, h("button", { type: "button", class: "vf-source", onclick: go }, source), h("span", {}, ` “${found.text}”`)));
-      at = found.end;
+      at = Math.max(at, found.end);
     }
-    text.append(letters.slice(at).join(""));
+    text.append(part(at, letters.length));
     return [text, ...(reply.citations.length ? [cited] : [])];
   }
 

@@ -47,7 +47,7 @@ function renderWordSearch({ model, el, signal }) {
     help.button,
   );
   const status = h("div", { class: "vf-bar vf-status", role: "status" });
-  const lines = h("div", { class: "vf-lines", role: "listbox", tabindex: "0", "aria-label": "Matches" });
+  const { lines, show: list } = passageLines("Matches", guard, (row) => send({ do: "match", row }));
   const more = h("button", { type: "button", class: "vf-button vf-more", onclick: guard(() => put(model, { limit: model.get("limit") + 200 })) });
   const by = h("select", { class: "vf-input", onchange: guard(() => put(model, { by: by.value })) });
   for (const name of model.get("_choices")) by.append(h("option", { value: name }, COUNTED_BY[name] ?? name));
@@ -59,7 +59,6 @@ function renderWordSearch({ model, el, signal }) {
   el.append(root);
   const colour = resolver(root);
   let strips = []; // visible strips, redrawn after a resize or a change of theme
-  let current = 0;
 
   const drawStrips = eachFrame(guard(() => {
     if (!groups.clientWidth) return; // hidden; drawn when shown
@@ -82,20 +81,10 @@ function renderWordSearch({ model, el, signal }) {
       const when = ms >= 0 ? clock(ms) : "";
       const who = read.speaker.at(n);
       const [left, match, right, name] = ["left", "match", "right", "name"].map((part) => read[part].at(n));
-      return h(
-        "div",
-        { class: "vf-line", role: "option", id: `${lines.id}-${n}`, "aria-selected": "false", title: `${name} ${when} ${who}${score.length ? ` · score ${(score[n] / 100).toFixed(2)}` : ""}`, "aria-label": `${name}, ${when}, ${who}: ${left} ${match} ${right}`, "data-row": n },
-        h("span", { class: "vf-where" }, h("span", {}, name), who ? h("span", {}, who) : "", h("time", {}, when)),
-        h("span", { class: "vf-left" }, h("bdi", {}, left)),
-        h("strong", {}, match),
-        h("span", {}, right),
-      );
+      const title = `${name} ${when} ${who}${score.length ? ` · score ${(score[n] / 100).toFixed(2)}` : ""}`;
+      return { name, when, who, left, match, right, title };
     });
-    const empty = now.query ? "No matches." : "Enter a word or phrase.";
-    lines.replaceChildren(...(rows.length ? rows : [h("p", { class: "vf-empty" }, empty)]));
-    current = 0;
-    lines.scrollTop = 0;
-    mark(false);
+    list(rows, now.query ? "No matches." : "Enter a word or phrase.");
     const left = (now.of_shown ?? 0) - rows.length;
     more.hidden = left <= 0 && !byMeaning(rows.length);
     more.textContent = left > 0 ? `Show ${number(Math.min(200, left))} more of ${number(left)}` : "Show 200 more";
@@ -148,21 +137,6 @@ function renderWordSearch({ model, el, signal }) {
     drawStrips();
   }
 
-  /** Marks the current match, which Enter plays. */
-  function mark(scroll = true) {
-    for (const line of lines.querySelectorAll('[aria-selected="true"]')) line.setAttribute("aria-selected", "false");
-    const line = lines.children[current];
-    if (!line?.id) return lines.removeAttribute("aria-activedescendant");
-    line.setAttribute("aria-selected", "true");
-    lines.setAttribute("aria-activedescendant", line.id);
-    if (scroll) line.scrollIntoView({ block: "nearest" });
-  }
-  const play = (n) => {
-    current = n;
-    mark(false);
-    send({ do: "match", row: n });
-  };
-
   function summary() {
     const now = found();
     if (!now.query) return now.of === undefined ? "" : `${plural(now.words, "word")} in ${plural(now.of, "transcript")}`;
@@ -176,7 +150,7 @@ function renderWordSearch({ model, el, signal }) {
     const slop = model.get("slop");
     if (document.activeElement !== near) near.value = slop || "";
     mode.value = model.get("mode");
-    root.dataset.mode = mode.value;
+    root.classList.toggle("vf-plain", mode.value === "meaning");
     by.value = model.get("by");
     status.textContent = summary();
     results.hidden = !found().query;
@@ -185,21 +159,6 @@ function renderWordSearch({ model, el, signal }) {
     root.dataset.shown = found().query ?? "";
   });
 
-  lines.id = `vf-lines-${Math.random().toString(36).slice(2)}`;
-  lines.addEventListener("click", guard((event) => {
-    const line = event.target.closest("[data-row]");
-    if (line) play(Number(line.dataset.row));
-  }));
-  lines.addEventListener("keydown", guard((event) => {
-    const last = lines.querySelectorAll("[data-row]").length - 1;
-    const to = { ArrowDown: current + 1, ArrowUp: current - 1, PageDown: current + 10, PageUp: current - 10, Home: 0, End: last }[event.key];
-    if (to !== undefined && last >= 0) {
-      current = Math.max(0, Math.min(last, to));
-      mark();
-    } else if ((event.key === "Enter" || event.key === " ") && last >= 0) play(current);
-    else return;
-    event.preventDefault();
-  }));
   root.addEventListener("keydown", guard((event) => {
     if (place.contains(event.target)) return;
     if (event.key === "/" && event.target.tagName !== "INPUT") field.focus();

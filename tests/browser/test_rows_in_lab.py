@@ -1,0 +1,100 @@
+"""Widgets that play rows of DataFrames, in JupyterLab: passages, timeline, dispersion and groups."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.open_notebook import WAIT_MS, Notebook, write_notebook
+
+DATA = Path(__file__).parents[2] / "data"
+HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
+
+CELLS = [
+    f"""
+import pandas as pd, voxframe
+from pathlib import Path
+data = Path({str(DATA)!r})
+corpus = voxframe.Corpus("corpus")
+names = ("call", "interview", "panel")
+for name in names:
+    corpus.raw.put(name, (data / "payloads" / f"{{name}}.json").read_bytes())
+audio = {{name: data / f"{{name}}.flac" for name in names}}
+found = corpus.search("the")
+passages = voxframe.PassageList(found, corpus=corpus, audio=audio, columns=["term"])
+passages""",
+    f"""
+rows = pd.DataFrame({{"text": {HOSTILE!r}, "speaker": {HOSTILE!r}, "start_ms": [1000], "end_ms": [2000]}})
+hostile = voxframe.PassageList(rows, audio=audio["call"], columns=["speaker"], title={HOSTILE!r})
+hostile""",
+]
+
+pytestmark = pytest.mark.browser
+
+
+class RowsNotebook(Notebook):
+    """The notebook with the widgets."""
+
+    def widget(self, title: str) -> Locator:
+        return self.page.locator(f".voxframe[aria-label='{title}']").first
+
+
+@pytest.fixture(scope="module")
+def notebook(lab, browser) -> Iterator[RowsNotebook]:
+    """The notebook of this module in JupyterLab."""
+    folder = lab.folder / "rows"
+    folder.mkdir()
+    notebook = RowsNotebook(browser, folder / "rows.ipynb")
+    write_notebook(notebook.path, CELLS)
+    notebook.open_in_lab(lab.base, lab.token, lab.folder)
+    notebook.page.set_default_timeout(WAIT_MS)
+    yield notebook
+    notebook.context.close()
+
+
+@pytest.fixture(autouse=True)
+def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Fail the test if the page raised an error, left loopback, or ran text as a script."""
+    notebook.faults.clear()
+    yield
+    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
+    assert not notebook.faults
+    assert notebook.page.evaluate("window.hurt") is None
+
+
+def plays(notebook: Notebook, start_ms: int) -> None:
+    """Wait until the latest player plays from a time."""
+    notebook.page.wait_for_function(
+        "start => { const sound = window.sounds.at(-1);"
+        "const now = sound ? sound.currentTime * 1000 : -1;"
+        "return sound && !sound.paused && now >= start && now < start + 8000 }",
+        arg=start_ms,
+    )
+    notebook.page.evaluate("for (const sound of window.sounds) sound.pause()")
+
+
+def test_passages_play_by_click_and_by_key(notebook):
+    """A click plays the row's recording from its time, and arrow keys and Enter the next row's."""
+    passages = notebook.widget("Passages")
+    starts = notebook.kernel("found['start_ms'].tolist()")
+    other = notebook.kernel("int((found['transcript_id'] == 'interview').to_numpy().argmax())")
+    lines = passages.locator(".vf-line")
+    expect(lines).to_have_count(len(starts))
+    lines.nth(other).click()
+    plays(notebook, starts[other])
+    expect(passages.locator(".vf-player .vf-title")).to_have_text("interview")
+    passages.locator(".vf-lines").press("ArrowDown")
+    passages.locator(".vf-lines").press("Enter")
+    plays(notebook, starts[other + 1])
+
+
+def test_hostile_rows_stay_text(notebook):
+    """Texts, columns and titles with markup are shown as they are."""
+    hostile = notebook.page.locator(".vf-passages").nth(1)
+    assert hostile.locator(".vf-title").first.text_content() == HOSTILE
+    assert hostile.locator(".vf-line strong").text_content() == HOSTILE
+    assert hostile.locator(".vf-more-columns").text_content() == HOSTILE
+    hostile.locator(".vf-line").click()
+    plays(notebook, 1000)
