@@ -55,7 +55,7 @@ class ServerFile:
         folder: Data directory of the server.
 
     Attributes:
-        folder: As given.
+        folder: The data directory.
         key_file: File with the API key of the server.
     """
 

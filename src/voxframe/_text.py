@@ -61,7 +61,7 @@ def one_line(text: str) -> str:
 
 
 def join_words(texts: Iterable[str]) -> str:
-    """Join words to text, with spaces between them unless their script has none.
+    """Join words into a text, with spaces between them unless their script has none.
 
     Example:
         >>> join_words(["Good", "day."]), join_words(["你", "好。"]), join_words(["用", "pandas", "吧"])

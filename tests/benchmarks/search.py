@@ -27,8 +27,9 @@ import pyarrow as pa
 
 from tests.benchmarks.one_core import one_core
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.people import People
 from voxframe.corpus.search import Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.speakers import CurrentNames
@@ -76,20 +77,22 @@ class Corpus(Search):
 
     def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
         archive = MemoryArchive(path, forms, transcripts)
-        super().__init__(archive, CurrentNames(archive), Metadata(archive, Ledger(path / "ledger.sqlite")))
+        names, metadata, corrections = CurrentNames(archive), Metadata(archive), CurrentCorrections(archive)
+        people = People(archive, metadata, names.all, corrections)
+        super().__init__(archive, names, metadata, corrections, people)
         self.path, self.forms, self.transcripts = path, forms, transcripts
 
     def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:
         """Search like `Corpus.search`."""
-        return super().search(SearchQuery.check(query, slop), 8, None, None, None, limit, False)
+        return self.find(SearchQuery.check(query, slop), 8, None, None, None, limit, False)
 
     def counts(self, query: str, by: str = "transcript_id", slop: int | None = None) -> pd.DataFrame:
         """Count like `Corpus.counts`."""
-        return super().counts(SearchQuery.check(query, slop), by, None, None, None)
+        return super().counts(query, slop, by, None, None, None)
 
     def put(self, number: int) -> None:
         """Make one of the transcripts known."""
-        self._archive.store.put_raw(f"t{number:06}", "transcript", b"%d" % number)
+        self._archive.store.put(f"t{number:06}", "transcript", b"%d" % number)
 
 
 def main(arguments: list[str] | None = None) -> int:

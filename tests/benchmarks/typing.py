@@ -9,10 +9,10 @@ drawing.
 import argparse
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
+import voxframe
 from tests.benchmarks.one_core import one_core
 from tests.benchmarks.search import Corpus, _show, _timed, _vocabulary, _zipf
 from voxframe.widgets import WordSearch
@@ -37,10 +37,11 @@ def main(arguments: list[str] | None = None) -> int:
     tokens, forms = _vocabulary(rng)
     said = _zipf(rng, asked.transcripts * asked.words).reshape(-1, asked.words)
     with tempfile.TemporaryDirectory() as folder:
-        corpus = Corpus(Path(folder, "corpus"), forms, 4 * said + rng.integers(0, 4, said.shape))
-        corpus.path, corpus._ledger = Path(folder), SimpleNamespace(jobs=list)
+        in_memory = Corpus(Path(folder, "corpus"), forms, 4 * said + rng.integers(0, 4, said.shape))
         for number in range(asked.transcripts):
-            corpus.raw.put(number)
+            in_memory.put(number)
+        corpus = voxframe.Corpus(in_memory.path)
+        corpus._search.index = in_memory.index
         search = WordSearch(corpus)
         words = [tokens[word] for word in rng.choice(said.ravel(), asked.queries)]
         letters = [word[:n] for word in words for n in range(1, len(word) + 1)]

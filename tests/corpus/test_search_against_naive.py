@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from voxframe import frames
 from voxframe.analysis.search_terms import spoken
-from voxframe.corpus.search import counts, index, manifest
+from voxframe.corpus.search import index, manifest
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context
+from voxframe.corpus.search.counts import counts
 from voxframe.corpus.search.segment import spoken_of_all
 from voxframe.corpus.store import Store
 
@@ -127,7 +128,7 @@ def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, 
     here = {}
     for change in [transcripts, *later]:
         for transcript_id, words in change.items():
-            store.put_raw(transcript_id, "transcript", payload(transcript_id, words))
+            store.put(transcript_id, "transcript", payload(transcript_id, words))
         here |= change
         for transcript_id in [i for i, words in here.items() if len(words) == 7]:
             next(store.root.glob(f"raw/*/{transcript_id}.json.zst")).unlink()

@@ -16,7 +16,7 @@ _RAW = b'{"id": "t1", "text": "caf\xc3\xa9"}'
 def test_raw_payload_comes_back_byte_for_byte(tmp_path: Path) -> None:
     """A payload is returned byte for byte, and any zstd tool can read the file."""
     store = Store(tmp_path)
-    store.put_raw("t1", "transcript", _RAW)
+    store.put("t1", "transcript", _RAW)
     assert store.raw("t1", "transcript") == _RAW
     (path,) = tmp_path.glob("raw/*/t1.json.zst")
     assert zstandard.ZstdDecompressor().decompress(path.read_bytes()) == _RAW
@@ -26,8 +26,8 @@ def test_raw_payload_comes_back_byte_for_byte(tmp_path: Path) -> None:
 def test_exports_have_their_own_files(tmp_path: Path) -> None:
     """An export has its own raw file and is not listed as a transcript."""
     store = Store(tmp_path)
-    store.put_raw("t1", "transcript", _RAW)
-    store.put_raw("t1", "sentences", b"{}")
+    store.put("t1", "transcript", _RAW)
+    store.put("t1", "sentences", b"{}")
     assert len([*tmp_path.glob("raw/*/t1.sentences.json.zst")]) == 1
     assert store.ids() == ["t1"]
 
@@ -37,7 +37,7 @@ def test_any_id_is_listed_as_given(tmp_path: Path) -> None:
     store = Store(tmp_path)
     given = ["t1", "T1", "../../up", "a/b", "\ud800", "x" * 3000, "nul"]
     for transcript_id in given:
-        store.put_raw(transcript_id, "transcript", transcript_id.encode("utf-8", "surrogatepass"))
+        store.put(transcript_id, "transcript", transcript_id.encode("utf-8", "surrogatepass"))
     assert store.ids() == sorted(given)
     assert all(store.raw(i, "transcript") == i.encode("utf-8", "surrogatepass") for i in given)
     assert {path.parent.parent for path in tmp_path.rglob("*.zst")} == {tmp_path / "raw"}
@@ -46,7 +46,7 @@ def test_any_id_is_listed_as_given(tmp_path: Path) -> None:
 def test_damaged_payload_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     """A truncated payload is never returned."""
     store = Store(tmp_path)
-    store.put_raw("t1", "transcript", _RAW * 1000)
+    store.put("t1", "transcript", _RAW * 1000)
     (path,) = tmp_path.glob("raw/*/t1.json.zst")
     data = path.read_bytes()
     for broken in (data[:30], b"not zstd", data[:20] + b"\xff\xff" + data[22:]):
@@ -63,7 +63,7 @@ def test_a_payload_compressed_by_another_tool_is_read(tmp_path: Path) -> None:
     (tmp_path / "raw/t9.json.zst").write_bytes(compressor.compress(_RAW) + compressor.flush())
     assert store.ids() == ["t9"]
     assert store.raw("t9", "transcript") == _RAW
-    assert store.content("t9", "transcript") == store.put_raw("t1", "transcript", _RAW)
+    assert store.content("t9", "transcript") == store.put("t1", "transcript", _RAW)[0]
 
 
 def test_decompress_refuses_an_early_end() -> None:
@@ -97,7 +97,7 @@ def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     os.utime(old, (time.time() - 7200,) * 2)
     store = Store(tmp_path)
     assert store.ids() == []
-    store.put_raw("t3", "transcript", _RAW)
+    store.put("t3", "transcript", _RAW)
     assert not old.exists()
     assert young.exists()
     assert store.ids() == ["t3"]
@@ -108,19 +108,19 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(CorpusError, match=r"cannot write a corpus at .*file"):
-        Store(blocked).put_raw("t1", "transcript", _RAW)
+        Store(blocked).put("t1", "transcript", _RAW)
 
 
 def test_a_payload_of_an_older_corpus_moves_into_its_subfolder(tmp_path: Path) -> None:
     """Payloads directly in raw/ are read, and the next write moves them into subfolders."""
     store = Store(tmp_path)
-    store.put_raw("t1", "transcript", _RAW)
+    store.put("t1", "transcript", _RAW)
     (path,) = tmp_path.glob("raw/*/t1.json.zst")
     path.rename(tmp_path / "raw" / path.name)
     (tmp_path / "format.json").unlink()
     older = Store(tmp_path)
     assert (older.ids(), older.raw("t1", "transcript")) == (["t1"], _RAW)
-    older.put_raw("t2", "transcript", _RAW)
+    older.put("t2", "transcript", _RAW)
     assert path.exists()
     assert (older.ids(), older.raw("t1", "transcript")) == (["t1", "t2"], _RAW)
 
@@ -130,11 +130,11 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     store = Store(tmp_path / "corpus")
-    store.put_raw("t1", "transcript", _RAW)
+    store.put("t1", "transcript", _RAW)
     (path,) = tmp_path.glob("corpus/raw/*/t1.json.zst")
     path.unlink()
     path.parent.rmdir()
     path.parent.symlink_to(elsewhere)
     with pytest.raises(OSError, match="symbolic link"):
-        store.put_raw("t1", "transcript", _RAW)
+        store.put("t1", "transcript", _RAW)
     assert [*elsewhere.iterdir()] == []

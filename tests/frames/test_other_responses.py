@@ -13,8 +13,7 @@ from tests.embedded import embedded
 from tests.frames.test_examples import ABSENT, OWN, at, leaves, lost
 
 from voxframe.frames import paragraph_table, sentence_table, word_match_table
-from voxframe.frames.responses import response_table
-from voxframe.frames.stream import stream_table, stream_word_table
+from voxframe.frames.responses import response_table, stream_table, stream_word_table
 from voxframe.schema import TABLES
 
 PASSAGES = {"sentences": sentence_table, "paragraphs": paragraph_table}

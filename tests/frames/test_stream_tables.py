@@ -8,7 +8,7 @@ import voxframe
 from voxframe.client.stream.messages import Gap, read
 from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.frames import to_pandas
-from voxframe.frames.stream import stream_table, stream_word_table
+from voxframe.frames.responses import stream_table, stream_word_table
 from voxframe.schema import STREAM, STREAM_WORDS
 
 MESSAGES = [

@@ -119,7 +119,7 @@ def _spurts(known: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.Dat
 
 
 def _combined(rows: pd.DataFrame, group: npt.NDArray[Any], keep: list[str]) -> pd.DataFrame:
-    """Return one row per group of rows, in the order of the groups, which are the index."""
+    """Return one row per group of rows, with the groups as index, in their order."""
     order = np.argsort(group, kind="stable")
     rows, group = rows.iloc[order], group[order]
     first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(rows)])

@@ -26,7 +26,7 @@ def group_columns(
     Args:
         df: The rows.
         by: Column, Series with a value for each row, or a list of these. None: no groups.
-        computed: Functions of further keys by name.
+        computed: Functions that compute further keys from the rows, by name of the key.
 
     Raises:
         OptionError: There is no such column.

@@ -129,7 +129,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
 
 
 def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Return the timed words by transcript and start, which begin a turn, and the latest end up to each."""
+    """Return the timed words in order, a mask of those that begin a turn, and the latest end so far at each word."""
     require(words, _WORDS, purpose)
     rows = with_keys(words, "speaker")[0].astype({"transcript_id": TEXT})
     rows = rows[rows["start_ms"].notna() & rows["end_ms"].notna()]

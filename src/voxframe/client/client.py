@@ -457,11 +457,19 @@ class Client:
         return await call(self.action_items, transcripts, answer_format=answer_format, **options)
 
     def llm_response(self, request_id: str) -> LlmResponse:
-        """Fetch the response of an earlier request; a deleted one raises a NotFoundError."""
+        """Fetch the response of an earlier request.
+
+        Raises:
+            NotFoundError: There is no such response, or it was deleted.
+        """
         return self._llm.get(request_id)
 
     def purge(self, request_id: str) -> Purge:
-        """Delete a response and the context that was sent for it; a deleted one raises a NotFoundError."""
+        """Delete a response, and the context that was sent for it, at the service.
+
+        Raises:
+            NotFoundError: There is no such response, or it was deleted before.
+        """
         return self._llm.purge(request_id)
 
     @property

@@ -137,10 +137,10 @@ def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | N
 
 
 def common(ref: dict[str | None, Any], hyp: dict[str | None, Any], on: str | None) -> list[str | None]:
-    """Return the recordings that both have; warn about the others.
+    """Return the recordings that both sides have; warn about the others.
 
     Raises:
-        OptionError: There are none.
+        OptionError: The sides have no recording in common.
     """
     shared = [name for name in ref if name in hyp]
     if not shared:

@@ -263,7 +263,7 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def _speaker(alignment: pd.DataFrame) -> pd.Series[Any]:
-    """Return the speaker of the reference, for insertions that of the nearest word before, else after."""
+    """Return the reference speaker of each row. An insertion has that of the nearest word before it, else after it."""
     place = pd.Series(np.arange(len(alignment), dtype=float), alignment.index)
     place = _carried(place.where(alignment["edit"] != INSERTION), alignment)
     speakers = alignment["ref_speaker"].reset_index(drop=True)

@@ -36,12 +36,11 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
 from voxframe.corpus.search import Search
-from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import CorpusError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
@@ -447,8 +446,11 @@ class Corpus:
             ...     "words", columns=["text", "start_ms"], where="speaker == 'A' and start_ms < 60_000"
             ... )
         """
-        frame = self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected)
-        return suited(frame, category=category, timedeltas=timedeltas)
+        return suited(
+            self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected),
+            category=category,
+            timedeltas=timedeltas,
+        )
 
     def words(
         self,
@@ -618,16 +620,8 @@ class Corpus:
             >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
             [['the', 'Climate, change', 'it']]
         """
-        if mode == "meaning":
-            if slop is not None:
-                raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
-            if not corrected:
-                raise OptionError("corrected=False is for mode='words'; a search by meaning uses the corrected text")
-            return self._search.by_meaning(query, context, speaker, ids, where, limit, metadata, progress=progress)
-        if mode != "words":
-            raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
         return self._search.search(
-            SearchQuery.check(query, slop), context, speaker, ids, where, limit, metadata, corrected=corrected
+            query, mode, context, slop, speaker, ids, where, limit, metadata, corrected=corrected, progress=progress
         )
 
     def similar(
@@ -665,18 +659,7 @@ class Corpus:
             >>> found = corpus.search("people complain about the price", mode="meaning")  # doctest: +SKIP
             >>> more = corpus.similar(found.iloc[0])  # doctest: +SKIP
         """
-        text, without = sentence, None
-        if isinstance(sentence, pd.Series):
-            if missing := {"transcript_id", "sentence_idx"} - {*sentence.index}:
-                raise OptionError(
-                    f"the row has no {min(missing)}; pass a row of search(mode='meaning') or of the table "
-                    "sentences, or the text of a sentence"
-                )
-            text = sentence["match"] if "match" in sentence.index else sentence["text"]
-            without = (str(sentence["transcript_id"]), int(sentence["sentence_idx"]))
-        return self._search.by_meaning(
-            text, context, speaker, ids, where, limit, metadata, without=without, progress=progress
-        )
+        return self._search.similar(sentence, context, speaker, ids, where, limit, metadata, progress)
 
     def discover_topics(
         self,
@@ -764,7 +747,7 @@ class Corpus:
             >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        return self._search.counts(SearchQuery.check(query, slop), by, speaker, ids, about, corrected=corrected)
+        return self._search.counts(query, slop, by, speaker, ids, about, corrected=corrected)
 
     def export(
         self,
@@ -1014,8 +997,6 @@ class Corpus:
             ['A refund.', 'By Friday.']
             >>> voxframe.PassageList(answers.citations, corpus=corpus)  # doctest: +SKIP
         """
-        if passages is not None:
-            check_count("passages", passages)
         own = {"questions": llm_requests.questions(questions)}
         return self._llm.run("question-answer", own, transcripts, options, client, refresh, progress, passages)
 

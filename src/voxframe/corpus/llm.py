@@ -23,7 +23,7 @@ from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
 from voxframe.corpus.search import Search
-from voxframe.corpus.search.concordance import SearchQuery
+from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.services import EMBEDDED, DefaultClient
 from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
@@ -117,6 +117,8 @@ class Llm:
             passages: Number of sentences to send per question, with those beside them; 0 sends whole transcripts.
                 None: `PASSAGES` if whole transcripts need several requests and the sentence encoder is there.
         """
+        if passages is not None:
+            check_count("passages", passages)
         if options.get("input_text") is not None:
             raise OptionError("input_text cannot be used with a corpus; pass it to Client.summarize, ask or task")
         if refresh not in (True, False, "lost"):
@@ -148,7 +150,7 @@ class Llm:
 
     def _words(self, query: str, *, ids: Sequence[str], context: int, limit: int) -> pd.DataFrame:
         """Search words, for verbatim citations."""
-        return self._search.search(SearchQuery.check(query, None), context, None, ids, None, limit, False)
+        return self._search.find(SearchQuery.check(query, None), context, None, ids, None, limit, False)
 
     def responses(self) -> pd.DataFrame:
         """Return the cached responses as the table `responses`, oldest first."""

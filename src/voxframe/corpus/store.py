@@ -61,20 +61,6 @@ class Store:
         self._ids: dict[str, str] = {}
         self._listed: tuple[int, dict[View, dict[str, str]]] = (-1, {})
 
-    def put_raw(self, transcript_id: str, view: View, raw: bytes, submission: Mapping[str, Any] | None = None) -> str:
-        """Store a payload, replacing an older one.
-
-        Args:
-            transcript_id: Id of the transcript.
-            view: Kind of response.
-            raw: The payload.
-            submission: Record of the submission that produced it. None (default): keep the stored one.
-
-        Returns:
-            Its content hash.
-        """
-        return self.put(transcript_id, view, raw, submission)[0]
-
     def put(
         self,
         transcript_id: str,
@@ -83,7 +69,7 @@ class Store:
         submission: Mapping[str, Any] | None = None,
         recording: Mapping[str, Any] | None = None,
     ) -> tuple[str, str]:
-        """Like `put_raw`, but return the content hash and the stamp of the file.
+        """Store a payload, replacing an older one.
 
         Args:
             transcript_id: Id of the transcript.
@@ -91,6 +77,9 @@ class Store:
             raw: The payload.
             submission: Record of the submission that produced it. None (default): keep the stored one.
             recording: Name and source of the recording, if it was not submitted. None (default): keep the stored one.
+
+        Returns:
+            Its content hash, and the stamp of the file.
         """
         self.prepare()
         content = content_hash(raw)
@@ -358,7 +347,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def _note(path: Path) -> dict[str, Any] | None:
-    """Return the note that `put_raw` wrote after the payload. None if the file is absent or has no note."""
+    """Return the note that `put` wrote after the payload. None if the file is absent or has no note."""
     try:
         with path.open("rb") as file:
             return note_in(file)

@@ -212,7 +212,7 @@ def _custom_topics_summary(doc: Any, rest: Rest) -> Rows:
 
 
 def _of_label(rest: Rest, analysis: str, name: str) -> Callable[[str], dict[str, Any]]:
-    """Return a function for what no column has of a label in a map of an analysis."""
+    """Return a function that returns the values of a label that no column has, from one map of an analysis."""
     values = field(field(rest.values, analysis), name)
     known = _KNOWN[analysis][name]["*"]
     return lambda label: unknown_of_item(name, field(values, label), known)

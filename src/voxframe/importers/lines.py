@@ -91,7 +91,7 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
         recording: Name of the recording in the RTTM file. None (default): the file has only one.
 
     Returns:
-        The payload with the speakers; words in a row of one speaker make a turn.
+        The payload with the speakers. Consecutive words of one speaker make a turn.
 
     Raises:
         PayloadError: The RTTM file has several recordings, or not this one.

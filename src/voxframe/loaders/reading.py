@@ -117,7 +117,7 @@ def _of_corpus(corpus: Corpus, names: Collection[str], *, corrected: bool) -> di
 
 
 def _warn_unfinished(names: Collection[str], without: Sequence[str]) -> None:
-    """Warn of transcripts without rows because they are not completed; a table of transcripts shows them."""
+    """Warn about transcripts that have no rows because they are not completed."""
     if without and "transcripts" not in names:
         shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
         warnings.warn(

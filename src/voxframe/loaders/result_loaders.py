@@ -13,8 +13,7 @@ import pandas as pd
 from voxframe import frames
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
-from voxframe.frames.responses import Responses, response_table
-from voxframe.frames.stream import Messages, stream_table, stream_word_table
+from voxframe.frames.responses import Messages, Responses, response_table, stream_table, stream_word_table
 
 
 @runtime_checkable

@@ -80,7 +80,7 @@ def each(source: Sources) -> Iterator[Source]:
     """Yield the sources in `source`: itself if it is a single source, otherwise its items. Folders become their files.
 
     Raises:
-        PayloadError: It is neither, a DataFrame has no ids, or a folder has no payload files.
+        PayloadError: `source` is of another type, a DataFrame has no ids, or a folder has no payload files.
     """
     if is_one(source):
         yield from _files(source)

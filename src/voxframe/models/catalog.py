@@ -52,7 +52,7 @@ class ModelFile:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that voxframe knows.
+    """A model that voxframe can find and download.
 
     Attributes:
         name: Name in voxframe.

@@ -16,8 +16,8 @@ import pyarrow as pa
 from voxframe import analysis, frames
 from voxframe.analysis.grouping import By
 from voxframe.analysis.vocabulary import sorted_counts
-from voxframe.corpus.search import counts as count_words
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
+from voxframe.corpus.search.counts import counts as count_words
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
 from voxframe.errors import OptionError
@@ -132,7 +132,7 @@ def counts(
     """Count occurrences of words or phrases, like `Corpus.counts`, without a search index.
 
     Args:
-        words: Words, such as `corpus.to_dask("words")`. Transcripts without words are not in it, and so not counted.
+        words: Words, such as `corpus.to_dask("words")`. Transcripts without words are not counted.
         query: Word or phrase, or a list of them; see `Corpus.search`.
         by: Columns to group by; see `Corpus.counts`. An empty sequence returns one total.
         slop: Maximum span of a match in words, in any order; see `Corpus.search`.

@@ -40,8 +40,8 @@ def read_payloads(
 
     Returns:
         A frame with the dtypes of the data dictionary and a partition for every 64 files. Transcripts are in the order
-        of their files. The files do not tell numbers of rows, so the divisions are unknown. There are no names of
-        speakers, which a corpus keeps apart from the payloads.
+        of their files. The divisions are unknown, because the files would have to be read to count their rows. There
+        are no names of speakers: a corpus stores them apart from the payloads.
 
     Raises:
         OptionError: There is no such table, or no such file.

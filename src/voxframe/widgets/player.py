@@ -165,7 +165,7 @@ class TranscriptPlayer(ScriptedWidget):
         self.on_msg(self._on_edit)
 
     def _color_indexes(self, turn_names: Mapping[str, str]) -> dict[str, int]:
-        """Return the index in `COLORS` of each label, and of people with single turns only; "" stands for no label."""
+        """Return the index in `COLORS` of each label and of each name that only single turns have; "" is no label."""
         return {key or "": place for key, place in color_indexes(self._passages.speakers, turn_names.values()).items()}
 
     def __repr__(self) -> str:

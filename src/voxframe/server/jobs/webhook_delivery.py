@@ -36,7 +36,7 @@ class Delivery:
     """A notification to deliver.
 
     Attributes:
-        seq: Its row.
+        seq: Number of its row in the database.
         job: Id of the transcript.
         event: "transcript" or "redacted_audio".
         status: Status of the transcript.

@@ -122,7 +122,7 @@ class ChatAnswerer:
 
 
 def _parts(pieces: Sequence[str], room: int) -> Iterator[str]:
-    """Join the pieces to parts of at most `room` tokens. A piece that is too long is split between words."""
+    """Join the pieces into parts of at most `room` tokens. A piece that is too long is split between words."""
     held: list[str] = []
     used = 0
     for piece in pieces:

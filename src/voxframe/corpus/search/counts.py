@@ -1,0 +1,180 @@
+"""Counts of words and phrases per group, from the search index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
+from voxframe.corpus.search.manifest import OpenIndex
+from voxframe.corpus.search.segment import IndexSegment, Ints
+from voxframe.errors import OptionError
+
+_OF_WORDS = ("speaker", "speaker_name", "channel")
+#: Columns to group by that need no metadata.
+GROUPS = frozenset({"transcript_id", "person", *_OF_WORDS})
+_VOICE = ("speaker", "channel")
+#: Columns that determine the name of a speaker.
+_FINEST = (*_VOICE, "utterance_idx")
+TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
+_WHO = pa.schema(
+    [(name, pa.string()) for name in ("transcript_id", "speaker", "channel")] + [("utterance_idx", pa.int64())]
+)
+
+
+def counts(
+    view: OpenIndex,
+    query: SearchQuery,
+    *,
+    by: str | Sequence[str],
+    named: Namer = labelled,
+    speaker: str | Iterable[str] | None = None,
+    ids: str | Iterable[str] | None = None,
+    about: pd.DataFrame | None = None,
+    people: Callable[[pd.DataFrame], pd.Series[str]] | None = None,
+) -> pd.DataFrame:
+    """Count each term per group. Labels belong to a transcript, so that "speaker" adds "transcript_id".
+
+    Raises:
+        OptionError: An argument is invalid.
+    """
+    groups = [by] if isinstance(by, str) else list(by)
+    if about is not None and "transcript_id" not in about.columns:
+        raise OptionError("about must be a DataFrame with a column transcript_id and columns to group by")
+    if "speaker" in groups and "transcript_id" not in groups:
+        groups = ["transcript_id", *groups]
+    known = [
+        "transcript_id",
+        *_OF_WORDS,
+        *([] if people is None else ["person"]),
+        *(() if about is None else about.columns.drop("transcript_id")),
+    ]
+    unknown = [name for name in groups if name not in known]
+    if unknown:
+        raise OptionError(
+            f"by must name columns among {', '.join(known)}, got {unknown[0]!r}; corpus.metadata.set adds columns"
+        )
+    ranks = wanted_ranks(view, ids)
+    if groups == ["transcript_id"] and speaker is None:
+        return _by_transcript(view, ranks, query)
+    by_speaker = speaker is not None or "speaker_name" in groups
+    by_person = "person" in groups
+    by_name = by_speaker and named is not labelled
+    finest: Sequence[str] = [n for n in _VOICE if n in groups or (n == "speaker" and by_speaker)]
+    any_transcript = bool(finest) and set(groups) <= set(_OF_WORDS) and not by_name and not by_person
+    cells_of = _voices if any_transcript else _cells
+    finest = _FINEST if by_name or by_person else finest
+    cells = pd.concat(
+        [cells_of(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
+        or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
+        ignore_index=True,
+    )
+    if not any_transcript:
+        names = view.ids.to_pandas().astype(TEXT)
+        cells = cells.assign(transcript_id=names.take(cells.pop("rank").astype("int64")).array)
+    if by_name:
+        who = pa.Table.from_pandas(cells[["transcript_id", *_FINEST]], schema=_WHO, preserve_index=False)
+        cells["speaker_name"] = named(who)["speaker_name"].to_pandas(types_mapper={pa.string(): TEXT}.get).array
+    elif by_speaker:
+        cells["speaker_name"] = cells["speaker"]
+    if by_person and people is not None:
+        cells["person"] = people(cells)
+    if speaker is not None:
+        wanted = [speaker] if isinstance(speaker, str) else list(speaker)
+        cells = cells[cells["speaker"].isin(wanted) | cells["speaker_name"].isin(wanted)]
+    if about is not None and not any_transcript:
+        cells = cells.merge(about.drop_duplicates("transcript_id"), how="left", on="transcript_id")
+    return _sum(cells, groups, query.texts)
+
+
+def _by_transcript(view: OpenIndex, ranks: Sequence[Ints], query: SearchQuery) -> pd.DataFrame:
+    """Count per transcript, the usual case, without grouping."""
+    words = np.full(len(view.ids), -1)
+    found = np.zeros((len(query.texts), len(view.ids)), np.int64)
+    for segment, rank in zip(view.segments, ranks, strict=True):
+        live = rank >= 0
+        words[rank[live]] = np.diff(segment.doc_word)[live]
+        for n, terms in enumerate(query.terms):
+            first, _ = find(segment, terms, query.slop)
+            found[n, rank[live]] = np.diff(np.searchsorted(first, segment.doc_token))[live]
+    wanted = words >= 0
+    names = pa.chunked_array([view.ids.filter(pa.array(wanted)).cast(pa.large_string())])
+    number = np.repeat(np.arange(len(query.texts)), len(names))
+    count, of_all = found[:, wanted].ravel(), np.tile(words[wanted], len(query.texts))
+    texts = pa.chunked_array([pa.array(query.texts, pa.large_string()).take(pa.array(number))])
+    return pd.DataFrame(
+        {
+            "term": TEXT.__from_arrow__(texts),
+            "transcript_id": TEXT.__from_arrow__(pa.chunked_array(names.chunks * len(query.texts), pa.large_string())),
+            "occurrences": count,
+            "words": of_all,
+            "per_1000": _rate(count, of_all),
+        }
+    )
+
+
+def _rate(count: Ints, words: Ints) -> npt.NDArray[np.float64]:
+    return np.where(words > 0, 1000 * count / np.maximum(words, 1), np.nan)
+
+
+def _cells(segment: IndexSegment, rank: Ints, query: SearchQuery, finest: Sequence[str]) -> pd.DataFrame:
+    """Count words and occurrences per document, or per span of one speaker and channel."""
+    if finest:
+        first_word, document = np.append(segment.span_word, segment.words), segment.span_doc
+        # Of one type, or searchsorted would copy the long array.
+        first_token = np.searchsorted(segment.token_word, first_word.astype(segment.token_word.dtype))
+    else:
+        first_word, first_token, document = segment.doc_word, segment.doc_token, np.arange(len(rank))
+    cells = pd.DataFrame({"rank": rank[document], "words": np.diff(first_word)})
+    for name in finest:
+        column: pa.Array = getattr(segment, f"span_{name}")
+        cells[name] = column.to_pandas().astype("Int64" if name == "utterance_idx" else TEXT)
+    for n, terms in enumerate(query.terms):
+        first, _ = find(segment, terms, query.slop)
+        cells[n] = np.diff(np.searchsorted(first, first_token))
+    return cells[cells["rank"] >= 0]
+
+
+def _voices(segment: IndexSegment, rank: Ints, query: SearchQuery, finest: Sequence[str]) -> pd.DataFrame:
+    """Count per speaker and channel over all transcripts, from sums that the segment caches."""
+    voices = segment.voices(tuple(finest))
+    size, words, live = len(voices.words), voices.words, rank >= 0
+    if not live.all():
+        kept = live[segment.span_doc]
+        lengths = np.diff(segment.span_word, append=segment.words)[kept]
+        words = np.bincount(voices.of_span[kept], lengths, size).astype(np.int64)
+    present = np.flatnonzero(words)
+    cells: dict[Any, Any] = {"words": words[present]}
+    places = np.unravel_index(present, [max(1, len(values)) for values in voices.values])
+    for name, values, place in zip(finest, voices.values, places, strict=True):
+        cells[name] = values.take(pa.array(place)).to_pandas().astype(TEXT)
+    for n, terms in enumerate(query.terms):
+        first, _ = find(segment, terms, query.slop)
+        if not live.all():
+            first = first[np.repeat(live, np.diff(np.searchsorted(first, segment.doc_token)))]
+        cells[n] = np.bincount(voices.of_token[first], minlength=size)[present]
+    return pd.DataFrame(cells)
+
+
+def _sum(cells: pd.DataFrame, groups: list[str], texts: Sequence[str]) -> pd.DataFrame:
+    numbers = ["words", *range(len(texts))]
+    if groups:
+        sums = cells.groupby(groups, dropna=False, observed=True)[numbers].sum().reset_index()
+    else:
+        sums = cells[numbers].sum().to_frame().T
+    tables = []
+    for n, text in enumerate(texts):
+        table = sums[groups].copy()
+        table.insert(0, "term", pd.Series([text] * len(sums), index=sums.index, dtype=TEXT))
+        table["occurrences"] = sums[n].astype("int64")
+        table["words"] = sums["words"].astype("int64")
+        table["per_1000"] = _rate(table["occurrences"].to_numpy(), table["words"].to_numpy())
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True).astype(
+        {name: TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups}
+    )
