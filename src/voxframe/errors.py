@@ -9,6 +9,7 @@
     ├── PayloadError(ValueError)           service data cannot be read at all
     ├── CorpusError                        a corpus directory cannot be used
     │   ├── DamagedFileError               a file of a corpus is damaged and cannot be rebuilt
+    │   ├── NewerCorpusError(OSError)      a newer voxframe wrote the corpus, which is read-only for this one
     │   └── LostAnswerError                the response of a language model was lost
     ├── ExportError(OSError)               an export cannot be written
     ├── ModelError(OSError)                model files are missing, damaged or cannot be downloaded
@@ -127,6 +128,10 @@ class CorpusError(VoxframeError):
 
 class DamagedFileError(CorpusError):
     """A raw payload in a corpus cannot be read, so its tables cannot be built. Other transcripts are not affected."""
+
+
+class NewerCorpusError(CorpusError, OSError):
+    """A newer version of voxframe wrote the corpus. This version can read it but not change it."""
 
 
 class LostAnswerError(CorpusError):

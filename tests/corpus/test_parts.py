@@ -179,6 +179,16 @@ def test_an_interrupted_change_is_completed(corpus: voxframe.Corpus, monkeypatch
     assert sorted(_globbed(corpus.path)) == ["a", "b", "c"]
 
 
+def test_a_damaged_change_is_dropped(corpus: voxframe.Corpus) -> None:
+    """If the file of a change cannot be read, the next write deletes it, and no transcript is lost."""
+    corpus.raw.put("a", _raw("a"))
+    damaged = corpus.path / "parts" / "x.next"
+    damaged.write_bytes(b"{")
+    voxframe.Corpus(corpus.path).raw.put("b", _raw("b"))
+    assert not damaged.exists()
+    assert sorted(_globbed(corpus.path)) == ["a", "b"]
+
+
 def test_files_of_no_part_are_removed(corpus: voxframe.Corpus) -> None:
     """Tables of an older layout and files of killed writers are deleted by the next process that writes."""
     corpus.raw.put("a", _raw("a"))
@@ -192,13 +202,44 @@ def test_files_of_no_part_are_removed(corpus: voxframe.Corpus) -> None:
     assert not left.exists()
 
 
+def _files(folder: Path) -> dict[Path, bytes]:
+    """Return the content of every file, but not of lock files."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".lock" not in str(path)}
+
+
+def test_a_glob_sees_a_rebuilt_transcript_once(corpus: voxframe.Corpus) -> None:
+    """A transcript of a damaged part is not rebuilt into a file that a program has listed together with that part."""
+    names = [f"t{number}" for number in range(8)]
+    corpus.add([_raw(name) for name in names], progress=False)
+    corpus.forget("t7")
+    corpus.raw.put("new", _raw("new"))
+    listed = sorted((corpus.path / "tables" / "transcripts").glob("[!_]*.parquet"))
+    seen = [pq.read_table(path)["transcript_id"].to_pylist() for path in listed]
+    (damaged,) = [path for path, ids in zip(listed, seen, strict=True) if "t0" in ids]
+    (corpus.path / "tables" / "words" / damaged.name).write_bytes(b"PAR1")
+    with pytest.warns(CorpusWarning, match="is damaged"):
+        assert len(corpus.table("words")) == 3 * 8
+    (other,) = [path for path in listed if path != damaged]
+    assert pq.read_table(other)["transcript_id"].to_pylist() == ["new"]
+    assert sorted(_globbed(corpus.path)) == sorted(["new", *names[:7]])
+
+
 def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> None:
     """It can be read; changing it is an error that names the format and the update."""
     corpus.raw.put("a", _raw("a"))
     (corpus.path / "format.json").write_text('{"format": 99}')
+    begun = corpus.path / "parts" / "begun.next"  # of a newer writer that died; this version cannot complete it
+    begun.write_text('{"layout": "unknown"}')
+    before = _files(corpus.path)
     newer = voxframe.Corpus(corpus.path)
+    recording = corpus.path.parent / "recording.mp3"
+    recording.write_bytes(b"sound")
+    os.utime(recording, (time.time() - 60,) * 2)
     assert newer.table("words")["text"].to_list() == ["word0", "word1", "word2"]
+    assert newer.counts("word1")["occurrences"].to_list() == [1]
+    assert newer.plan(recording, progress=False).new == 1
     for change in (
+        lambda: newer.snapshots.create(progress=False),
         lambda: newer.raw.put("b", _raw("b")),
         lambda: newer.forget("a"),
         lambda: newer.add(_raw("b")),
@@ -207,6 +248,9 @@ def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> No
         with pytest.raises(CorpusError, match=r"format 99, which a newer voxframe wrote.*update voxframe"):
             change()
     assert newer.ids() == ["a"]
+    table_files(newer, "words")[0].unlink()
+    assert voxframe.Corpus(corpus.path).table("words")["text"].to_list() == ["word0", "word1", "word2"]
+    assert before == _files(corpus.path) | {path: content for path, content in before.items() if "words" in path.parts}
 
 
 def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
 import time
 import warnings
@@ -31,7 +30,7 @@ from voxframe.corpus.job import (
     stored,
 )
 from voxframe.corpus.recording_names import NameGiver, job_stem, name_jobs
-from voxframe.corpus.store import check_writable
+from voxframe.corpus.store import check_writable, is_writable
 from voxframe.errors import CorpusWarning
 
 #: First version of the ledger with metadata for transcripts that were not submitted from this corpus.
@@ -186,7 +185,7 @@ class Ledger:
             ids: Ids of transcripts. None (default): all.
         """
         folder = self.path.parent
-        if not ledger_file.is_there(self.path) and not ((folder / "raw").is_dir() and os.access(folder, os.W_OK)):
+        if not ledger_file.is_there(self.path) and not ((folder / "raw").is_dir() and is_writable(folder)):
             return {}
         with self.opened() as db:  # rebuilds a missing ledger from the payloads
             if db.execute("PRAGMA user_version").fetchone()[0] < _WITH_RECORDINGS:  # and the directory is read-only
@@ -317,7 +316,7 @@ class Ledger:
 
     def keep_files(self, files: Mapping[str, tuple[str, str, float | None]]) -> None:
         """Remember files in the form that `files` returns. Does nothing in a missing or read-only corpus."""
-        if not files or not self.path.parent.is_dir() or not os.access(self.path.parent, os.W_OK):
+        if not files or not self.path.parent.is_dir() or not is_writable(self.path.parent):
             return
         with self.writing() as db:
             db.executemany(
@@ -343,7 +342,7 @@ class Ledger:
     @contextlib.contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file. A missing or empty one is rebuilt first, so that no job is paid for twice."""
-        writable = os.access(self.path.parent, os.W_OK)
+        writable = is_writable(self.path.parent)
         if writable and not ledger_file.is_there(self.path):
             self.rebuild()
         with ledger_file.opened(self.path, JOB_COLUMNS, writable=writable) as db:
@@ -356,7 +355,7 @@ class Ledger:
             CorpusWarning: Jobs were restored, or the ledger was damaged.
         """
         folder = self.path.parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK) or ledger_file.is_sound(self.path):
+        if not folder.is_dir() or not is_writable(folder) or ledger_file.is_sound(self.path):
             return
         with self.lock("ledger"):
             if ledger_file.is_sound(self.path):  # another process has made it in the meantime
@@ -379,6 +378,7 @@ class Ledger:
         Returns:
             Number of restored jobs.
         """
+        check_writable(self.path.parent)
         private_folder(self.path.parent)
         with self.lock("ledger"):
             if ledger_file.is_sound(self.path):

@@ -39,6 +39,7 @@ from voxframe._files import file_lock, in_threads, put_in_place, stamp, sync, wr
 from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
 from voxframe.corpus.part_files import OpenTable, TableFile
 from voxframe.corpus.part_writer import PartWriter
+from voxframe.corpus.store import check_writable
 from voxframe.schema import SCHEMA_VERSION
 
 #: Largest number of transcripts of a part, and of a part that transcripts are added to one by one.
@@ -148,11 +149,17 @@ class Parts:
             if self._is_held:
                 yield
                 return
+            check_writable(self.root)
             with file_lock(self.root / ".locks" / "tables"):
                 self._is_held = True
                 try:
                     for path in self._folder.glob("*.next"):
-                        self._complete(Part.from_json(path.read_bytes()))
+                        try:
+                            part = Part.from_json(path.read_bytes())
+                        except (ValueError, KeyError, TypeError):
+                            path.unlink()  # what it would have changed is made again from the payloads
+                        else:
+                            self._complete(part)
                     self.refresh()
                     yield
                 finally:
@@ -170,6 +177,8 @@ class Parts:
                 return
             if known is not None:
                 self.drop([known])
+            elif self._ignored:  # it may be in a damaged part
+                self._close_open()
             base = next((part for part in self.all() if part.is_open and part.view == view), None)
             writer = PartWriter(self, view, base)
             try:
@@ -220,9 +229,13 @@ class Parts:
             except (PartDamagedError, PartReplacedError, pa.ArrowException, OSError):
                 self.discard(part)
         if places:
-            for part in self.all():
-                if part.is_open:
-                    self._commit(replace(part, is_open=False, moves={}, retired=()))
+            self._close_open()
+
+    def _close_open(self) -> None:
+        """Add no transcripts to the parts that are open now."""
+        for part in self.all():
+            if part.is_open:
+                self._commit(replace(part, is_open=False, moves={}, retired=()))
 
     def discard(self, part: Part) -> None:
         """Delete a part: its files first. The lock is held. Its transcripts must be added again."""

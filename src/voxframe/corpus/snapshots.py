@@ -35,7 +35,7 @@ from voxframe.corpus.part_files import parquet_options
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where, one_id
-from voxframe.corpus.store import EXPORTS, View
+from voxframe.corpus.store import EXPORTS, View, check_writable
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
 
@@ -231,6 +231,7 @@ class Snapshots:
         """
         folder = self._archive.path / "snapshots"
         with clear_errors(self._archive.path):
+            check_writable(self._archive.path)
             folder.mkdir(parents=True, exist_ok=True)
             _sweep(folder)
             hidden = folder / f".{secrets.token_hex(6)}.tmp"

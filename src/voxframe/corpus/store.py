@@ -23,7 +23,7 @@ from typing import IO, Any, Literal, TypeAlias, get_args
 import zstandard
 
 from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
-from voxframe.errors import CorpusError, DamagedFileError
+from voxframe.errors import CorpusError, DamagedFileError, NewerCorpusError
 
 #: Kinds of responses about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
@@ -279,14 +279,19 @@ class Store:
         self._prepared = True
 
 
+def is_writable(root: Path) -> bool:
+    """Return True if a directory may be changed, by this user and by this version of voxframe."""
+    return os.access(root, os.W_OK) and _format(root) <= FORMAT
+
+
 def check_writable(root: Path) -> None:
     """Check that a corpus may be changed by this version of voxframe.
 
     Raises:
-        CorpusError: It was written by a newer version.
+        NewerCorpusError: It was written by a newer version. As an OSError, it is handled like a read-only disk.
     """
     if (found := _format(root)) > FORMAT:
-        raise CorpusError(
+        raise NewerCorpusError(
             f"the corpus {root} has format {found}, which a newer voxframe wrote. This version knows format {FORMAT}: "
             "it can read the corpus but not change it; update voxframe"
         )

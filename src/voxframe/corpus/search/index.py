@@ -30,7 +30,7 @@ import pyarrow as pa
 from voxframe._files import file_lock, stamp, write_atomic
 from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import Store
+from voxframe.corpus.store import Store, check_writable
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 _IN_MEMORY = "memory "
@@ -177,6 +177,7 @@ class SearchIndex:
     def _discard(self) -> None:
         """Delete the manifest, so that the index is rebuilt."""
         with contextlib.suppress(OSError):
+            check_writable(self._store.root)
             (self._folder / "manifest.json").unlink()
 
     def _update(self, seen: Manifest | None, listing: Listing) -> Manifest:
@@ -189,6 +190,7 @@ class SearchIndex:
         if not listing and not self._folder.exists():
             return Manifest()  # searching does not create a corpus
         try:
+            check_writable(self._store.root)
             with file_lock(self._folder / ".lock"):
                 manifest = self._read()
                 if manifest is not seen:  # another process updated it, and may know more transcripts
@@ -258,6 +260,7 @@ class SearchIndex:
     def _tidy(self) -> None:
         """Merge segments in the background."""
         with contextlib.suppress(OSError, pa.ArrowException):  # the next search reports it
+            check_writable(self._store.root)
             while self._merge_once():
                 pass
 
