@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pandas as pd
@@ -152,7 +153,19 @@ def read_categories(folder: Path, _count: int) -> None:
 
 
 def _print_size(words: pd.DataFrame) -> None:
-    print(f"{len(words)}: {words.memory_usage(deep=True).sum() / len(words):.0f} MB per million words")
+    found: dict[int, int] = {}  # of each buffer, which columns may share
+    for name in words:
+        values: Any = words[name].array
+        if isinstance(values, pd.Categorical):
+            found |= {id(values): values.nbytes}
+            continue
+        if hasattr(values, "_pa_array"):
+            buffers = [one for chunk in values._pa_array.chunks for one in chunk.buffers() if one is not None]
+            found |= {one.address: one.size for one in buffers}
+            continue
+        arrays = [values._data, values._mask] if hasattr(values, "_mask") else [words[name].to_numpy()]
+        found |= {one.ctypes.data: one.nbytes for one in arrays}
+    print(f"{len(words)}: {sum(found.values()) / len(words):.0f} MB per million words")
 
 
 def one_file(folder: Path, _count: int) -> None:

@@ -405,3 +405,18 @@ def test_a_snapshot_is_made_despite_damaged_sentences_and_pages(tmp_path: Path) 
     assert any(".parquet is damaged" in str(one.message) for one in warned)
     assert snapshot.table("words")["text"].to_list() == ["a", "b", "c"]
     assert snapshot.table("sentences")[["text", "derived"]].values.tolist() == [["b", False], ["c", True]]
+
+
+def test_names_of_speakers_take_no_memory_without_names(tmp_path: Path) -> None:
+    """The column `speaker_name` shares its text with `speaker` until a speaker is named."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("t1", json.dumps({"id": "t1", "words": [{"text": "a", "speaker": "A"}] * 3}).encode())
+
+    def places() -> list[int]:
+        words = corpus.table("words")
+        return [words[name].array._pa_array.chunk(0).buffers()[1].address for name in ("speaker", "speaker_name")]
+
+    assert len({*places()}) == 1
+    corpus.speakers.set("t1", {"A": "Ada"})
+    assert len({*places()}) == 2
+    assert corpus.table("words")["speaker_name"].to_list() == ["Ada"] * 3

@@ -183,3 +183,18 @@ def test_an_hour_has_an_hour() -> None:
     assert 3500 < made["audio_duration"] < 3700
     assert [w for t in made["utterances"] for w in t["words"]] == made["words"]
     assert payload(50, seed=4) == payload(50, seed=4) != payload(50, seed=5)
+
+
+def test_columns_of_nulls_take_no_memory() -> None:
+    """Text columns without values share one short array in a long DataFrame, instead of 8 bytes per row and column."""
+    rows = 300_000
+    numbers = pa.array(range(rows))
+    columns = {"transcript_id": pa.repeat(pa.scalar("a"), rows), "word_idx": numbers, "text": numbers.cast(pa.string())}
+    kind = TABLES["words"].arrow
+    table = pa.table([columns.get(field.name, pa.nulls(rows, field.type)) for field in kind], schema=kind)
+    frame = frames.to_pandas(table, "words")
+    assert frame["extra"].isna().all()
+    assert frame["text"].to_list() == list(map(str, range(rows)))
+    chunks = [chunk for name in ("speaker", "channel", "extra") for chunk in frame[name].array._pa_array.chunks]
+    buffers = {buffer.address: buffer.size for chunk in chunks for buffer in chunk.buffers() if buffer is not None}
+    assert sum(buffers.values()) < 8 * rows

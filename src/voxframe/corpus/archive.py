@@ -26,7 +26,7 @@ from voxframe.corpus.part_writer import PartWriter
 from voxframe.corpus.parts import Parts
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import SpeakerFiles
-from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, View, content_hash, folder, sweep
+from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, folder, sweep
 from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
 from voxframe.frames.repair import caller
@@ -85,7 +85,6 @@ class Archive:
         job: Job | None = None,
         recording: Mapping[str, object] | None = None,
         batch: TableBatch | None = None,
-        document: Any = None,
     ) -> NewMember:
         """Store a payload and its tables, replacing older ones. The payload is written first.
 
@@ -97,7 +96,6 @@ class Archive:
             recording: The record of the recording from `Ledger.name_recordings`, stored with the payload. None
                 (default): keep the stored one.
             batch: Collects the tables of many transcripts. None (default): write the tables now.
-            document: Result of `frames.decode_transcript` for the payload, if it is known.
 
         Returns:
             What was stored, with the Arrow tables by name, without names of speakers.
@@ -106,21 +104,30 @@ class Archive:
             CorpusError: The id is invalid, or the directory cannot be written.
             PayloadError: The payload was stored but cannot be read.
         """
-        self._check_view(view)
-        if not isinstance(transcript_id, str) or not transcript_id:
-            raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
-        if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # cannot be encoded as UTF-8 in Parquet
-            raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
+        self.check_id(transcript_id, view)
         with clear_errors(self.path):
             submission = None if job is None else record_of(job)
             with ThreadPoolExecutor(1) as thread:  # the disk is written while the tables are made
                 stored = thread.submit(self.store.put, transcript_id, view, raw, submission, recording)
                 try:
-                    new = self._make(transcript_id, view, raw, stored.result, document)
+                    made = self.made(transcript_id, view, raw)
                 finally:
                     stored.result()  # a payload that cannot be stored is the first error
+            new = made(stored.result())
             self._keep(view, new, batch)
         return new
+
+    def check_id(self, transcript_id: str, view: View) -> None:
+        """Check that a payload can be stored under an id.
+
+        Raises:
+            CorpusError: The id or the view is invalid.
+        """
+        self._check_view(view)
+        if not isinstance(transcript_id, str) or not transcript_id:
+            raise CorpusError(f"a transcript id is a text that is not empty, not {transcript_id!r}")
+        if any("\ud800" <= c <= "\udfff" for c in transcript_id):  # cannot be encoded as UTF-8 in Parquet
+            raise CorpusError(f"a transcript id is Unicode text; {transcript_id!r} holds half of a surrogate pair")
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[TableBatch]:
@@ -201,7 +208,7 @@ class Archive:
 
         tables: Mapping[str, pa.Table] | None = self._steady(read)
         if tables is None:
-            new = self.make(transcript_id, view, self.raw(transcript_id, view))
+            new = self.make(transcript_id, view)
             with contextlib.suppress(OSError, CorpusError):  # a corpus on a read-only or full disk can still be read
                 self._keep(view, new, None)
             tables = new.exact_tables()
@@ -404,7 +411,7 @@ class Archive:
             with self.batch() as batch:
                 for transcript_id in pending:
                     try:
-                        new = self.make(transcript_id, view, self.raw(transcript_id, view))
+                        new = self.make(transcript_id, view)
                     except (PayloadError, DamagedFileError) as error:
                         found.bad.append((transcript_id, error))
                     else:
@@ -417,7 +424,7 @@ class Archive:
                 found.members[transcript_id] = member
             elif transcript_id not in bad:
                 try:
-                    new = self.make(transcript_id, view, self.raw(transcript_id, view))
+                    new = self.make(transcript_id, view)
                     found.loose[transcript_id] = new.exact_tables()[name]
                 except (PayloadError, DamagedFileError) as error:
                     found.bad.append((transcript_id, error))
@@ -490,28 +497,35 @@ class Archive:
         with contextlib.suppress(*DAMAGE):  # the next read reports it
             self.parts.merge()
 
-    def make(self, transcript_id: str, view: View, raw: bytes) -> NewMember:
-        """Return the tables of a payload, with the hash of these very bytes: the file may have been replaced since."""
-        known = content_hash(raw), self.store.stamp(transcript_id, view) or ""
-        return self._make(transcript_id, view, raw, lambda: known)
+    def make(self, transcript_id: str, view: View) -> NewMember:
+        """Return the tables of a stored payload.
 
-    def _make(
-        self, transcript_id: str, view: View, raw: bytes, stored: Callable[[], tuple[str, str]], document: Any = None
-    ) -> NewMember:
-        """Return the tables of a payload.
+        Raises:
+            CorpusError: The payload is not in the corpus, or its file is damaged.
+            PayloadError: The payload cannot be read.
+        """
+        stored = self.store.read(transcript_id, view)
+        if stored is None:
+            raise self.missing(transcript_id, view)
+        return self.made(transcript_id, view, stored.raw)(stored)
+
+    def made(self, transcript_id: str, view: View, raw: bytes, document: Any = None) -> Callable[[Stored], NewMember]:
+        """Make the tables of a payload. Return a function that returns them when the payload is stored.
 
         Args:
             transcript_id: Id of the transcript.
             view: Kind of response.
             raw: The payload.
-            stored: Returns its content hash and the stamp of its file.
-            document: Result of `frames.decode_transcript` for the payload, if it is known.
+            document: Result of `frames.decode_transcript` for the payload. None (default): decode it.
+
+        Raises:
+            PayloadError: The payload cannot be read.
         """
         if view == "transcript":
             arrays = frames.transcript_arrays(raw, transcript_id=transcript_id, document=document)
             tables = {name: frames.uncast_table(name, columns) for name, columns in arrays.items()}
             status = tables["transcripts"]["status"][0].as_py()
-            return NewMember(transcript_id, *stored(), status, tables)
+            return lambda own: NewMember(transcript_id, own.content, own.stamp, status, tables)
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
         words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
         if of_words is not None:
@@ -523,8 +537,9 @@ class Archive:
                 found = frames.transcript_tables(self.raw(transcript_id), ("words",), transcript_id)
                 words = found["words"]
         table = make(raw, words, transcript_id)
-        own, own_mark = stored()
-        return NewMember(transcript_id, _joined(own, of_words), _joined(own_mark, at), None, {view: table})
+        return lambda own: NewMember(
+            transcript_id, _joined(own.content, of_words), _joined(own.stamp, at), None, {view: table}
+        )
 
     def _check_view(self, view: View) -> None:
         if view != "transcript" and view not in EXPORTS:

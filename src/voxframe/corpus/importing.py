@@ -213,7 +213,7 @@ class _Adding:
         wanted = {
             str(head.id): _recording(found, head)
             for _, found, head, _, _ in held
-            if head.kind == "transcript" and (self._replace or not self._archive.has(str(head.id)))
+            if head.kind == "transcript" and (self._replace or not self._has(str(head.id)))
         }
         records = self._archive.ledger.name_recordings(wanted) if wanted else {}
         for tell, found, head, number, source in held:

@@ -94,10 +94,12 @@ class _Waiting:
         self._last.append(table)
         if len(self._last) < _TRANSCRIPTS:
             return False
+        if sum(self.counts) >= _ROWS:
+            return True
         self._tables.append(pa.concat_tables(self._last).combine_chunks())  # a slice would keep its whole payload
         self._last = []
         self._bytes += self._tables[-1].nbytes
-        return sum(self.counts) >= _ROWS or self._bytes >= _BYTES
+        return self._bytes >= _BYTES
 
     def rows(self) -> pa.Table:
         """Return all rows."""

@@ -179,9 +179,14 @@ def _add_columns(frame: pd.DataFrame, table: pa.Table) -> None:
     if table.num_columns == frame.shape[1]:
         return  # a fast check: comparing column names takes longer
     for place, name in enumerate(table.column_names):
-        if name not in frame:
-            text = table.select([name]).to_pandas(types_mapper=DTYPES.get)
-            frame.insert(place, name, text[name].array)
+        if name in frame:
+            continue
+        if name == SPEAKER_NAME.name and "speaker" in frame and table[name].equals(table["speaker"]):
+            frame.insert(place, name, frame["speaker"].array)  # without names: takes no memory
+        elif pa.types.is_string(table[name].type):
+            frame.insert(place, name, frames.text_array(table[name]))
+        else:
+            frame.insert(place, name, table.select([name]).to_pandas(types_mapper=DTYPES.get)[name].array)
 
 
 def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Expression | None:

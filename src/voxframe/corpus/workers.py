@@ -24,7 +24,7 @@ from tqdm.auto import tqdm
 from voxframe import errors
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
-from voxframe.corpus.store import View, content_hash
+from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError
 from voxframe.frames.repair import caller
@@ -73,32 +73,33 @@ def perform(archive: Archive, batch: TableBatch, task: Task) -> Result:
         CorpusError, OSError: The corpus cannot be written.
     """
     transcript_id, view = task.transcript_id, task.view
-    try:
-        if task.payload is not None:
-            return _store(archive, batch, task, task.payload)
+    if task.payload is not None:
         try:
-            raw = archive.raw(transcript_id, view)
-        except CorpusError as error:
+            return _store(archive, batch, task, task.payload)
+        except (PayloadError, DamagedFileError) as error:
             return Result(done=False, error=str(error))
-        batch.add(view, archive.make(transcript_id, view, raw))
-    except (PayloadError, DamagedFileError) as error:
+    try:
+        new = archive.make(transcript_id, view)
+    except (PayloadError, CorpusError) as error:
         return Result(done=False, error=str(error))
+    batch.add(view, new)
     return Result(done=True)
 
 
 def _store(archive: Archive, batch: TableBatch, task: Task, payload: bytes) -> Result:
     transcript_id, view = task.transcript_id, task.view
+    batch.settle(transcript_id)
     try:
-        known = archive.store.content(transcript_id, view) and content_hash(archive.raw(transcript_id, view))
-    except CorpusError:
-        known = None  # damaged
+        known = archive.store.raw(transcript_id, view)
+    except DamagedFileError:
+        known = None
     if known is not None:
-        if known == content_hash(payload):
+        if known == payload:
             return Result(done=False)
         if not task.replace:
             raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
     try:
-        archive.put(transcript_id, payload, view, recording=task.recording, batch=batch, document=task.document)
+        batch.put(transcript_id, view, payload, task.recording, task.document)
     except PayloadError as error:
         raise PayloadError(f"it was stored, but cannot be read: {error}") from None
     return Result(done=True)
@@ -164,6 +165,7 @@ class StoringProcesses:
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no task of a transcript is being performed."""
+        self._here.settle(transcript_id)
         while transcript_id in self._busy:
             self._collect(wait=True)
 

@@ -9,6 +9,7 @@ from voxframe.frames.dataframes import (
     empty_table,
     joined,
     suited,
+    text_array,
     to_pandas,
 )
 from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
@@ -31,6 +32,7 @@ __all__ = [
     "passage_rows",
     "sentence_table",
     "suited",
+    "text_array",
     "to_pandas",
     "transcript_arrays",
     "transcript_tables",

@@ -27,6 +27,7 @@ _STR: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 TEXT_DTYPE: Any = _STR if pd.Series([""]).dtype == _STR else np.dtype(object)
 _UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 _LARGE = pc.CastOptions.safe(TEXT)
+_CHUNK = 65_536  # nulls
 
 #: Text columns with few different values, which take less memory as `category`.
 CATEGORIES = frozenset(
@@ -122,6 +123,11 @@ def empty_table(name: str) -> pa.Table:
     return TABLES[name].empty
 
 
+def text_array(values: pa.ChunkedArray) -> Any:
+    """Return text as a pandas array with the dtype of text."""
+    return next(iter(_strings([values])))
+
+
 def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
     """Concatenate tables of the same name; an empty list gives a table without rows."""
     if len(tables) == 1:
@@ -188,9 +194,23 @@ def _strings(columns: Sequence[Values]) -> Iterable[Any]:
     text = _together(columns)
     if TEXT_DTYPE != _STR:
         return _apart(text.to_numpy(), columns)
+    if len(text) > _CHUNK:
+        text = _without_nulls_in_memory(text)
     if text.type != TEXT:
         text = pc.call_function("cast", [text], _LARGE)
     return _apart(_STR.__from_arrow__(text), columns)
+
+
+def _without_nulls_in_memory(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the same large strings, with the same short array for all chunks of nulls: others take 8 bytes each."""
+    nulls = pa.nulls(_CHUNK, TEXT)
+    chunks: list[pa.Array] = []
+    for chunk in text.chunks:
+        if chunk.null_count == len(chunk):
+            chunks += [nulls.slice(0, min(_CHUNK, len(chunk) - at)) for at in range(0, len(chunk), _CHUNK)]
+        else:
+            chunks.append(chunk if chunk.type == TEXT else pc.call_function("cast", [chunk], _LARGE))
+    return pa.chunked_array(chunks, TEXT)
 
 
 def _numbers(columns: Sequence[Values]) -> Iterable[Any]:
