@@ -49,6 +49,27 @@ def test_every_error_is_an_ordinary_exception(kind):
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (errors.TranscriptError("t1", "no speech"), "transcript t1 failed: no speech"),
+        (errors.TranscriptError(None, None), "transcript (no id) failed: the service gave no reason"),
+        (
+            errors.MissingExtraError("sql", "Corpus.sql"),
+            "Corpus.sql needs a dependency that is not installed; run: pip install 'voxframe[sql]'",
+        ),
+        (errors.StreamError(), f"the service ended the session. {errors.StreamError.advice}"),
+        (
+            errors.StreamError("Too long. ", code=4033, session_id="s1"),
+            f"the service ended the session: Too long (close code 4033, session s1). {errors.StreamError.advice}",
+        ),
+    ],
+)
+def test_an_error_says_what_it_was_given(error: errors.VoxframeError, says: str):
+    """Errors that build their message from data name all of it, and nothing that is not known."""
+    assert str(error) == says
+
+
 def test_only_refusals_are_safe_to_repeat():
     """Rejected requests were not acted on; after a broken connection or a server error the request may have been."""
     for kind in (errors.BadRequestError, errors.AuthenticationError, errors.NotFoundError, errors.RateLimitError):

@@ -189,6 +189,17 @@ def test_duplicates_are_dropped(inbox: webhooks.WebhookReceiver) -> None:
     assert inbox.repeated == 4
 
 
+def test_only_the_newest_notifications_are_remembered(
+    inbox: webhooks.WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory is bounded: a repetition is recognised among the newest notifications, and the oldest are forgotten."""
+    monkeypatch.setattr("voxframe.client.webhook_receiver._MAX_SEEN", 2)
+    for name in ("a", "b", "a", "c", "b", "c", "a"):
+        assert post(inbox, {"transcript_id": name, "status": "completed"}) == 200
+    assert [inbox.get(timeout=1).transcript_id for _ in range(4)] == ["a", "b", "c", "a"]
+    assert inbox.repeated == 3
+
+
 def test_iteration_ends_when_the_receiver_is_closed(inbox: webhooks.WebhookReceiver) -> None:
     """Iteration waits for notifications and ends when the receiver is closed."""
     taken: list[str | None] = []

@@ -13,7 +13,7 @@ from pympi import Elan
 
 import voxframe
 from voxframe.errors import PayloadError
-from voxframe.importers import captions, with_speakers
+from voxframe.importers import text_formats, with_speakers
 
 _NO_TIMES = [None, None]
 
@@ -227,7 +227,7 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
 
 def test_a_time_begins_a_turn_without_a_name() -> None:
     """In plain text, a line that begins with a time is a turn of its own; lines without one continue it."""
-    turns = captions.plain("Ann: Good morning.\n[0:01:15] Good night.\nSleep well.")["utterances"]
+    turns = text_formats.plain("Ann: Good morning.\n[0:01:15] Good night.\nSleep well.")["utterances"]
     assert [(turn["speaker"], turn["text"]) for turn in turns] == [
         ("Ann", "Good morning."),
         (None, "Good night. Sleep well."),
@@ -236,7 +236,7 @@ def test_a_time_begins_a_turn_without_a_name() -> None:
 
 def test_fractions_of_a_second_may_be_short() -> None:
     """A fraction of one digit counts tenths of a second, as players read it."""
-    (turn,) = captions.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
+    (turn,) = text_formats.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
     assert (turn["start"], turn["end"]) == (1500, 2250)
 
 
@@ -254,7 +254,7 @@ def test_line_ends_and_encodings_of_captions(tmp_path: Path, end: str, encoding:
 def test_blank_lines_in_srt() -> None:
     """The text of a cue lasts until the next cue, as in the library srt; a number before the times is not text."""
     text = "1\n00:00:01,000 --> 00:00:02,000\nHi\n\nthere\n\n42\n\n2\n00:00:03,000 --> 00:00:04,000\n7\n"
-    turns = captions.srt(text)["utterances"]
+    turns = text_formats.srt(text)["utterances"]
     assert [turn["text"].split() for turn in turns] == [cue.content.split() for cue in srt.parse(text)]
 
 
@@ -268,13 +268,13 @@ def test_regions_and_spans_of_webvtt() -> None:
         "<v.loud Esme>It's <c.yellow>blue</c> &lt;now&gt;</v>\n\n"
         "00:03.000 --> 00:04.000\n<lang en>No</lang> <ruby>漢<rt>kan</rt></ruby>\n"
     )
-    turns = captions.webvtt(text)["utterances"]
+    turns = text_formats.webvtt(text)["utterances"]
     assert [(turn["speaker"], turn["text"]) for turn in turns] == [("Esme", "It's blue <now>"), (None, "No 漢kan")]
 
 
 def test_labels_without_text_are_no_turns() -> None:
     """Audacity writes a label without text as two times and a tab."""
-    turns = captions.audacity("1.0\t1.0\t\n2.0\t3.0\n4.0\t5.0\tHi\n")["utterances"]
+    turns = text_formats.audacity("1.0\t1.0\t\n2.0\t3.0\n4.0\t5.0\tHi\n")["utterances"]
     assert [(turn["text"], turn["start"]) for turn in turns] == [("Hi", 4000)]
 
 

@@ -20,9 +20,9 @@ import msgspec
 import orjson
 
 from voxframe.errors import PayloadError
-from voxframe.importers import captions, lines, tiers
+from voxframe.importers import text_formats, tiers
 from voxframe.importers.engines import ENGINES
-from voxframe.importers.lines import with_speakers
+from voxframe.importers.text_formats import with_speakers
 
 __all__ = ["SUFFIXES", "converted", "with_speakers"]
 
@@ -152,12 +152,12 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
 
 #: Each text format by name: how to recognise it by content and suffix, and how to read it.
 _TEXTS: dict[str, tuple[Callable[[str, str], bool], Callable[[str], Any]]] = {
-    "webvtt": (lambda text, _: text.startswith("WEBVTT"), captions.webvtt),
+    "webvtt": (lambda text, _: text.startswith("WEBVTT"), text_formats.webvtt),
     "textgrid": (lambda text, _: "ooTextFile" in text[:200], tiers.textgrid),
     "eaf": (lambda text, _: "<ANNOTATION_DOCUMENT" in text[:2000] and text.lstrip()[:1] == "<", tiers.eaf),
-    "ctm": (lambda _, suffix: suffix == ".ctm", lines.ctm),
-    "stm": (lambda _, suffix: suffix == ".stm", lines.stm),
-    "srt": (lambda text, _: captions.is_srt(text), captions.srt),
-    "audacity": (lambda text, suffix: suffix == ".txt" and captions.is_labels(text), captions.audacity),
-    "text": (lambda _, suffix: suffix == ".txt", captions.plain),
+    "ctm": (lambda _, suffix: suffix == ".ctm", text_formats.ctm),
+    "stm": (lambda _, suffix: suffix == ".stm", text_formats.stm),
+    "srt": (lambda text, _: text_formats.is_srt(text), text_formats.srt),
+    "audacity": (lambda text, suffix: suffix == ".txt" and text_formats.is_labels(text), text_formats.audacity),
+    "text": (lambda _, suffix: suffix == ".txt", text_formats.plain),
 }
