@@ -14,7 +14,19 @@ DEFAULT_CHARS = 84
 #: A silence in milliseconds after which a new caption or turn begins.
 PAUSE_MS = 2000
 
-
+#: English function words, and words that are as frequent in conversation as these.
+FUNCTION_WORDS = frozenset(
+    """
+    a about after again all also am an and any are as at back be because been before being both but by came can
+    could did do does doing done down each even every for from get gets getting give go goes going gone good got had
+    has have having he her here him his how i if in into is it its just kind know let like little look lot make many
+    may maybe me mean might more most much must my never no not now of off oh ok okay on one only or other our out
+    over own people put quite rather really right said same say see shall she should so some something sort still
+    such sure take than thank thanks that the their them then there these they thing things think this those though
+    through to too two up us use used very want was way we well went were what when where which while who why will
+    with would yeah yes yet you your yours
+    """.split()
+)
 # Scripts without spaces between words: Thai, Lao, Burmese, Japanese, Chinese, and their punctuation.
 _UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"

@@ -221,3 +221,19 @@ def test_balance_of_shares_worked_by_hand() -> None:
     assert table["effective_speakers"].to_list() == pytest.approx([2**1.846439, 2, 1])
     assert balance(rows, of="words")["gini"].to_list() == [0, 0, 0]
     assert balance(rows.iloc[:0]).columns.to_list() == table.columns.to_list()
+
+
+@pytest.mark.parametrize(("key", "expected"), [("5s", {0: 4.0, 1: 5.0, 2: 1.0}), ("0.1min", {0: 5.0, 1: 5.0})])
+def test_time_bins_have_any_length(key: str, expected: dict[int, float]) -> None:
+    """Turns are cut at the limits of bins of a stated length; bins are counted from 0."""
+    table = talk_time(_UTTERANCES[_UTTERANCES["transcript_id"] == "t"], by=key)
+    assert table.set_index(key)["talk_s"].to_dict() == pytest.approx(expected)
+    activity = speech_activity(_UTTERANCES[_UTTERANCES["transcript_id"] == "t"], by=key)
+    assert activity.set_index(key)["speech_s"].to_dict() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("key", ["0min", "5m", "min"])
+def test_other_texts_are_no_time_bins(key: str) -> None:
+    """A bin without a length or with another unit is an error that names the forms."""
+    with pytest.raises(OptionError, match=f"cannot group by '{key}'; choose from .*minute, 5min, tenth"):
+        talk_time(_UTTERANCES, by=key)

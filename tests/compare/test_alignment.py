@@ -152,7 +152,7 @@ def test_invalid_arguments_name_what_is_allowed() -> None:
     """Unknown rules and groups are errors that list the known ones."""
     with pytest.raises(OptionError, match="unknown rule 'lower'; the rules are unicode"):
         align("a", "a", normalize=["lower"])
-    with pytest.raises(OptionError, match="cannot group by 'customer'; choose from speaker, minute"):
+    with pytest.raises(OptionError, match="cannot group by 'customer'; choose from speaker, confidence_band, minute, 5min"):
         error_rates(align("a", "a"), "customer")
     with pytest.raises(TypeError, match="not list"):
         align(["a"], "a")  # type: ignore[arg-type]
@@ -173,3 +173,25 @@ def test_a_difference_at_the_limit_is_within_it() -> None:
     words = pd.DataFrame({"text": ["yes"], "start_ms": [0], "end_ms": [100], "confidence": [0.9], "speaker": ["A"]})
     found = time_differences(align(words, words.assign(start_ms=50, end_ms=151)))
     assert found["within_50_ms"].to_list() == [1.0, 0.0]
+
+
+def test_time_bins_of_error_rates() -> None:
+    """A bin of a stated length counts the edits of its words; a leading insertion counts where it was heard."""
+    heard = pd.concat([_WORDS.assign(text="um", start_ms=31_000)[:1], _WORDS[1:]], ignore_index=True)
+    rates = error_rates(align(_WORDS[1:], heard), by="30s").set_index("30s")
+    assert rates["insertions"].to_dict() == {0: 0, 1: 1, 2: 0}
+    assert rates["words"].to_dict() == {0: 1, 1: 0, 2: 3}
+
+
+def test_fractions_of_a_millisecond_are_rounded() -> None:
+    """Times that a table has as float, such as seconds times 1000, are whole milliseconds in the alignment."""
+    rows = align(_WORDS.assign(start_ms=[0.4, 399.6, 61_000.0, None]), _WORDS)
+    assert rows["ref_start_ms"].to_list()[:3] == [0, 400, 61_000]
+    assert rows["ref_start_ms"].isna().sum() == 1
+
+
+def test_rows_without_a_recording_are_named() -> None:
+    """Rows of no recording are left out with a warning."""
+    truth = _WORDS.assign(call=["x", "x", "x", None])
+    with pytest.warns(UserWarning, match="1 rows without a value of 'call' are left out"):
+        assert error_rates(align(truth, _WORDS.assign(call="x"), on="call"))["words"].to_list() == [4]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,8 +16,27 @@ from voxframe.errors import OptionError
 
 #: Columns to group by: names, or a Series with a value for each row.
 By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
-#: Keys that are computed from the times of a row, and how `split_spans` cuts spans for them.
-TIME_BINS: dict[str, dict[str, int]] = {"minute": {"window_s": 60}, "tenth": {"parts": 10}}
+_BIN = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)$")
+_UNITS = {"s": 1, "min": 60, "h": 3600}
+
+
+def time_bin(key: object) -> dict[str, Any] | None:
+    """Return the arguments with which `split_spans` cuts spans for a time bin; None for another key.
+
+    Example:
+        >>> time_bin("minute"), time_bin("5min"), time_bin("tenth"), time_bin("topic")
+        ({'window_s': 60}, {'window_s': 300.0}, {'parts': 10}, None)
+    """
+    if key in ("minute", "tenth"):
+        return {"window_s": 60} if key == "minute" else {"parts": 10}
+    found = _BIN.match(key) if isinstance(key, str) else None
+    return {"window_s": float(found[1]) * _UNITS[found[2]]} if found and float(found[1]) > 0 else None
+
+
+def bin_keys(df: pd.DataFrame, by: By) -> list[str]:
+    """Return the time bins among the groups. A column of the same name goes first."""
+    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    return [key for key in given if isinstance(key, str) and key not in df.columns and time_bin(key)]
 
 
 def group_columns(
@@ -55,13 +76,14 @@ def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.Data
       different speakers, so `transcript_id` is added to the keys.
     - "person": person across transcripts, in the column `person`. A label without a person is a group of its own:
       "A (call)", with the recording or else the id of its transcript.
-    - "minute": minute of the recording in which a row starts, from 0.
+    - A time bin, by the start of a row: "minute" of the recording, or a length such as "30s", "5min" or "1h". The value
+      is the number of the bin, from 0.
     - "tenth": tenth of the recording in which a row starts, 0 to 9. A recording ends with the last row.
 
     Args:
         df: The rows.
         by: The keys.
-        split: Leave out "minute" and "tenth", which the caller computes after it has cut spans at their limits.
+        split: Leave out time bins, which the caller computes after it has cut spans at their limits.
 
     Raises:
         OptionError: There is no such column.
@@ -70,8 +92,10 @@ def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.Data
     names = [key for key in given if isinstance(key, str)]
     if "speaker" in names and "transcript_id" in df.columns and "transcript_id" not in names:
         given = ["transcript_id", *given]
-    timed = [key for key in given if isinstance(key, str) and key in TIME_BINS and key not in df.columns]
-    found = group_columns(df, [key for key in given if not split or not _among(key, timed)], _COMPUTED)
+    timed = bin_keys(df, given)
+    bins = {key: partial(_bin_number, key=key) for key in ("minute", "5min", "tenth", *timed)}
+    computed: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {**_COMPUTED, **bins}
+    found = group_columns(df, [key for key in given if not split or not _among(key, timed)], computed)
     columns = {str(key.name): key for key in found}
     names = [key if isinstance(key, str) else str(key.name or "group") for key in given]
     return df.assign(**columns), names
@@ -119,15 +143,16 @@ def labels_of(df: pd.DataFrame) -> pd.Series[str]:
     return speakers_of(df).fillna("no speaker") + " (" + where.fillna("") + ")"
 
 
-def _minute(df: pd.DataFrame) -> pd.Series[Any]:
-    require(df, ("start_ms",), 'by="minute"')
-    return df["start_ms"].astype("Int64") // 60_000
-
-
-def _tenth(df: pd.DataFrame) -> pd.Series[Any]:
-    require(df, ("transcript_id", "start_ms", "end_ms"), 'by="tenth"')
-    start = ratio(times(df["start_ms"]), durations_ms(df).reindex(df["transcript_id"]).to_numpy(np.float64))
-    return pd.Series(np.minimum(np.floor(10 * start), 9), index=df.index).astype("Int64")
+def _bin_number(df: pd.DataFrame, key: str) -> pd.Series[Any]:
+    cut = time_bin(key) or {}
+    if "window_s" in cut:
+        require(df, ("start_ms",), f"by={key!r}")
+        number = np.floor(times(df["start_ms"]) / (1000 * cut["window_s"]))
+    else:
+        require(df, ("transcript_id", "start_ms", "end_ms"), f"by={key!r}")
+        length = durations_ms(df).reindex(df["transcript_id"]).to_numpy(np.float64)
+        number = np.minimum(np.floor(cut["parts"] * ratio(times(df["start_ms"]), length)), cut["parts"] - 1)
+    return pd.Series(number, index=df.index).astype("Int64")
 
 
 def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:
@@ -173,6 +198,4 @@ def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
 _COMPUTED: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
     "speaker": speakers_of,
     "person": people_of,
-    "minute": _minute,
-    "tenth": _tenth,
 }

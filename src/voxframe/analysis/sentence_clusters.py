@@ -9,6 +9,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from voxframe._text import FUNCTION_WORDS
+
 _Vectors = npt.NDArray[np.float32]
 _Labels = npt.NDArray[np.int64]
 _WORD = re.compile(r"[^\W\d_][\w'\u2019-]*[^\W_]")  # at least two characters
@@ -16,18 +18,8 @@ _ROUNDS = 30
 _SAMPLE = 20_000  # sentences from which the first centres are drawn
 
 #: English words that say nothing about the subject of a sentence.
-FUNCTION_WORDS = frozenset(
-    """
-    a about after again all also am an and any are as at back be because been before being both but by came can come
-    could did do does doing done down each even every for from get gets getting give go goes going gone good got had
-    has have having he her here him his how i if in into is it its just kind know let like little look lot make many
-    may maybe me mean might more most much must my never no not now of off oh ok okay on one only or other our out over
-    own people please put quite rather really right said same say see shall she should so some something sort still such
-    sure take than thank thanks that the their them then there these they thing things think this those though through
-    to too two uh um up us use used very want was way we well went were what when where which while who why will with
-    would yeah yes yet you your yours
-    ain aren couldn didn doesn don hadn hasn haven isn shouldn wasn weren won wouldn
-    """.split()
+IGNORED = FUNCTION_WORDS | frozenset(
+    "ain aren come couldn didn doesn don hadn hasn haven isn please shouldn uh um wasn weren won wouldn".split()
 )
 
 
@@ -88,7 +80,7 @@ def typical_words(
     *,
     clusters: int,
     words: int = 10,
-    ignore: Collection[str] = FUNCTION_WORDS,
+    ignore: Collection[str] = IGNORED,
 ) -> list[list[str]]:
     """Return the words that are typical of each cluster, by class-based TF-IDF.
 

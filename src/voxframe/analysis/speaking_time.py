@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.grouping import TIME_BINS, By, durations_ms, ratio, speakers_of, times, with_keys
+from voxframe.analysis.grouping import By, durations_ms, ratio, speakers_of, time_bin, times, with_keys
 from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, label_names, require, turns
 from voxframe.errors import OptionError
@@ -42,8 +42,8 @@ def talk_time(
     Args:
         spoken: Turns (`voxframe.load_utterances`) or words (`voxframe.load_words`). Words are first grouped into turns
             by `turns`. Turns without a start or end are left out.
-        by: Columns to group by; see `voxframe.analysis.grouping.with_keys`. Turns are cut at the limits of "minute" and
-            "tenth"; their words count where the turn begins.
+        by: Columns to group by; see `voxframe.analysis.grouping.with_keys`. Turns are cut at the limits of time bins;
+            their words count where the turn begins.
         of: Denominator of `share`.
         transcripts: The table `transcripts`, whose `audio_duration_s` is the length of a recording. None (default): a
             recording ends with its last row.
@@ -113,7 +113,7 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     rows = rows.assign(words=counted.fillna(written).astype("int64"), turns=1)
     for name in names:
         if name not in keys:
-            rows = split_spans(rows, window_s=TIME_BINS[name].get("window_s"), parts=TIME_BINS[name].get("parts"))
+            rows = split_spans(rows, **(time_bin(name) or {}))
             rows = rows.assign(
                 **{name: rows["bin_idx"]}, **{n: rows[n] * rows["first_piece"] for n in ("words", "turns")}
             )
@@ -144,7 +144,7 @@ def speech_activity(
 
     Args:
         spoken: Words or turns with `transcript_id`, `start_ms` and `end_ms`. Words give silences inside turns too.
-        by: Columns to group by that are the same for a whole recording, such as metadata, and "minute" or "tenth".
+        by: Columns to group by that are the same for a whole recording, such as metadata, and a time bin.
         transcripts: The table `transcripts`, whose `audio_duration_s` is the length of a recording. None (default): a
             recording ends with its last row.
         max_pause_ms: Longest silence of one speaker, in ms, that belongs to their speech. Consonants such as p and t
@@ -176,7 +176,7 @@ def speech_activity(
     of = groups.astype("object").groupby(code).agg(["first", "nunique"]) if len(groups.columns) else None
     if of is not None and (mixed := [name for name in groups if (of[name]["nunique"] > 1).any()]):
         raise OptionError(f"by={mixed[0]!r} differs within a recording; talk_time groups by speakers")
-    cells = _activity(known, code, ids, transcripts, max_pause_ms, TIME_BINS[bins[0]] if bins else {})
+    cells = _activity(known, code, ids, transcripts, max_pause_ms, (time_bin(bins[0]) or {}) if bins else {})
     first = pd.Series(np.arange(len(code))).groupby(code).first()
     for name in groups:
         cells[name] = known[name].iloc[first.reindex(cells["code"]).to_numpy()].array
@@ -203,7 +203,7 @@ def _activity(
     ids: pd.Index,
     transcripts: pd.DataFrame | None,
     max_pause_ms: float,
-    cut: dict[str, int],
+    cut: dict[str, Any],
 ) -> pd.DataFrame:
     """Return the seconds of speech, silence and overlap per recording and time bin.
 

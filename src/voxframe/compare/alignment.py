@@ -95,7 +95,7 @@ def align(
         ValueError: A column is missing, there are several transcripts and no `on`, or no recording is in both.
 
     Warns:
-        UserWarning: A recording is in one of the two only.
+        UserWarning: A recording is in one of the two only, or rows have no recording.
 
     Example:
         >>> rows = align("We met in Zürich.", "We met him in Zurich", normalize=["case", "accents", "punctuation"])
@@ -133,6 +133,8 @@ def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | N
                 "column of both that identifies the recording"
             )
         return {None: df}
+    if unnamed := int(df[on].isna().sum()):
+        warnings.warn(f"{unnamed} rows without a value of {on!r} are left out", stacklevel=5)
     return {str(name): rows for name, rows in df.groupby(on, sort=False)}
 
 
@@ -201,6 +203,10 @@ def _aligned(ref: Tokens, hyp: Tokens) -> pd.DataFrame:
         rows = np.append(words.rows, -1)[at]
         for name in words.table:
             columns[f"{side}_{name}"] = _taken(words.table[name].to_numpy(), rows)
+        for edge in ("start", "end"):
+            columns[f"{side}_{edge}_ms"] = np.rint(
+                pd.to_numeric(pd.Series(columns[f"{side}_{edge}_ms"])).astype("Float64")
+            )
     columns["ref_chars"], columns["char_edits"] = _characters(ref, hyp, sides["ref"][1], sides["hyp"][1])
     return pd.DataFrame({name: columns[name] for name in _TYPES}).astype(_TYPES)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -10,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.grouping import By, group_columns, ratio
+from voxframe.analysis.grouping import By, bin_keys, group_columns, ratio, time_bin
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.analysis.statistics import Bootstrap, Sums, summed
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
@@ -46,7 +48,8 @@ def error_rates(
 
             - "speaker": speaker of the reference. An insertion counts for the preceding word of the reference (at the
               beginning: the following one). A label belongs to a recording, so that several add "recording".
-            - "minute": minute of the reference's start, else of the hypothesis's start, else of the preceding row.
+            - "minute", or a length such as "30s" or "5min": time bin of the reference's start, else of the hypothesis's
+              start, else of the preceding row, counted from 0.
             - "confidence_band": confidence of the hypothesis in bands, such as "0.90-0.95"; 0.95 is in the next band.
               Deletions have none and form the group null.
         resample: Column with the units that the bootstrap draws, such as "recording" or "minute"; adds intervals. None
@@ -76,7 +79,7 @@ def error_rates(
     table = _with_rates(summed(counts, keys))
     if resample is None:
         return table
-    (unit,) = group_columns(alignment, resample, _COMPUTED)
+    (unit,) = _groups(alignment, resample)
     drawn = Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
     table["units"] = drawn.units
     for rate, (edits, of) in _RATES.items():
@@ -143,7 +146,7 @@ def compare_engines(
     sides = []
     for engine, alignment in (("a", alignment_a), ("b", alignment_b)):
         counts, keys = _counts(alignment, by, "compare_engines")
-        unit = group_columns(alignment, resample, _COMPUTED)[0]
+        unit = _groups(alignment, resample)[0]
         sides.append((counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True), keys, unit))
     counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0.0)
     keys = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][1], sides[1][1], strict=True)]
@@ -193,7 +196,7 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
         [['start', 60.0, 0.5], ['end', 0.0, 1.0]]
     """
     require(alignment, (*_NEEDED, "ref_start_ms", "ref_end_ms", "hyp_start_ms", "hyp_end_ms"), "time_differences")
-    keys = group_columns(alignment, _within(alignment, by), _COMPUTED)
+    keys = _groups(alignment, _within(alignment, by))
     single = (alignment["edit"] == MATCH).to_numpy(bool, copy=True)
     for side in ("ref", "hyp"):
         single &= ~alignment.duplicated(["recording", f"{side}_idx"], keep=False).to_numpy(bool)
@@ -233,7 +236,14 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
     table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64")
-    return table, group_columns(alignment, _within(alignment, by), _COMPUTED)
+    return table, _groups(alignment, _within(alignment, by))
+
+
+def _groups(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:
+    cuts = {key: time_bin(key) or {} for key in ("minute", "5min", *bin_keys(alignment, by))}
+    bins = {key: partial(_bin_number, window_s=cut["window_s"]) for key, cut in cuts.items() if "window_s" in cut}
+    computed: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {**_COMPUTED, **bins}
+    return group_columns(alignment, by, computed)
 
 
 def _within(alignment: pd.DataFrame, by: By) -> By:
@@ -270,9 +280,9 @@ def _speaker(alignment: pd.DataFrame) -> pd.Series[Any]:
     return speakers.reindex(place.fillna(-1).astype(int)).set_axis(alignment.index)
 
 
-def _minute(alignment: pd.DataFrame) -> pd.Series[Any]:
+def _bin_number(alignment: pd.DataFrame, window_s: float) -> pd.Series[Any]:
     start = alignment["ref_start_ms"].fillna(alignment["hyp_start_ms"])
-    return _carried(start, alignment) // 60_000
+    return (_carried(start, alignment) // (1000 * window_s)).astype("Int64")
 
 
 def _carried(values: pd.Series[Any], alignment: pd.DataFrame) -> pd.Series[Any]:
@@ -288,4 +298,4 @@ def _confidence_band(alignment: pd.DataFrame) -> pd.Series[Any]:
     return labels.iloc[place].set_axis(alignment.index).where(value.notna())
 
 
-_COMPUTED = {"speaker": _speaker, "minute": _minute, "confidence_band": _confidence_band}
+_COMPUTED = {"speaker": _speaker, "confidence_band": _confidence_band}

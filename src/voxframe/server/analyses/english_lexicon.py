@@ -13,36 +13,31 @@ from typing import Any
 
 from snowballstemmer import stemmer
 
+from voxframe._text import FUNCTION_WORDS
+
 #: Function words, and common words of conversation.
-STOPWORDS = frozenset(
+STOPWORDS = FUNCTION_WORDS | frozenset(
     """
-    a about above actually after afterwards again against ago all almost alone along already also although always am
-    among an and another any anybody anyone anything anyway are around as aside ask asked at away back be became
-    because become been before behind being below beside besides best better between beyond big bit both but by bye
-    call called came can cannot could couple day days definitely did didn't different do does doesn't doing don't
-    done dot down during each either else enough etc even ever every everybody everyone everything exactly example
-    far few fewer fine first for former from further gave get gets getting give given gives go goes going gone gonna
-    good goodbye got great guess guy guys had half happen happened happens has have having he hear heard hello her
-    here hers herself hey hi him himself his hour hours how however huge i idea if important in indeed inside
-    instead into is isn't it its itself just keep kept kind knew know known last lately later latter least left less
-    let lets like likely little long longer look looked looking lot lots made mainly make makes making many matter
-    may maybe me mean means might mine minute minutes moment month months more morning most mostly mr mrs much must
-    my myself name near nearly need needs neither never new next nice no nobody none nor not nothing now nowhere
-    number of off often oh ok okay old on once one ones only onto open or other others our ours ourselves out
-    outside over own part particular past people per perhaps person place plenty point pretty probably put question
-    quite rather really right said same saw say saying says second see seem seemed seems seen several shall she
-    should show since small so some somebody someone something sometimes somewhere soon sorry sort still stuff such
-    sure take taken takes taking talk talked talking tell tells than thank thanks that the their theirs them
-    themselves then there therefore these they thing things think thinking this those though thought through
-    throughout time times to today together told tomorrow tonight too took toward towards true try trying turn
-    turned two twice under until up upon us use used using usually very via wanna want wanted wants was way ways we
-    week weeks welcome well went were what whatever when whenever where whether which while who whoever whole whom
-    whose why will wish with within without wonderful word words would wow wrong yeah year years yes yesterday yet
-    you your yours yourself yourselves one two three four five six seven eight nine ten eleven twelve thirteen
-    fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety
-    hundred thousand million billion i'm i've i'll i'd you're you've you'll you'd he's she's it's we're we've we'll
-    we'd they're they've they'll that's there's what's let's can't won't wouldn't couldn't shouldn't wasn't weren't
-    haven't hasn't isn't aren't
+    above actually afterwards against ago almost alone along already although always among another anybody anyone
+    anything anyway around aside ask asked away became become behind below beside besides best better between beyond
+    big billion bit bye call called cannot couple day days definitely different dot during eight eighteen eighty
+    either eleven else enough etc ever everybody everyone everything exactly example far few fewer fifteen fifty
+    fine first five former forty four fourteen further gave given gives gonna goodbye great guess guy guys half
+    happen happened happens hear heard hello hers herself hey hi himself hour hours however huge hundred idea
+    important indeed inside instead itself keep kept knew known last lately later latter least left less lets likely
+    long longer looked looking lots made mainly makes making matter means million mine minute minutes moment month
+    months morning mostly mr mrs myself name near nearly need needs neither new next nice nine nineteen ninety
+    nobody none nor nothing nowhere number often old once ones onto open others ours ourselves outside part
+    particular past per perhaps person place plenty point pretty probably question saw saying says second seem
+    seemed seems seen seven seventeen seventy several show since six sixteen sixty small somebody someone sometimes
+    somewhere soon sorry stuff taken takes taking talk talked talking tell tells ten theirs themselves therefore
+    thinking thirteen thirty thought thousand three throughout time times today together told tomorrow tonight took
+    toward towards true try trying turn turned twelve twenty twice under until upon using usually via wanna wanted
+    wants ways week weeks welcome whatever whenever whether whoever whole whom whose wish within without wonderful
+    word words wow wrong year years yesterday yourself yourselves
+    aren't can't couldn't didn't doesn't don't hasn't haven't he's isn't it's i'd i'll i'm i've let's she's
+    shouldn't that's there's they'll they're they've wasn't weren't we'd we'll we're we've what's won't wouldn't
+    you'd you'll you're you've
     """.split()
 )
 _UNKNOWN = 6.3  # rarity of unknown words, equal to that of the rarest known ones
