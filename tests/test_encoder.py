@@ -1,13 +1,14 @@
 """Vectors of sentences."""
 
 import shutil
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 from voxframe import encoder, models
-from voxframe.errors import ModelError
+from voxframe.errors import MissingExtraError, ModelError
 
 SENTENCES = [
     "A man is eating food.",
@@ -61,6 +62,14 @@ def test_without_the_model_there_is_one_warning_with_the_next_step(no_models):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert encoder.find() is None
+
+
+@pytest.mark.parametrize("package", ["ctranslate2", "tokenizers"])
+def test_a_missing_package_is_named_with_its_extra(no_models, monkeypatch, package):
+    """Without either package, the error says which extra installs it."""
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'voxframe\[local\]'"):
+        encoder.load()
 
 
 @pytest.mark.long

@@ -1,5 +1,6 @@
 import gzip
 import json
+import re
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -311,6 +312,17 @@ def test_one_bad_payload_never_stops_the_others(tmp_path: Path) -> None:
     assert Path(caught[0].filename) == Path(__file__)
 
 
+@pytest.mark.parametrize(("bad", "more"), [(5, ""), (6, "; and 1 more")])
+def test_five_bad_payloads_are_named_and_the_others_counted(bad: int, more: str) -> None:
+    """The warning names the first five payloads that cannot be read; only if there are others, it has their number."""
+    with pytest.warns(PayloadWarning) as caught:
+        voxframe.load_words([_PAYLOAD, *[b"<html>"] * bad])
+    (said,) = (str(warning.message) for warning in caught)
+    assert said.startswith(f"{bad} of {bad + 1} payloads cannot be read")
+    assert said.count("the payload is a web page") == 5
+    assert said.partition("; and ")[1:] == ((more[:6], more[6:]) if more else ("", ""))
+
+
 def _wrapped() -> dict[str, bytes]:
     """The same two transcripts in every form that is read, by the name of a file of it."""
     one, two = _PAYLOAD, {**_PAYLOAD, "id": "other", "status": "dreaming"}
@@ -399,6 +411,13 @@ def test_transcripts_without_a_result_are_named() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # here their rows show status and error
         assert voxframe.load_transcripts([good, *others])["status"].to_list() == ["completed", "error", "queued"]
+
+
+@pytest.mark.parametrize(("failed", "end"), [(5, "'4' (error); "), (6, "'4' (error) and 1 more; ")])
+def test_five_transcripts_without_a_result_are_named_and_the_others_counted(failed: int, end: str) -> None:
+    """The warning names the first five transcripts without words; only if there are others, it has their number."""
+    with pytest.warns(PayloadWarning, match=re.escape(end)):
+        voxframe.load_words([_PAYLOAD, *({"id": str(n), "status": "error"} for n in range(failed))])
 
 
 def test_a_failed_transcript_of_a_corpus_is_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import voxframe
 from voxframe import options
 from voxframe.errors import OptionError
-from voxframe.validators import InvalidValueError, ListOf, Number, Text, WebAddress
+from voxframe.validators import Choice, InvalidValueError, ListOf, Number, Text, WebAddress
 
 
 def test_every_field_of_the_interface_can_be_sent(payload_folder):
@@ -154,6 +154,15 @@ def test_an_invalid_option_names_the_allowed_values(given, message):
     assert message in str(caught.value)
 
 
+def test_up_to_twelve_allowed_values_are_listed():
+    """The error lists all of up to 12 allowed values, otherwise their number and the first."""
+    names = tuple("abcdefghijklm")
+    with pytest.raises(InvalidValueError, match=r"^must be one of a, b, c, d, e, f, g, h, i, j, k, l$"):
+        Choice(names[:12]).convert(0)
+    with pytest.raises(InvalidValueError, match=r"^must be one of 13 values, such as a$"):
+        Choice(names).convert(0)
+
+
 def test_all_invalid_options_are_named_at_once():
     """One error names every invalid option."""
     with pytest.raises(OptionError) as caught:
@@ -168,6 +177,12 @@ def test_a_webhook_secret_is_never_repeated():
         with pytest.raises(OptionError) as caught:
             options.check(**given)
         assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_webhook_secret_is_only_written():
+    """The JSON schema says that no response contains the value of the webhook header; its name may be shown."""
+    schemas = {name: field.type.schema for name, field in options.FIELDS.items()}
+    assert [name for name, schema in schemas.items() if schema.get("writeOnly")] == ["webhook_auth_header_value"]
 
 
 def test_a_line_break_in_a_header_is_refused():

@@ -87,6 +87,16 @@ def test_without_times_the_words_decide(tables: dict[str, pd.DataFrame]) -> None
     assert [n for n, text in enumerate(masked["words"]["text"]) if text == "[PERSON_NAME]"] == [2, 3, 11]
 
 
+def test_words_that_touch_an_entity_are_not_part_of_it(tables: dict[str, pd.DataFrame]) -> None:
+    """A word that ends when the entity starts, or starts when it ends, stays. A word of no length inside is masked."""
+    words = tables["words"].assign(text=[f"w{n}" for n in range(19)], start_ms=range(0, 1900, 100))
+    words["end_ms"] = words["start_ms"] + 100
+    words.loc[3, "end_ms"] = 300
+    entities = tables["entities"].iloc[:1].assign(text="none", start_ms=200, end_ms=400)
+    masked = export.mask(tables | {"words": words, "entities": entities})
+    assert [n for n, text in enumerate(masked["words"]["text"]) if text == "[PERSON_NAME]"] == [2, 3]
+
+
 def test_what_nobody_looked_through_is_not_exported(tables: dict[str, pd.DataFrame]) -> None:
     """Without entity detection nothing is known, and that is an error, not an unmasked file."""
     unknown = tables["transcripts"].assign(entity_detection=pd.array([None], "boolean"))
