@@ -1,11 +1,13 @@
 import doctest
 import importlib
 import pkgutil
+import re
 
 import matplotlib as mpl
 import pytest
 
 import voxframe
+import voxframe.analysis
 
 mpl.use("agg")
 
@@ -30,3 +32,16 @@ def test_every_loader_has_an_example_and_its_dtypes(name: str) -> None:
     assert ">>>" in text
     assert "Returns:" in text
     assert "int64" in text or "float64" in text
+
+
+#: Functions of `voxframe.analysis` that return other rows, not a measure.
+_NO_MEASURES = {"annotate", "find_words", "split_spans", "turns"}
+
+
+@pytest.mark.parametrize("name", sorted({*voxframe.analysis.__all__} - _NO_MEASURES))
+def test_every_measure_says_what_it_is(name: str) -> None:
+    """The docstring of a measure has its definition, unit, denominator and source, and an example."""
+    told = getattr(voxframe.analysis, name).__doc__
+    parts = (r"Definition|^    [`\w]+ is ", r"Units?:\s|units are|in the unit", "Denominator", r"Source:\s", "Example:")
+    for part in parts:
+        assert re.search(part, told, re.IGNORECASE | re.MULTILINE), part

@@ -152,7 +152,9 @@ def test_invalid_arguments_name_what_is_allowed() -> None:
     """Unknown rules and groups are errors that list the known ones."""
     with pytest.raises(OptionError, match="unknown rule 'lower'; the rules are unicode"):
         align("a", "a", normalize=["lower"])
-    with pytest.raises(OptionError, match="cannot group by 'customer'; choose from speaker, confidence_band, minute, 5min"):
+    with pytest.raises(
+        OptionError, match="cannot group by 'customer'; choose from speaker, confidence_band, minute, 5min"
+    ):
         error_rates(align("a", "a"), "customer")
     with pytest.raises(TypeError, match="not list"):
         align(["a"], "a")  # type: ignore[arg-type]

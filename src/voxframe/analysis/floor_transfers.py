@@ -38,6 +38,7 @@ def turn_taking(
     Definition: speech of one speaker with silences of at most `max_pause_ms` is a spurt. A spurt takes the floor if it
     ends after all spurts before it. Spurts of one speaker form a turn until another speaker takes the floor.
     `offset_ms` is the floor transfer offset: the start of the turn minus the end of the turn before. Unit: ms.
+    Denominator: none; `turn_statistics` gives shares.
 
     Values of `kind`:
 
@@ -216,9 +217,9 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     """Return turns, response latency, overlaps, interruptions, backchannels and monologues of each speaker.
 
     Definitions of turns, kinds and interruptions are those of `turn_taking`. A transfer is a turn that took the floor
-    from another speaker. Denominators: `overlap_share` and `interruption_share` are of the transfers of the group.
-    `response_ms` is the median offset of transfers after a turn that ended with a question mark. The longest turn is
-    the longest monologue: backchannels do not end it.
+    from another speaker. `response_ms` is the median offset of transfers after a turn that ended with a question mark.
+    The longest turn is the longest monologue: backchannels do not end it. Units: seconds (`_s`), ms (`_ms`) and counts.
+    Denominators: `overlap_share` and `interruption_share` are of the transfers of the group.
 
     Source: see `turn_taking`; T. Stivers et al., "Universals and cultural variation in turn-taking in conversation",
     PNAS 106, 2009 (response latency).
@@ -283,8 +284,9 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
 def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "speaker", **options: Any) -> pd.DataFrame:
     """Count who follows whom.
 
-    Definition: number of transfers of the floor (`turn_taking`) from one speaker to another. Denominator of `share`:
-    all transfers from the same speaker, so `share` estimates the probability that the other speaker is next.
+    Definition: number of transfers of the floor (`turn_taking`) from one speaker to another. Unit: transfers.
+    Denominator of `share`: all transfers from the same speaker, so `share` estimates the probability that the other
+    speaker is next.
 
     Source: D. Gibson, "Participation shifts: order and differentiation in group conversation", Social Forces 81, 2003.
 

@@ -158,7 +158,8 @@ def _bin_number(df: pd.DataFrame, key: str) -> pd.Series[Any]:
 def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> pd.Series[float]:
     """Return the middle of each row as a fraction of its recording, so that many recordings can share an axis.
 
-    Unit: none, 0 (beginning) to 1 (end). Denominator: length of the recording.
+    Definition: the mean of start and end, divided by the length of the recording. Unit: none, 0 (beginning) to 1 (end).
+    Denominator: length of the recording. Source: the measure is our own.
 
     Args:
         df: Rows with `transcript_id`, `start_ms` and `end_ms`.

@@ -28,8 +28,9 @@ def pace(
 ) -> pd.DataFrame:
     """Return the number of words per minute in windows of time.
 
-    Definition: a word belongs to the window that contains its middle. Denominators: `words_per_minute` is per minute of
-    the window, also if nobody speaks; `articulation_wpm` is per minute of the words themselves.
+    Definition: a word belongs to the window that contains its middle. Unit: words per minute. Denominators:
+    `words_per_minute` is per minute of the window, also if nobody speaks; `articulation_wpm` is per minute of the words
+    themselves.
 
     Source: J. Miller, F. Grosjean and C. Lomanto, "Articulation rate and its variability in spontaneous speech",
     Phonetica 41, 1984.
@@ -88,8 +89,10 @@ def sentiment_over_time(
     """Return the balance of positive and negative sentences in windows of time.
 
     Definition: a sentence belongs to the window that contains its middle. `polarity` is (positive - negative) /
-    sentences, from -1 to 1. Denominator: all sentences of the window, also neutral ones. Source: the saliency scale in
-    W. Lowe et al., "Scaling policy preferences from coded political texts", Legislative Studies Quarterly 36, 2011.
+    sentences, from -1 to 1. Unit: none. Denominator: all sentences of the window, also neutral ones.
+
+    Source: the saliency scale in W. Lowe et al., "Scaling policy preferences from coded political texts", Legislative
+    Studies Quarterly 36, 2011.
 
     Args:
         sentiments: Result of `voxframe.load_sentiments`.
@@ -193,8 +196,8 @@ def label_shares(
     """Return how much each speaker says under each label, such as a topic or a content safety label, by minute.
 
     Labels belong to segments of time that may span several speakers. Definition: a word has the labels of the segments
-    that contain its middle. Denominator of `share`: all words of the group. A word can have several labels, so shares
-    can add up to more than 1.
+    that contain its middle. Unit: words. Denominator of `share`: all words of the group. A word can have several
+    labels, so shares can add up to more than 1. Source: the measure is our own.
 
     Args:
         labels: Result of `voxframe.load_topics`, `load_content_safety` or `load_custom_topics`, or other rows with

@@ -261,7 +261,8 @@ def balance(
     - `evenness` is `entropy_bits` / log2(n), 0 to 1; NaN for one speaker.
     - `effective_speakers` is 2 ** `entropy_bits`: the number of equal speakers with the same entropy.
 
-    Denominator: the sum over the speakers of the group. Rows without a speaker are left out.
+    Units: bits for `entropy_bits`, speakers for `effective_speakers`; the others have none. Denominator: the sum over
+    the speakers of the group. Rows without a speaker are left out.
 
     Source: C. Gini, "Variabilità e mutabilità", 1912; C. Shannon, "A mathematical theory of communication", 1948; E.
     Pielou, "The measurement of diversity in different types of biological collections", 1966; M. Hill, "Diversity and

@@ -29,9 +29,10 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
     """Return the silent pauses of speakers.
 
     Definition: silence of at least `min_ms` between two words that follow each other and have the same speaker, while
-    nobody else speaks. Silence before a change of speaker is a gap: see `turn_taking`. Unit: ms. Source: F.
-    Goldman-Eisler, "Psycholinguistics: experiments in spontaneous speech", 1968 (250 ms); M. Heldner and J. Edlund,
-    "Pauses, gaps and overlaps in conversations", Journal of Phonetics 38, 2010 (pauses and gaps).
+    nobody else speaks. Silence before a change of speaker is a gap: see `turn_taking`. Unit: ms. Denominator: none;
+    `delivery` gives pauses per minute. Source: F. Goldman-Eisler, "Psycholinguistics: experiments in spontaneous
+    speech", 1968 (250 ms); M. Heldner and J. Edlund, "Pauses, gaps and overlaps in conversations", Journal of Phonetics
+    38, 2010 (pauses and gaps).
 
     Args:
         words: Words, as returned by `voxframe.load_words`.
@@ -70,7 +71,11 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
     """Return the sentences that end with a question mark.
 
     Definition: a sentence ends with ".", "?" or "!" or with the turn. What is a question is decided by the punctuation
-    of the transcript, so rhetorical questions count and questions without a mark do not.
+    of the transcript, so rhetorical questions count and questions without a mark do not. Unit: sentences. Denominator:
+    none; `delivery` gives questions per 100 words.
+
+    Source: the rule is our own. It is simpler than that of T. Stivers and N. Enfield, "A coding scheme for
+    question-response sequences in conversation", Journal of Pragmatics 42, 2010, which needs a listener.
 
     Args:
         words: Words, as returned by `voxframe.load_words`.
@@ -101,7 +106,9 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
 def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     """Return runs of words whose recognition confidence is low, to check them first.
 
-    Definition: words of one turn that follow each other and have a confidence (0-1) under `below`.
+    Definition: words of one turn that follow each other and have a confidence (0-1) under `below`. Unit: words.
+    Denominator: none; `delivery` gives the share of such words. Source: H. Jiang, "Confidence measures for speech
+    recognition: a survey", Speech Communication 45, 2005.
 
     Args:
         words: Words, as returned by `voxframe.load_words`.
@@ -172,7 +179,7 @@ def delivery(
 ) -> pd.DataFrame:
     """Return pace, pauses, fillers, questions and low confidence of each speaker, or of other groups.
 
-    Definitions and denominators:
+    Definitions and denominators; units are seconds (`_s`), ms (`_ms`), counts, and those named here:
 
     - `speech_s`: time of the words, with the silences between words of one turn that are shorter than `min_pause_ms`.
     - `words_per_minute` (speech rate): words per minute of speech and pauses.

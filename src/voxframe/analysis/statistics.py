@@ -105,10 +105,11 @@ def rates(
 ) -> pd.DataFrame:
     """Return a rate per group with a bootstrap interval, such as fillers per 100 words by customer.
 
-    Definition: sum of the numerator / sum of the denominator, times `per`. Rows in which either is null are left out.
-    Long recordings count more, as they do in the sums. The interval is the percentile interval of the bootstrap that
-    draws whole recordings, because words of one recording are not independent. Sums of parts of a corpus add up, so the
-    rate of a corpus is exact, also if its tables were computed in parts, as with `voxframe.scale.each`.
+    Definition: sum of the numerator / sum of the denominator, times `per`. Unit: that of the columns, per `per`. Rows
+    in which either is null are left out. Long recordings count more, as they do in the sums. The interval is the
+    percentile interval of the bootstrap that draws whole recordings, because words of one recording are not
+    independent. Sums of parts of a corpus add up, so the rate of a corpus is exact, also if its tables were computed in
+    parts, as with `voxframe.scale.each`.
 
     Source: B. Efron and R. Tibshirani, "An introduction to the bootstrap", 1993, chapters 8 and 13.
 

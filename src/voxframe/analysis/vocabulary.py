@@ -24,7 +24,9 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """Count words, or sequences of n words, by group.
 
     Definition: words are compared by the rules of `find_words`: case, accents and punctuation are ignored. A sequence
-    consists of n consecutive words of one speaker and one recording. Unit: occurrences.
+    consists of n consecutive words of one speaker and one recording. Unit: occurrences. Denominator: none; `keyness`
+    and `distinctive_words` give rates. Source: C. Manning and H. Schütze, "Foundations of statistical natural language
+    processing", 1999, chapter 6.
 
     Args:
         words: Words, as returned by `voxframe.load_words`.
@@ -114,8 +116,9 @@ def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataF
     Definition: `g2` is the log-likelihood ratio statistic of the 2 by 2 table of the word and all other words in the
     group and in all other groups: above 3.84 with probability 0.05 if the frequencies are equal, 10.83 with 0.001. It
     is negative if the word is rarer in the group. `log_ratio` is the binary logarithm of the ratio of the relative
-    frequencies, with 0.5 in place of a count of 0: 1 means twice as frequent. Denominator of `per_1000`: all words of
-    the group. G2 grows with the corpus, so judge the size of a difference by `log_ratio`.
+    frequencies, with 0.5 in place of a count of 0: 1 means twice as frequent. Units: doublings for `log_ratio`; `g2`
+    has none. Denominator of `per_1000`: all words of the group. G2 grows with the corpus, so judge the size of a
+    difference by `log_ratio`.
 
     Source: T. Dunning, "Accurate methods for the statistics of surprise and coincidence", Computational Linguistics 19,
     1993; A. Hardie, "Log Ratio: an informal introduction", 2014.
@@ -174,8 +177,8 @@ def distinctive_words(
     Definition: `log_odds` is the difference of the logarithmic odds of the word in the group and in all other groups,
     after adding `prior_words` words with the frequencies of the whole corpus to both sides. `z` is this difference
     divided by its standard deviation: above 1.96 or below -1.96 for words that differ more than by chance. The prior
-    pulls rare words towards 0, which is why `z` ranks better than ratios. Denominator of `per_1000`: all words of the
-    group.
+    pulls rare words towards 0, which is why `z` ranks better than ratios. Units: natural logarithm for `log_odds`,
+    standard deviations for `z`. Denominator of `per_1000`: all words of the group.
 
     Source: B. Monroe, M. Colaresi and K. Quinn, "Fightin' words: lexical feature selection and evaluation for
     identifying the content of political conflict", Political Analysis 16, 2008, equations 15, 16 and 22.
@@ -218,8 +221,8 @@ def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
 
     Definition: with the counts of pairs of neighbours, `expected` is the count of the first word as first times the
     count of the second as second, divided by all pairs. `pmi` is log2(count / expected), in bits; `t_score` is (count -
-    expected) / sqrt(count); `g2` is the log-likelihood ratio statistic of the 2 by 2 table of both words. Denominator:
-    all pairs of the group.
+    expected) / sqrt(count); `g2` is the log-likelihood ratio statistic of the 2 by 2 table of both words. Units:
+    bits for `pmi`; `t_score` and `g2` have none. Denominator: all pairs of the group.
 
     Source: K. Church and P. Hanks, "Word association norms, mutual information, and lexicography", Computational
     Linguistics 16, 1990 (PMI); K. Church, W. Gale, P. Hanks and D. Hindle, "Using statistics in lexical analysis", 1991
@@ -273,7 +276,7 @@ def vocabulary(counts: pd.DataFrame) -> pd.DataFrame:
     10,000 (sum of squared counts - tokens) / tokens squared: lower is richer. It hardly depends on the size of the
     text, unlike `type_token_ratio` (types / tokens). `new_types` are types that no earlier group has; `all_types` are
     the types up to this group. With several columns of groups, the last one is the order, and growth is within the
-    others.
+    others. Unit: words, or none for ratios. Denominator: tokens of the group.
 
     Source: G. U. Yule, "The statistical study of literary vocabulary", 1944; H. Heaps, "Information retrieval:
     computational and theoretical aspects", 1978 (growth).
