@@ -391,3 +391,26 @@ def test_only_words_inside_a_turn_are_its_words(tmp_path: Path) -> None:
         grid.save(str(tmp_path / "a.TextGrid"), format="long_textgrid", includeBlankSpaces=True)
         found = voxframe.load_words(tmp_path / "a.TextGrid")
         assert _rows(found) == [["Ann", "good", None, None], ["Ann", "day", None, None]]
+
+
+def test_captions_of_youtube_are_read_once() -> None:
+    """Lines that roll up are read once, and words have the times of their timestamps; a line with a blank ends no cue.
+
+    Source: the layout of generated captions that https://github.com/yt-dlp/yt-dlp saves with `--write-auto-subs`.
+    """
+    at = " align:start position:0%\n"
+    text = (
+        f"WEBVTT\nKind: captions\nLanguage: en\n\n00:00:00.160 --> 00:00:02.070{at} \n"
+        f"hello<00:00:00.480><c> everyone</c>\n\n00:00:02.070 --> 00:00:02.080{at}hello everyone\n \n\n"
+        f"00:00:02.080 --> 00:00:04.000{at}hello everyone\n"
+        "today<00:00:02.480><c> we</c><00:00:02.600><c>'re here</c>\n\n"
+        f"00:00:04.000 --> 00:00:04.010{at}today we're here\n \n\n00:00:09.000 --> 00:00:10.000{at}today we're here\n"
+    )
+    turns = text_formats.webvtt(text)["utterances"]
+    assert [(turn["text"], turn["start"], turn["end"]) for turn in turns] == [
+        ("hello everyone", 160, 2070),
+        ("today we're here", 2080, 4000),
+        ("today we're here", 9000, 10_000),
+    ]
+    words = [(word["text"], word["start"]) for turn in turns[:2] for word in turn["words"]]
+    assert words == [("hello", 160), ("everyone", 480), ("today", 2080), ("we're", 2480), ("here", None)]

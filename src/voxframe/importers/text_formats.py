@@ -20,6 +20,7 @@ from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"^\s*{_TIME}\s*-->\s*{_TIME}")
 _TAG = re.compile(r"</?[a-zA-Z][^>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
+_STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 #: A name before a colon: at most five words that begin with an upper-case letter or a digit, as in "Speaker 1:".
 _NAME = re.compile(r"^\s*((?:[^\W_a-z][\w.'\-]*)(?: (?:[^\W_a-z][\w.'\-]*|\d+)){0,4}):(?:\s+|$)")
@@ -45,17 +46,48 @@ def srt(text: str) -> dict[str, Any]:
 
 
 def webvtt(text: str) -> dict[str, Any]:
-    """Read WebVTT, with the speakers of voice tags. Source: W3C, "WebVTT: The Web Video Text Tracks Format"."""
+    """Read WebVTT, with the speakers of voice tags and the starts of words after timestamps, such as <00:01.500>.
+
+    In captions with timestamps that roll up, as those that YouTube generates, a cue begins with the lines of the cue
+    before; these are read once. Source: W3C, "WebVTT: The Web Video Text Tracks Format".
+    """
     turns = []
+    shown, until = list[str](), -1
+    rolls_up = _STAMP.search(text) is not None
     for start, end, lines in _cues(text):
-        payload = " ".join(lines)
-        pieces = _VOICE.split(payload)
+        plain = [line for line in map(_clean, lines) if line]
+        known = range(min(len(shown), len(plain)), 0, -1) if rolls_up and start <= until else ()
+        repeated = next((n for n in known if shown[-n:] == plain[:n]), 0)
+        shown, until = plain or shown, end
+        pieces = _VOICE.split(" ".join([line for line in lines if _clean(line)][repeated:]))
         for speaker, said in zip([None, *pieces[1::2]], pieces[::2], strict=True):
-            clean = one_line(unescape(_TAG.sub("", said)))
-            if clean:
+            if clean := _clean(said):
                 name = None if speaker is None else one_line(unescape(speaker)) or None
-                turns.append(SpokenTurn(clean, start, end, name))
+                turns.append(SpokenTurn(clean, start, end, name, _stamped(said, start, name)))
     return from_turns(turns)
+
+
+def _clean(text: str) -> str:
+    """Return the text of a part of a cue without tags."""
+    return one_line(unescape(_TAG.sub("", text)))
+
+
+def _stamped(text: str, start: int, speaker: str | None) -> list[SpokenWord]:
+    """Return the words of a cue with timestamps, or none. Only the first word after a timestamp has a known start."""
+    first, *parts = _STAMP.split(text)
+    words = list[SpokenWord]()
+    if parts:
+        chunks = [(start, first)] + [(_ms(*parts[n : n + 4]), parts[n + 4]) for n in range(0, len(parts), 5)]
+        glued = False
+        for at, chunk in chunks:
+            plain = unescape(_TAG.sub("", chunk))
+            for n, token in enumerate(plain.split()):
+                if glued and n == 0 and not plain[0].isspace():
+                    words[-1] = words[-1]._replace(text=words[-1].text + token)
+                else:
+                    words.append(SpokenWord(token, None if n else at, speaker=speaker))
+            glued = bool(words) and not plain[-1:].isspace()
+    return words
 
 
 def audacity(text: str) -> dict[str, Any]:
@@ -105,7 +137,7 @@ def _named(text: str) -> tuple[str | None, str]:
 
 def _cues(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield start, end and lines of each cue that has text."""
-    for block in re.split(r"\n[ \t]*\n", "\n".join(_lines(text))):
+    for block in re.split(r"\n{2,}", "\n".join(_lines(text))):
         lines = block.split("\n")
         for n, line in enumerate(lines):
             if found := _TIMES.match(line):
