@@ -55,6 +55,15 @@ def test_the_vector_of_a_text_does_not_depend_on_the_others():
     assert encoder.load().encode([]).shape == (0, encoder.SIZE)
 
 
+def test_only_what_follows_256_tokens_is_cut():
+    """The model reads 256 tokens of a text, two of which mark its start and end."""
+    vectors = encoder.load().encode(
+        [f"{'word ' * 253}{last}" for last in ("money", "music", "word money", "word music")]
+    )
+    assert vectors[0] @ vectors[1] < 0.9999
+    assert vectors[2] @ vectors[3] > 0.9999
+
+
 def test_without_the_model_there_is_one_warning_with_the_next_step(no_models):
     """And None each time, so that the analyses use their lists of words."""
     with pytest.warns(UserWarning, match="voxframe models get all-MiniLM-L6-v2"):

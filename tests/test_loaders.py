@@ -323,6 +323,21 @@ def test_five_bad_payloads_are_named_and_the_others_counted(bad: int, more: str)
     assert said.partition("; and ")[1:] == ((more[:6], more[6:]) if more else ("", ""))
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_payload_beside_a_transcript_of_a_corpus_has_the_same_columns(first: int, tmp_path: Path) -> None:
+    """If one of the sources comes from a corpus, all rows have the columns that a corpus adds, in the given order."""
+    (tmp_path / "call.json").write_text(json.dumps({**_PAYLOAD, "id": "stored"}))
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add(tmp_path / "call.json")
+    sources = ["stored", {**_PAYLOAD, "id": "other"}]
+    found = voxframe.load_transcripts([sources[first], sources[1 - first]], corpus=corpus)
+    assert list(found.columns) == list(corpus.table("transcripts").columns)
+    assert found["transcript_id"].to_list() == [["stored", "other"][first], ["other", "stored"][first]]
+    names = found.set_index("transcript_id")["recording"]
+    assert names["stored"] == "call"
+    assert pd.isna(names["other"])
+
+
 def _wrapped() -> dict[str, bytes]:
     """The same two transcripts in every form that is read, by the name of a file of it."""
     one, two = _PAYLOAD, {**_PAYLOAD, "id": "other", "status": "dreaming"}

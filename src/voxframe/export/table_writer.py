@@ -61,7 +61,7 @@ class TableWriter:
         losses: Losses,
         partition_by: Sequence[str] = (),
         *,
-        escape_formulas: bool = False,
+        escape_formulas: bool,
         audio: Callable[[str], tuple[str, bytes] | None] | None = None,
         card: Callable[[pa.Schema, int], str] | None = None,
     ) -> None:

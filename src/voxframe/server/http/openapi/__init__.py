@@ -14,7 +14,6 @@ from voxframe.server.http import request_bodies
 from voxframe.server.http.openapi import response_schemas
 from voxframe.server.http.request_bodies import Schema
 
-_OPEN: dict[str, Any] = {"security": []}
 _ERRORS = {
     "400": "The request is invalid; the error gives the reason.",
     "401": "The API key is missing or wrong.",
