@@ -61,10 +61,12 @@ def test_an_iterable_is_joined_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", _LOADERS)
 def test_no_rows_have_every_column_and_dtype(name: str) -> None:
-    """A loader gives the dictionary's columns for nothing at all and for a payload with nothing in it."""
+    """Nothing at all, and a payload with nothing in it, have the dictionary's columns and, after text, the original."""
     load = _LOADERS[name]
     nothing = load([])
-    assert tuple(nothing.columns) == TABLES[name].names
+    assert tuple(nothing.columns.drop("text_original", errors="ignore")) == TABLES[name].names
+    if name in ("transcripts", "words", "utterances", "sentences", "paragraphs"):
+        assert nothing.columns.to_list().index("text_original") == nothing.columns.to_list().index("text") + 1
     empty = load({"id": "x", "status": "completed", "sentences": [], "paragraphs": []})
     assert empty.dtypes.equals(nothing.dtypes)
 
@@ -212,12 +214,13 @@ def test_categories_and_timedeltas_on_request() -> None:
     assert frame["speaker"].cat.categories.to_list() == ["A", "B"]
     assert [name for name in frame if frame[name].dtype == "category"] == [
         "transcript_id",
+        "text_original",
         "speaker",
         "channel",
         "extra",
     ]
     pd.testing.assert_frame_equal(frame.astype(plain.dtypes)[[*plain]], plain)
-    assert frame.columns.to_list()[6:8] == ["start", "end"]
+    assert frame.columns.to_list()[7:9] == ["start", "end"]
     assert str(frame["start"].dtype) == "timedelta64[ms]"
     assert frame["start"].to_list() == [pd.Timedelta("10ms"), pd.NaT, pd.NaT]
     assert voxframe.tables(payload, category=True)["words"]["speaker"].dtype == "category"
@@ -441,3 +444,37 @@ def test_a_failed_transcript_of_a_corpus_is_named(tmp_path: Path) -> None:
     corpus.add({"id": "bad", "status": "error", "error": "no audio"})
     with pytest.warns(PayloadWarning, match=r"no utterances in .*: 'bad' \(error\)"):
         assert voxframe.load_utterances("bad", corpus=corpus).empty
+
+
+def test_the_first_rows_of_many_sources(tmp_path: Path) -> None:
+    """`limit` returns the first rows, of files, a corpus and its ids; files after them are not opened."""
+    words = [{"text": text, "start": 0, "end": 9} for text in ("a", "b", "c")]
+    for name in ("t1", "t2"):
+        (tmp_path / f"{name}.json").write_bytes(orjson.dumps({"id": name, "status": "completed", "words": words}))
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add(tmp_path)
+    (tmp_path / "t3.json").write_text("damaged")
+    for source in (tmp_path, corpus, corpus.ids()):
+        found = voxframe.load_words(source, corpus=None if source is corpus else corpus, limit=4)
+        assert (found["transcript_id"] + found["text"]).to_list() == ["t1a", "t1b", "t1c", "t2a"]
+    assert voxframe.load_words(corpus, limit=0).empty
+    with pytest.raises(OptionError, match="limit must be an integer of at least 0, or None, got -1"):
+        voxframe.load_words(corpus, limit=-1)
+
+
+def test_a_table_without_rows_has_a_reason(tmp_path: Path) -> None:
+    """A failed transcript and an option that was not set give a warning with the next step; no result does not."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    plain = {"id": "a", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 9}]}
+    corpus.add([plain, {**plain, "id": "b", "status": "error", "words": None}])
+    for load in (corpus.table, lambda name, one: _LOADERS[name](one, corpus=corpus)):
+        for name in ("words", "sentences"):
+            with pytest.warns(match=rf"no {name} in transcripts that are not completed: 'b' \(error\)"):
+                assert load(name, ["b"]).empty
+        with pytest.warns(match="no entities: .* transcribe them with entity_detection=True"):
+            assert load("entities", ["a"]).empty
+    with pytest.warns(match="made without speaker_labels"):
+        voxframe.load_utterances(plain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert voxframe.load_entities({**plain, "entity_detection": True, "entities": []}).empty

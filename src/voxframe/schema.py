@@ -163,6 +163,22 @@ DERIVED = Column(
 )
 CORRECTED_TABLES = frozenset(("transcripts", "words", "utterances", "utterance_words", "sentences", "paragraphs"))
 
+#: Options of a job by the tables that are empty without them. One is enough; the first is the usual one.
+REQUESTED_BY: dict[str, tuple[str, ...]] = {
+    "utterances": ("speaker_labels", "dual_channel", "multichannel"),
+    "entities": ("entity_detection",),
+    "chapters": ("auto_chapters",),
+    "highlights": ("auto_highlights",),
+    "highlight_times": ("auto_highlights",),
+    "content_safety": ("content_safety",),
+    "content_safety_summary": ("content_safety",),
+    "topics": ("iab_categories",),
+    "topics_summary": ("iab_categories",),
+    "custom_topics": ("custom_topics",),
+    "custom_topics_summary": ("custom_topics",),
+    "sentiments": ("sentiment_analysis",),
+}
+
 _ID = Column("transcript_id", STRING, "Id of the transcript, as the service sent it.", None, "id")
 _SESSION = Column("session_id", STRING, "Id of the session.", None, "session_id")
 _SPEAKER = Column("speaker", STRING, "Speaker label; null if speaker labels were not requested.", None, "speaker")

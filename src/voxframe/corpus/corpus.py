@@ -437,7 +437,8 @@ class Corpus:
             CorpusError: A transcript is not in the corpus, a table or column does not exist, or a condition is invalid.
 
         Warns:
-            CorpusWarning: Some transcripts cannot be read. The message names them; the others are returned.
+            CorpusWarning: Some transcripts cannot be read. The message names them; the others are returned. Also if the
+                table has no rows because of failed transcripts, or an option that their jobs did not have.
 
         Example:
             >>> import voxframe
@@ -446,11 +447,10 @@ class Corpus:
             ...     "words", columns=["text", "start_ms"], where="speaker == 'A' and start_ms < 60_000"
             ... )
         """
-        return suited(
-            self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected),
-            category=category,
-            timedeltas=timedeltas,
-        )
+        frame = self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected)
+        if frame.empty and where is None and limit != 0:
+            self._query.report_empty(name, ids)
+        return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(
         self,

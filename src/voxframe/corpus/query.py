@@ -26,7 +26,7 @@ from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError
 from voxframe.frames import derived_passages, joined, suited
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.passages import with_derived
@@ -36,6 +36,7 @@ from voxframe.schema import (
     CORRECTED_TABLES,
     DERIVED,
     RECORDING_COLUMNS,
+    REQUESTED_BY,
     SPEAKER_NAME,
     TABLES,
     TEXT_ORIGINAL,
@@ -155,8 +156,7 @@ class Query:
         corrected: bool = True,
     ) -> pd.DataFrame:
         """Return one table over many transcripts."""
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
+        reading.check_limit(limit)
         where = in_where(where, self._archive.recordings.id)
         asked = [columns] if isinstance(columns, str) else columns
         rest, with_person = without_person(metadata)
@@ -187,6 +187,18 @@ class Query:
             where=where,
             metadata=metadata,
         )
+
+    def report_empty(self, name: str, ids: Iterable[str] | None) -> None:
+        """Warn about the reason if a table without rows has one: failed transcripts, or an option that was not set."""
+        if not self._archive.path.is_dir():  # reported already
+            return
+        wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
+        about = self.arrow("transcripts", wanted, ["transcript_id", "status", *REQUESTED_BY.get(name, ())])
+        reason = reading.why_empty(name, about)
+        if not wanted:
+            reason = "the corpus has no transcripts yet; Corpus.sync fetches those that were submitted"
+        if reason is not None:
+            warnings.warn(reason, CorpusWarning, stacklevel=caller())
 
     def _frame(
         self,

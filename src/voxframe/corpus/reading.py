@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from voxframe import frames
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
-from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import CORPUS_TABLES, DERIVED, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
+from voxframe.errors import CorpusError, MissingExtraError, OptionError
+from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +32,7 @@ Where: TypeAlias = "str | pc.Expression | Sequence[tuple[str, str, Any]] | Seque
 #: Transcripts: an id or an object with an `id`, an iterable of these, or a DataFrame with a column `transcript_id`.
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
+_SHOWN = 5  # transcripts named in one warning
 #: Column on request: the person of each row (`corpus.speakers.assign`).
 PERSON = pa.field("person", pa.string())
 
@@ -68,6 +69,44 @@ def identifiers(ids: Ids) -> list[str]:
             "jobs()['transcript_id'].dropna())"
         )
     return wanted
+
+
+def check_limit(limit: int | None) -> None:
+    """Check a maximum number of rows.
+
+    Raises:
+        OptionError: It is not a whole number of at least 0, nor None.
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
+
+
+def why_empty(name: str, about: pa.Table) -> str | None:
+    """Return why a table has no rows, and what to do about it. None if nothing is missing.
+
+    Args:
+        name: Name of the table.
+        about: `transcript_id`, `status` and the options of the transcripts that were read.
+    """
+    if name == "transcripts":
+        return None
+    rows = zip(about["transcript_id"].to_pylist(), about["status"].to_pylist(), strict=True)
+    without = [f"{one!r} ({status})" for one, status in rows if status not in (None, "completed")]
+    if without:
+        return unfinished(name, without)
+    options = REQUESTED_BY.get(name, ())
+    asked = any(pc.any(about[option], min_count=0).as_py() for option in options if about[option].type == pa.bool_())
+    others = [option for option in options if about[option].type != pa.bool_()]
+    if not options or not about.num_rows or asked or any(about[o].null_count < about.num_rows for o in others):
+        return None
+    wanted = options[0] if options[0] in others else f"{options[0]}=True"
+    return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {wanted}"
+
+
+def unfinished(name: str, without: Sequence[str]) -> str:
+    """Return the message about transcripts without rows because they are not completed."""
+    shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
+    return f"no {name} in transcripts that are not completed: {shown}; voxframe.load_transcripts has status and error"
 
 
 def dataset(name: str, files: Iterable[Path]) -> ds.Dataset:

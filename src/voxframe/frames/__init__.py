@@ -11,6 +11,7 @@ from voxframe.frames.dataframes import (
     suited,
     text_array,
     to_pandas,
+    with_text_original,
 )
 from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
 from voxframe.frames.tables import decode_transcript, transcript_arrays, transcript_tables
@@ -37,5 +38,6 @@ __all__ = [
     "transcript_arrays",
     "transcript_tables",
     "uncast_table",
+    "with_text_original",
     "word_match_table",
 ]

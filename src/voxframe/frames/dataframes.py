@@ -15,7 +15,7 @@ from pandas.api.types import union_categoricals
 
 from voxframe import accessor as _accessor  # noqa: F401  importing it adds df.vox
 from voxframe.frames.columns import TEXT, Arrays, from_table
-from voxframe.schema import BOOL, FLOAT, INT, STRING, TABLES, TIMESTAMP
+from voxframe.schema import BOOL, CORRECTED_TABLES, FLOAT, INT, STRING, TABLES, TEXT_ORIGINAL, TIMESTAMP
 
 Values: TypeAlias = "pa.Array | pa.ChunkedArray"
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -78,6 +78,23 @@ def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
         name: _frame(name, filled[name], len(columns[0])) if name in filled else _empty_frame(name).copy()
         for name, columns in tables.items()
     }
+
+
+def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Add the column `text_original`, which is null, after the `text` of a table that corrections can change.
+
+    Args:
+        frame: A table with all its columns, which is changed. Without effect if it has the column.
+        name: Name of the table.
+
+    Example:
+        >>> with_text_original(to_pandas(empty_table("words"), "words"), "words").columns[3:5].to_list()
+        ['text', 'text_original']
+    """
+    if name in CORRECTED_TABLES and TEXT_ORIGINAL.name not in frame.columns:
+        nulls = next(iter(_strings([pa.nulls(len(frame), TEXT)])))
+        frame.insert(list(frame.columns).index("text") + 1, TEXT_ORIGINAL.name, nulls)
+    return frame
 
 
 def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = False) -> pd.DataFrame:

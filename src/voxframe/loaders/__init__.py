@@ -17,7 +17,7 @@ Every DataFrame has all columns of its table and their dtypes, even without rows
 Fields that the data dictionary does not define are in `extra`, as JSON text. `voxframe.describe("words")` shows the
 columns of a table with their units. A table from a corpus also has `speaker_name` after `speaker`: the name set in the
 corpus for the speaker, or else the label. `transcripts` has the `recording` and its `source` after `transcript_id`.
-After a corrected `text` there is `text_original`, the text of the service.
+After a `text` that corrections can change there is `text_original`: the text of the service, null if it is unchanged.
 
 A null is NaN in text and floats, NA in integers and flags, and NaT in times; `isna()` finds each.
 
@@ -38,7 +38,7 @@ import pandas as pd
 
 from voxframe.loaders.reading import LoadOptions, load, load_all
 from voxframe.loaders.sources import Sources
-from voxframe.schema import TABLES, Table
+from voxframe.schema import CORPUS_TABLES, TABLES, TEXT_ORIGINAL, Table
 
 _Loader = TypeVar("_Loader", bound=Callable[..., object])
 
@@ -48,6 +48,7 @@ _ARGUMENTS = """    Args:
         client: Client that fetches ids, from `voxframe.connect()`. None (default): read ids from the corpus only.
         corpus: Corpus to read from and to store fetched transcripts in. None (default): the default corpus.
         refresh: Fetch the transcript even if the corpus has it.
+        limit: Maximum number of rows; the first ones are returned, and no more sources are read than needed.
         category: Return ids, speakers and labels (`voxframe.frames.CATEGORIES`) as `category`, which takes half of the
             memory of a table of words.
         timedeltas: Add `start` and `end` as timedelta64[ms] after `end_ms`.
@@ -73,7 +74,7 @@ def _documented(loader: _Loader) -> _Loader:
 def _columns(table: Table) -> str:
     """Return the columns of a table by dtype, with their units: "`transcript_id` str; `start_ms` (ms) Int64."."""
     names: dict[str, list[str]] = {}
-    for column in table.columns:
+    for column in (c for c in CORPUS_TABLES[table.name].columns if c in (*table.columns, TEXT_ORIGINAL)):
         names.setdefault(column.dtype, []).append(f"`{column.name}`{f' ({column.unit})' if column.unit else ''}")
     text = "; ".join(f"{', '.join(columns)} {dtype}" for dtype, columns in names.items())
     return fill(f"{text}.", 120, initial_indent=" " * 8, subsequent_indent=" " * 8)

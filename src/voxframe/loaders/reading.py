@@ -6,18 +6,19 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias, TypedDict, Unpack
+from typing import NamedTuple, TypeAlias, TypedDict, Unpack
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxframe import frames
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import UnreadableFileError, name_fetched
-from voxframe.corpus.reading import to_frames
+from voxframe.corpus.reading import check_limit, to_frames, unfinished, why_empty
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, FINAL, View
-from voxframe.errors import DamagedFileError, OptionError, PayloadError, PayloadWarning
+from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
 from voxframe.frames.repair import caller
@@ -25,6 +26,7 @@ from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, each, res
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
+_TOGETHER = 64  # transcripts of a corpus that are read together
 _SHOWN = 5  # payloads named in one warning
 #: Columns of `transcripts` that an envelope or an error object may fill as well.
 _OUTSIDE = frozenset({"transcript_id", "status", "error", "extra"})
@@ -45,6 +47,7 @@ class LoadOptions(TypedDict, total=False):
     client: Fetcher | None
     corpus: Corpus | None
     refresh: bool
+    limit: int | None
     category: bool
     timedeltas: bool
     corrected: bool
@@ -62,14 +65,19 @@ def load_all(
     client: Fetcher | None = None,
     corpus: Corpus | None = None,
     refresh: bool = False,
+    limit: int | None = None,
     category: bool = False,
     timedeltas: bool = False,
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
+    check_limit(limit)
     read = _load_everything if names is _ALL else _load_export if {*names} & {*EXPORTS} else load_some
-    found = read(names, source, client, corpus, refresh, corrected=corrected)
-    return {name: frames.suited(frame, category=category, timedeltas=timedeltas) for name, frame in found.items()}
+    found = read(names, source, client, corpus, refresh, limit, corrected=corrected)
+    for name, frame in found.items():
+        whole = frame if limit is None or len(frame) <= limit else frame.head(limit)
+        found[name] = frames.suited(frames.with_text_original(whole, name), category=category, timedeltas=timedeltas)
+    return found
 
 
 def load_some(
@@ -78,12 +86,13 @@ def load_some(
     client: Fetcher | None,
     corpus: Corpus | None,
     refresh: bool = False,
+    limit: int | None = None,
     *,
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return some tables of transcripts, by name; exports cannot be among them and are not fetched."""
     if isinstance(source, Corpus) and not refresh:
-        return _of_corpus(_only(source, corpus), names, corrected=corrected)
+        return _of_corpus(_only(source, corpus), names, limit, corrected=corrected)
 
     def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
         arrays = frames.transcript_arrays(raw, only=names)
@@ -91,41 +100,55 @@ def load_some(
             found = _plain(raw)
             if (kind := found.kind) != "transcript":
                 raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
-            if found.status not in (None, "completed"):
-                without.append(f"{found.id!r} ({found.status})")
+            empty.note(frames.transcript_tables(raw, ("transcripts",))["transcripts"])
         return arrays
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        tables = cached_tables(corpus, found, names, refresh=refresh, corrected=corrected)
-        if found.transcript_id in corpus and not any(table.num_rows for table in tables.values()):
-            status = corpus._archive.status(found.transcript_id)
-            if status != "completed":
-                without.append(f"{found.transcript_id!r} ({status})")
-        return tables
+        return cached_tables(corpus, found, names, refresh=refresh, corrected=corrected)
 
-    without: list[str] = []
-    tables = _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
-    _warn_unfinished(names, without)
-    return tables
+    empty = _Empty(names)
+    found = _made(source, client, corpus, _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected))
+    empty.report(found)
+    return _one_each(found, names)
 
 
-def _of_corpus(corpus: Corpus, names: Collection[str], *, corrected: bool) -> dict[str, pd.DataFrame]:
+def _of_corpus(
+    corpus: Corpus, names: Collection[str], limit: int | None, *, corrected: bool
+) -> dict[str, pd.DataFrame]:
     """Return tables of all transcripts of a corpus."""
     failed = corpus.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
-    _warn_unfinished(names, [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()])
-    return {name: corpus.table(name, corrected=corrected) for name in names}
+    found = {name: corpus.table(name, limit=limit, corrected=corrected) for name in names}
+    without = [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()]
+    if without and "transcripts" not in names and not all(frame.empty for frame in found.values()):
+        warnings.warn(unfinished(" or ".join(sorted(names)), without), PayloadWarning, stacklevel=caller())
+    return found
 
 
-def _warn_unfinished(names: Collection[str], without: Sequence[str]) -> None:
-    """Warn about transcripts that have no rows because they are not completed."""
-    if without and "transcripts" not in names:
-        shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
-        warnings.warn(
-            f"no {' or '.join(sorted(names))} in transcripts that are not completed: {shown}; "
-            "voxframe.load_transcripts has their status and error",
-            PayloadWarning,
-            stacklevel=caller(),
-        )
+class _Empty:
+    """The transcripts without rows in the requested tables, to warn about the reason.
+
+    Args:
+        names: The tables.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+        self._about: list[pa.Table] = []
+
+    def note(self, transcripts: pa.Table) -> None:
+        """Add rows of the table `transcripts`."""
+        self._about.append(transcripts.select(TABLES["transcripts"].names))
+
+    def report(self, found: Sequence[Made]) -> None:
+        """Warn about failed transcripts. If no table has rows, also about an option that was not set."""
+        if not self._about or "transcripts" in self._names:
+            return
+        about = pa.concat_tables(self._about)
+        name = " or ".join(sorted(self._names))
+        if any(_rows(table) for made in found for table in made.values()):
+            about = about.filter(pc.not_equal(about["status"], "completed"))
+        if about.num_rows and (reason := why_empty(name, about)) is not None:
+            warnings.warn(reason, PayloadWarning, stacklevel=caller())
 
 
 def _only(source: Corpus, corpus: Corpus | None) -> Corpus:
@@ -140,12 +163,13 @@ def _load_export(
     client: Fetcher | None,
     corpus: Corpus | None,
     refresh: bool,
+    limit: int | None,
     *,
     corrected: bool,
 ) -> dict[str, pd.DataFrame]:
     """Return the table of an export."""
     if isinstance(source, Corpus) and client is None and not refresh:  # nothing is fetched
-        return _of_corpus(_only(source, corpus), names, corrected=corrected)
+        return _of_corpus(_only(source, corpus), names, limit, corrected=corrected)
     view: View = "sentences" if "sentences" in names else "paragraphs"
 
     def of_bytes(raw: bytes) -> Made:
@@ -154,7 +178,10 @@ def _load_export(
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
         return {view: cached_export(corpus, found, view, refresh=refresh, corrected=corrected)}
 
-    return _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
+    empty = _Empty(names)
+    found = _made(source, client, corpus, _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected))
+    empty.report(found)
+    return _one_each(found, names)
 
 
 def _load_everything(
@@ -163,6 +190,7 @@ def _load_everything(
     client: Fetcher | None,
     corpus: Corpus | None,
     refresh: bool,
+    limit: int | None,
     *,
     corrected: bool,
 ) -> dict[str, pd.DataFrame]:
@@ -183,12 +211,55 @@ def _load_everything(
                 tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
         return tables
 
-    return _one_each(_made(source, client, corpus, of_bytes, of_remote), names)
+    reads = _Reads(names, of_bytes, of_remote, _Empty(names), refresh, limit, corrected)
+    return _one_each(_made(source, client, corpus, reads), names)
 
 
-def _made(
-    source: Sources, client: Fetcher | None, corpus: Corpus | None, of_bytes: OfBytes, of_remote: OfRemote
-) -> list[Made]:
+class _Reads(NamedTuple):
+    """Ways to read the tables of a loader.
+
+    Attributes:
+        names: Names of the tables.
+        of_bytes: Builds the tables of a payload.
+        of_remote: Reads or fetches the tables of one transcript.
+        empty: Collects transcripts without rows.
+        refresh: Fetch transcripts even if the corpus has them.
+        limit: Number of rows after which no further source is read. None: read all.
+        corrected: Apply corrections.
+    """
+
+    names: Collection[str]
+    of_bytes: OfBytes
+    of_remote: OfRemote
+    empty: _Empty
+    refresh: bool
+    limit: int | None
+    corrected: bool
+
+    def is_stored(self, corpus: Corpus, found: Remote) -> bool:
+        """Return True if a transcript can be read from the corpus together with others, without a request."""
+        views = [view for view in EXPORTS if view in self.names]
+        complete = found.fetch is None or all(corpus._archive.has(found.transcript_id, view) for view in views)
+        return not self.refresh and complete and found.transcript_id in corpus
+
+    def of_stored(self, corpus: Corpus, ids: Sequence[str]) -> Made:
+        """Return the tables of several transcripts of a corpus."""
+        read = partial(corpus._query.arrow, ids=ids, asked=True, corrected=self.corrected)
+        tables = {name: read(name) for name in self.names}
+        here = {one for table in tables.values() for one in table["transcript_id"].unique().to_pylist()}
+        if without := [transcript_id for transcript_id in ids if transcript_id not in here]:
+            self.empty.note(corpus._query.arrow("transcripts", without))
+        return tables
+
+    def is_enough(self, good: Sequence[Made]) -> bool:
+        """Return True if the tables have so many rows that no other source is needed."""
+        if self.limit is None or not good:
+            return False
+        sizes = [[*map(_rows, made.values())] for made in good]
+        return all(sum(size) >= self.limit for size in zip(*sizes, strict=True))
+
+
+def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads: _Reads) -> list[Made]:
     """Build the tables of each payload of each source; warn of payloads that cannot be read.
 
     Raises:
@@ -200,11 +271,39 @@ def _made(
         corpus, source = _only(source, corpus), source.ids()
     good: list[Made] = []
     bad: list[Unreadable] = []
+    stored: dict[str, Remote] = {}
+
+    def read_one(where: Corpus, found: Remote) -> None:
+        try:
+            good.append(reads.of_remote(where, found))
+        except (PayloadError, DamagedFileError) as error:
+            if not where._archive.has(found.transcript_id):  # not stored at all, rather than damaged
+                raise
+            bad.append(_named(error, repr(found.transcript_id)))
+
+    def read_stored() -> None:
+        """Read the transcripts of the corpus that are next, together if none is damaged."""
+        some = dict(stored)
+        stored.clear()
+        if not some:
+            return
+        where = _corpus(corpus)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", CorpusWarning)
+                good.append(reads.of_stored(where, list(some)))
+        except (CorpusWarning, PayloadError, DamagedFileError):
+            for found in some.values():
+                read_one(where, found)
+
     for n, one in enumerate(each(source)):
+        if reads.is_enough(good):
+            break
         name = _name(one, None if one is source else n)
         try:
             found = resolve(one, client)
         except UnreadableFileError as error:
+            read_stored()
             bad.append(error)
             continue
         if isinstance(found, Remote):
@@ -212,18 +311,21 @@ def _made(
             known = where._archive.recordings.id(found.transcript_id)
             if known != found.transcript_id:  # the name of a recording
                 found = Remote(known, None if client is None else partial(client.fetch, known))
-            try:
-                good.append(of_remote(where, found))
-            except (PayloadError, DamagedFileError) as error:
-                if not where._archive.has(found.transcript_id):  # not stored at all, rather than damaged
-                    raise
-                bad.append(_named(error, repr(found.transcript_id)))
+            if known in stored or len(stored) == _TOGETHER:
+                read_stored()
+            if reads.is_stored(where, found):
+                stored[known] = found
+            else:
+                read_stored()
+                read_one(where, found)
             continue
-        for place, made in _each_payload(found, of_bytes):
+        read_stored()
+        for place, made in _each_payload(found, reads.of_bytes):
             if isinstance(made, PayloadError):
                 bad.append(_named(made, f"{name or 'payload'}{place}" if name or place else ""))
             else:
                 good.append(made)
+    read_stored()
     if bad and not good:
         raise bad[0]
     if bad:
@@ -280,6 +382,10 @@ def _one_each(found: Sequence[Made], names: Collection[str]) -> dict[str, pd.Dat
     if len(found) == 1 and not any(isinstance(table, pa.Table) for table in found[0].values()):
         return frames.all_to_pandas(found[0])
     return to_frames({name: _together([_table(name, made[name]) for made in found], name) for name in names})
+
+
+def _rows(table: frames.Arrays | pa.Table) -> int:
+    return len(table) if isinstance(table, pa.Table) else len(table[0])
 
 
 def _table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
