@@ -77,9 +77,9 @@ class Corpus(Search):
 
     def __init__(self, path: Path, forms: pa.Array, transcripts: np.ndarray) -> None:
         archive = MemoryArchive(path, forms, transcripts)
-        names, metadata, corrections = CurrentNames(archive), Metadata(archive), CurrentCorrections(archive)
-        people = People(archive, metadata, names.all, corrections)
-        super().__init__(archive, names, metadata, corrections, people)
+        corrections, metadata = CurrentCorrections(archive), Metadata(archive)
+        names = CurrentNames(archive, corrections)
+        super().__init__(archive, names, metadata, corrections, People(archive, metadata, names.all, corrections))
         self.path, self.forms, self.transcripts = path, forms, transcripts
 
     def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:

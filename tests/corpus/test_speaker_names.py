@@ -221,3 +221,24 @@ def test_a_damaged_file_of_names_is_an_error(corpus: voxframe.Corpus) -> None:
     corpus.path.joinpath("names", "t1.json").write_text("{")
     with pytest.raises(CorpusError, match=r"t1\.json cannot be read"):
         corpus.table("words")
+
+
+def test_a_turn_that_was_split_off_has_a_speaker(tmp_path: Path) -> None:
+    """The second part of a turn gets a name of its own in words, turns and sentences, until the split is undone."""
+    words = [
+        {"text": t, "start": 100 * n, "end": 100 * n + 90, "speaker": "A"} for n, t in enumerate(["Hi.", "Oh.", "No."])
+    ]
+    turn = {"speaker": "A", "text": "Hi. Oh. No.", "start": 0, "end": 290, "words": words}
+    corpus = voxframe.Corpus(tmp_path / "split")
+    corpus.raw.put("t", json.dumps({"id": "t", "status": "completed", "words": words, "utterances": [turn]}).encode())
+    corpus.corrections.split("t", 1)
+    assert corpus.speakers.set("t", turns={1: "Guest"})["utterance_idx"].to_list() == [1]
+    corpus.corrections.set("t", {1: "Oh! No."})
+    for name in ("words", "sentences"):
+        assert corpus.table(name)["speaker_name"].to_list() == ["A", "Guest", "Guest"], name
+    assert corpus.table("utterances")["speaker_name"].to_list() == ["A", "Guest"]
+    with pytest.raises(OptionError, match="has no turn 7"):
+        corpus.speakers.set("t", turns={7: "Guest"})
+    corpus.corrections.undo("t")
+    corpus.corrections.undo("t")
+    assert corpus.words()["speaker_name"].to_list() == ["A"] * 3

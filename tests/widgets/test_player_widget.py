@@ -297,6 +297,41 @@ def test_an_edit_is_confirmed_even_if_it_is_refused(corpus):
     assert sent == [{"do": "saved", "n": "x"}, {"do": "saved", "n": "y"}]
 
 
+def test_turns_are_split_merged_moved_and_retimed(corpus):
+    """Edits of turns from a page are stored in the corpus and shown; undo takes them back, last one first."""
+    player = TranscriptPlayer("interview", corpus=corpus)
+    player.send = lambda message, buffers=None: None
+    first = player.result["text"][0].split()
+
+    def edit(action: str, **more: int) -> None:
+        player._on_edit(None, {"do": "turn", "n": "x", "action": action, "turn": 0, **more}, [])
+        assert player.error == ""
+
+    def turns() -> list[tuple[int, str]]:
+        return list(zip(player.result["turn_idx"], player.result["text"], strict=True))[:2]
+
+    before = turns()
+    edit("split", word=6)
+    free = len(voxframe.load_utterances(INTERVIEW))
+    assert turns() == [(0, " ".join(first[:6])), (free, " ".join(first[6:]))]
+    player.turn_names = {str(free): "Guest"}
+    assert player.result["speaker"].to_list()[:2] == ["A", "Guest"]
+    edit("move", by=-2)
+    assert turns()[0] == (0, " ".join(first[:4]))
+    edit("time", word=1, start_ms=600, end_ms=700)
+    assert corpus.words("interview", limit=2)["end_ms"][1] == 700
+    player.corrections = {"0": "Good morning, all."}
+    player.corrections = {}
+    assert turns()[0] == (0, " ".join(first[:4]))
+    edit("merge")
+    assert turns()[0] == before[0]
+    for _ in range(6):
+        edit("undo")
+    assert turns() == before
+    player._on_edit(None, {"do": "turn", "n": "y", "action": "undo"}, [])
+    assert "no change to undo" in player.error
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

@@ -94,9 +94,9 @@ class Corpus:
         self._client = DefaultClient()
         self._archive = Archive(self.path)
         self._ledger = self._archive.ledger
-        self._names = CurrentNames(self._archive)
-        self.metadata = Metadata(self._archive)
         current = CurrentCorrections(self._archive)
+        self._names = CurrentNames(self._archive, current)
+        self.metadata = Metadata(self._archive)
         people = People(self._archive, self.metadata, self._names.all, current)
         self.speakers = Speakers(self._archive, self._names, people)
         self.corrections = Corrections(self._archive, current, self._names)

@@ -104,6 +104,6 @@ def _partition(
 def _query(path: Path) -> Query:
     """Return the reader of a corpus, one per process: it keeps the manifests that it has read."""
     archive = Archive(path)
-    metadata, names = Metadata(archive), CurrentNames(archive)
-    corrections = CurrentCorrections(archive)
+    metadata, corrections = Metadata(archive), CurrentCorrections(archive)
+    names = CurrentNames(archive, corrections)
     return Query(archive, metadata, names, corrections, People(archive, metadata, names.all, corrections))

@@ -10,8 +10,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
@@ -35,14 +37,16 @@ class _Checked(NamedTuple):
 class CurrentNames:
     """The names that apply to the current payloads.
 
-    A name of a single turn applies as long as the turn keeps its start and text.
+    A name of a single turn applies as long as the turn keeps its start and text in the payload. That of a turn that a
+    correction has split off applies as long as this turn exists.
 
     Args:
         archive: The transcripts.
+        corrections: Corrections of turns.
     """
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, archive: Archive, corrections: CurrentCorrections) -> None:
+        self._archive, self._corrections = archive, corrections
         self._checked: dict[str, _Checked] = {}
 
     def all(self) -> dict[str, SpeakerNames]:
@@ -56,14 +60,25 @@ class CurrentNames:
 
     def add_to(self, table: pa.Table) -> pa.Table:
         """Return a table with the column `speaker_name`, if it has `speaker`."""
-        return with_names(table, self.all(), lambda transcript_id: self._archive.table("utterances", transcript_id))
+        return with_names(table, self.all(), self._corrected_turns)
+
+    def turns(self, transcript_id: str) -> pa.Table:
+        """Return the turns as the service sent them, and after them those that corrections have split off."""
+        turns = self._archive.table("utterances", transcript_id)
+        now = self._corrected_turns(transcript_id).select(turns.column_names)
+        split_off = pc.invert(pc.is_in(now["utterance_idx"], turns["utterance_idx"].combine_chunks()))
+        return pa.concat_tables([turns, now.filter(split_off).cast(turns.schema)])
+
+    def _corrected_turns(self, transcript_id: str) -> pa.Table:
+        made = self._corrections.tables("utterances", [transcript_id])
+        return made.get(transcript_id) or self._archive.table("utterances", transcript_id)
 
     def stale(self, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
         """Return the turns with a name that no longer applies: index, name and fingerprint."""
         names = self._archive.names.get(transcript_id)
         if not names.turns:
             return []
-        valid = names.still_valid(self._archive.table("utterances", transcript_id)).turns
+        valid = names.still_valid(self.turns(transcript_id)).turns
         return [
             (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in valid
         ]
@@ -83,7 +98,7 @@ class CurrentNames:
         if source_hash is None:
             return names
         same = known is not None and known.names is names and known.source_hash == source_hash
-        valid = known.valid if known and same else names.still_valid(self._archive.table("utterances", transcript_id))
+        valid = known.valid if known and same else names.still_valid(self.turns(transcript_id))
         self._checked[transcript_id] = _Checked(names, settled, source_hash, valid)
         return valid
 
@@ -118,8 +133,8 @@ class Speakers:
             transcript_id: Id of the transcript, or the name of its recording.
             names: Name by label, `{"A": "Ada", "B": "Ben"}`; None removes a name. If only channels are known, the
                 label is "channel 1".
-            turns: Speaker of single turns by `utterance_idx`: a label of the transcript or any other name; None
-                removes the correction.
+            turns: Speaker of single turns by `utterance_idx`, also of those that `corpus.corrections` has split off: a
+                label of the transcript or any other name; None removes the correction.
 
         Returns:
             The names of this transcript, as `get` returns them.
@@ -260,7 +275,7 @@ class Speakers:
     ) -> tuple[dict[str, str | None], dict[int, str | None]]:
         """Validate names and turns, and return them in the form that is stored."""
         labels = self._labels(transcript_id)
-        positions = self._archive.table("utterances", transcript_id)["utterance_idx"].to_pylist()
+        positions = self._current.turns(transcript_id)["utterance_idx"].to_pylist()
         if unknown := [label for label in names if label not in labels]:
             raise OptionError(
                 f"{transcript_id!r} has no speaker {unknown[0]!r}; it has {', '.join(labels) or 'no speakers'}"

@@ -29,6 +29,7 @@ from voxframe.widgets.base import (
     corpus_call,
     define_comment,
     escaped,
+    show_errors,
     text_map,
 )
 from voxframe.widgets.encoding import lanes_svg, write_page
@@ -53,9 +54,11 @@ class TranscriptPlayer(ScriptedWidget):
     Space plays, arrow keys seek, "/" searches; "?" lists the keyboard shortcuts. Drag over the lanes or select text to
     select an interval, which can be looped.
 
-    Speakers can be renamed and turns corrected in place. If the transcript is in a corpus (`source` is an id or a
-    handle, or `corpus` has it), the corpus stores these changes. For a payload they last as long as the widget. The
-    payload itself never changes.
+    Speakers can be renamed and turns corrected in place. Turns of a corpus can be split and merged, their boundaries
+    moved, and the times of words changed; these changes and corrections can be undone.
+
+    If the transcript is in a corpus (`source` is an id or a handle, or `corpus` has it), the corpus stores these
+    changes. For a payload they last as long as the widget. The payload itself never changes.
 
     A recording is played by URL and never stored in the notebook. If the file is in the folder that Jupyter serves,
     Jupyter serves it; otherwise a small server in this kernel does, which only this machine can reach. If the notebook
@@ -119,6 +122,10 @@ class TranscriptPlayer(ScriptedWidget):
     # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
     _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     _editable = traitlets.Bool(True).tag(sync=True)
+    # Corrected texts that the words in _columns already have.
+    _applied = text_map()
+    # True if turns can be split, merged and moved: the corpus has the transcript, with turns.
+    _has_turns = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
         self,
@@ -138,6 +145,7 @@ class TranscriptPlayer(ScriptedWidget):
         self._transcript_id = found.transcript_id
         self._store = find_store(self._corpus, self._transcript_id)
         packed, present = found.packed(given)
+        reshaped = self._store is not None and self._store.is_reshaped()
         annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
         about = given.get("transcripts")
         named = about is not None and "recording" in about.columns and len(about) == 1
@@ -147,6 +155,8 @@ class TranscriptPlayer(ScriptedWidget):
             title=name if title is None else title,
             **dict(zip(_ANNOTATIONS, annotations, strict=True)),
             _columns=packed,
+            _applied=annotations[2] if reshaped else {},
+            _has_turns=self._store is not None and found.numbered,
             _speakers=[label or "" for label in found.speakers],
             _colors=self._color_indexes(annotations[1]),
             _layers=present,
@@ -191,12 +201,36 @@ class TranscriptPlayer(ScriptedWidget):
             self.error = ""
         except VoxframeError as e:
             self.error = f"This change was not saved: {e}"
+        if self._applied:  # the words of a turn with another text are those of the corpus
+            self._load_again()
         with self.hold_sync():
             for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
                 self.set_trait(name, dict(value))
 
+    def _load_again(self) -> None:
+        """Show the transcript as the corpus has it now."""
+        assert self._store is not None
+        given = load_tables(self._transcript_id, None, self._store.corpus)
+        self._passages = found = split_passages(given["words"])
+        self._saved = self._store.load()
+        with self.hold_sync(), self.hold_trait_notifications():  # first the traits, then their observers
+            for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
+                self.set_trait(name, dict(value))
+            self._applied = dict(self._saved[2]) if self._store.is_reshaped() else {}
+            self._speakers = [label or "" for label in found.speakers]
+            self._colors = self._color_indexes(self.turn_names)
+            self._until = int(found.end.max(initial=0))
+            self._columns = found.packed(given)[0]
+
     def _on_edit(self, _: object, message: Any, __: object) -> None:
         """Apply an edit from a page and confirm it: without a confirmation the page shows that it was not saved."""
+        if message.get("do") == "turn" and self._store is not None:
+            try:
+                with show_errors(self):
+                    self._store.edit(message)
+                    self._load_again()
+            finally:
+                self.send({"do": "saved", "n": message.get("n")})
         if message.get("do") != "edit":
             return
         try:

@@ -42,7 +42,7 @@ def load_tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> M
         found = source
     else:  # the player shows corrected texts in place of the words of the service
         found = load_some(_NEEDED, source, client, corpus, corrected=False)
-        if "text_original" in found["words"] and _is_reshaped(found["words"]["transcript_id"], corpus or Corpus()):
+        if "speaker_name" in found["words"] and _is_reshaped(found["words"]["transcript_id"], corpus or Corpus()):
             found = load_some(_NEEDED, source, client, corpus)
     if "words" not in found:
         raise ValueError(f"TranscriptPlayer needs the table 'words', got {', '.join(found)}")
@@ -158,6 +158,36 @@ class AnnotationStore:
         if texts:
             self.corpus.corrections.set(self.transcript_id, _by_index(texts))
         return self.load()
+
+    def is_reshaped(self) -> bool:
+        """Return True if corrections changed the turns, or the times of words."""
+        return _is_reshaped(pd.Series([self.transcript_id]), self.corpus)
+
+    def edit(self, message: Mapping[str, Any]) -> None:
+        """Apply an edit of turns from a page.
+
+        Args:
+            message: `action`: "split", "merge", "move", "time" or "undo"; `turn`, its `utterance_idx`; `word`, the
+                position of a word in the turn; `by`, -1 or 1; `start_ms` and `end_ms`.
+
+        Raises:
+            VoxframeError: The corpus cannot store it, or it does not fit.
+        """
+        made, action = self.corpus.corrections, message["action"]
+        if action == "undo":
+            made.undo(self.transcript_id)
+        elif action == "merge":
+            made.merge(self.transcript_id, int(message["turn"]))
+        elif action == "move":
+            made.move_boundary(self.transcript_id, int(message["turn"]), int(message["by"]))
+        else:
+            words = self.corpus.words(self.transcript_id, columns=["word_idx", "utterance_idx"])
+            of_turn = words.loc[words["utterance_idx"] == int(message["turn"]), "word_idx"]
+            place = int(of_turn.iloc[int(message["word"])])
+            if action == "split":
+                made.split(self.transcript_id, place)
+            elif action == "time":
+                made.set_time(self.transcript_id, place, int(message["start_ms"]), int(message["end_ms"]))
 
     def _corrections(self) -> dict[str, str]:
         rows = self.corpus.corrections.get(self.transcript_id)
