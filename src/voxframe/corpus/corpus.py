@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -40,7 +37,6 @@ from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
-from voxframe.errors import CorpusError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
@@ -115,19 +111,7 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         """Return a small HTML table for notebooks: the path and the counts of transcripts and jobs."""
-        with contextlib.suppress(OSError, CorpusError, sqlite3.Error):  # a repr must not fail: show only the path
-            jobs = self._ledger.jobs()
-            states = Counter(job.state for job in jobs)
-            hours = sum(job.audio_duration_s or 0 for job in jobs if job.state == "completed") / 3600
-            return html_table(
-                {
-                    "corpus": str(self.path),
-                    "transcripts": f"{len(self):,}",
-                    "jobs": ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
-                    "completed": f"{hours:.2g} hours of audio" if hours else "",
-                }
-            )
-        return html_table({"corpus": str(self.path)})
+        return html_table(self._batch.overview())
 
     def __len__(self) -> int:
         return len(self._archive.ids())

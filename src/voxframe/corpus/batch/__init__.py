@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
@@ -69,6 +71,21 @@ class Batch:
         self._archive, self._ledger, self._search, self._snapshots = archive, ledger, search, snapshots
         self._people = people
         self._default_client = default_client
+
+    def overview(self) -> dict[str, str]:
+        """Return the path of the corpus, and the counts of its transcripts and jobs if they can be read."""
+        path = {"corpus": str(self._archive.path)}
+        try:
+            jobs, transcripts = self._ledger.jobs(), len(self._archive.ids())
+        except (OSError, CorpusError, sqlite3.Error):
+            return path
+        states = Counter(job.state for job in jobs)
+        hours = sum(job.audio_duration_s or 0 for job in jobs if job.state == "completed") / 3600
+        return path | {
+            "transcripts": f"{transcripts:,}",
+            "jobs": ", ".join(f"{count:,} {state}" for state, count in states.most_common()),
+            "completed": f"{hours:.2g} hours of audio" if hours else "",
+        }
 
     def plan(self, sources: Recordings, client: Client | None, progress: bool | None, options: Options) -> Plan:
         """Return what `submit` would do, without sending a request."""
