@@ -91,11 +91,9 @@ def test_very_many_occurrences_are_few_strokes():
 
 
 def test_invalid_input_is_refused_with_a_next_step():
-    """Words without queries, several transcripts in one lane, and a query without a word raise errors."""
+    """Words without queries, a missing column, and a query without a word raise errors."""
     with pytest.raises(ValueError, match="needs queries"):
         plots.dispersion(ONE)
-    with pytest.raises(ValueError, match='by="transcript_id" gives each a lane'):
-        plots.dispersion(pd.concat([ONE, words("b", "a tree")]), "tree", by="term")
     with pytest.raises(OptionError, match="no word"):
         plots.dispersion(ONE, "...")
     many = pd.DataFrame({"transcript_id": [f"t{n}" for n in range(201)], "term": "a", "start_ms": 0})
@@ -107,3 +105,13 @@ def test_invalid_input_is_refused_with_a_next_step():
 def test_a_repeated_query_has_one_lane():
     """A query that is given twice is drawn once."""
     assert lanes(plots.dispersion(ONE, ["tree", "tree"])) == ["tree"]
+
+
+def test_terms_and_speakers_of_many_transcripts_have_lanes():
+    """Lanes of terms or speakers are those of each transcript, in the order of transcripts."""
+    two = pd.concat([ONE, ONE.assign(transcript_id="b")])
+    ax = plots.dispersion(two, ["a", "zzz"], by="term")
+    ids = two["transcript_id"].unique()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [f"{i} · {q}" for i in ids for q in ("a", "zzz")]
+    many = plots.dispersion(two, ["a"], by="speaker")
+    assert [tick.get_text() for tick in many.get_yticklabels()] == [f"{i} · A" for i in ids]

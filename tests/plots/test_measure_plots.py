@@ -89,3 +89,22 @@ def test_small_multiples_share_their_scales(words):
     assert len(axes[0].lines) == 1
     with pytest.raises(ValueError, match="1 to 200 panels, got 0"):
         plots.small_multiples(words.iloc[:0], plots.pace)
+
+
+def test_panels_take_the_place_of_given_axes(words):
+    """With `ax`, the panels lie within its place in the figure, also if it has no grid, and other axes stay."""
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2)
+    free = figure.add_axes((0.1, 0.1, 0.3, 0.2))
+    for given in (right, free):
+        box = given.get_position()
+        axes = plots.small_multiples(words, plots.pace, given, columns=1, window_s=20)
+        assert len(axes) == words["transcript_id"].nunique()
+        for ax in axes:
+            inside = ax.get_position()
+            assert box.x0 - 1e-9 <= inside.x0 < inside.x1 <= box.x1 + 1e-9
+            assert box.y0 - 1e-9 <= inside.y0 < inside.y1 <= box.y1 + 1e-9
+            assert ax.figure is figure
+    assert left.axison
+    assert not right.axison

@@ -227,3 +227,13 @@ def test_a_million_spans_are_few_bars() -> None:
     assert max(path.vertices[:, 0].max() for paths in bars for path in paths) == pytest.approx(
         n * 0.3, abs=n * 0.3 / 4000
     )
+
+
+def test_bands_of_many_transcripts_have_a_row_each() -> None:
+    """Bands of two transcripts are two rows, named by transcript and band."""
+    chapters = pd.DataFrame({"transcript_id": list("ab"), "headline": "Start", "start_ms": 0, "end_ms": 60_000})
+    turns = pd.concat([_turns().assign(transcript_id=name) for name in "ab"])
+    for bands, rows in ((chapters, ["a", "b"]), ({"chapters": chapters}, ["a · chapters", "b · chapters"])):
+        ax = plots.timeline(turns, bands=bands)
+        assert [tick.get_text() for tick in ax.get_yticklabels()][:2] == rows
+        assert [text.title for text in ax.texts if hasattr(text, "title")] == ["Start", "Start"]

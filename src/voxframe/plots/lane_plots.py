@@ -23,12 +23,12 @@ from voxframe.plots.spans import (
     joined,
     lane_names,
     lane_values,
-    one_transcript,
     packed,
     recordings_of,
     seconds,
     several_transcripts,
     spans,
+    transcript_names,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def timeline(
         speakers: Lanes from top to bottom; all others are left out. None (default): by first occurrence.
         colors: One colour per lane, or per label if packed. They repeat if there are more lanes than colours.
         bands: Time spans to show above the lanes: a DataFrame such as the result of `voxframe.load_chapters`, or a dict
-            such as `{"chapters": chapters, "topics": topics}`. The title is the column `headline`, `label` or `text`.
+            such as `{"chapters": chapters, "topics": topics}`. Each transcript has its own row. The title is the column
+            `headline`, `label` or `text`.
         view: Start and end of the visible range in ms. None (default): everything.
 
     Returns:
@@ -199,8 +200,6 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 Array: TypeAlias = npt.NDArray[Any]
 
-#: Lanes that need a single transcript: times and speaker labels of different transcripts are not comparable.
-_OF_ONE = ("term", "speaker")
 _FEW_LANES = "pick some of them first, or other lanes with by="
 
 
@@ -219,8 +218,8 @@ def dispersion(
         queries: Words and phrases to find in `df`, by the rules of `Corpus.search`. If `df` is a search result, the
             queries to draw. A query without occurrences still has a lane or a legend entry.
         ax: Axes to draw on. None (default): a new figure.
-        by: Column with one lane per value: "term", "transcript_id", "speaker" or another column. None (default): "term"
-            for one transcript, "transcript_id" for more than one.
+        by: Column with one lane per value: "term", "transcript_id", "speaker" or another column; "term" and "speaker"
+            of each transcript. None (default): "term" for one transcript, "transcript_id" for more than one.
         transcripts: The table `transcripts`. If given, the lane of each transcript is as long as its recording.
 
     Returns:
@@ -229,7 +228,7 @@ def dispersion(
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, more than one transcript would share a lane, or there are more than 200 lanes.
+        ValueError: A column is missing, or there are more than 200 lanes.
         OptionError: A query contains no word.
 
     Example:
@@ -242,18 +241,18 @@ def dispersion(
         ...  for lane, strokes in zip(ax.get_yticklabels(), ax.collections)]
         [('two', 2), ('four', 0)]
     """
-    found, asked = _matches(df, queries)
+    found, asked = occurrences(df, queries)
     lengths = _lengths(df, transcripts)
-    if by is None:
-        several = "transcript_id" in found.columns and found["transcript_id"].nunique() > 1
-        by = "transcript_id" if several or (transcripts is not None and len(transcripts) > 1) else "term"
-    if by in _OF_ONE:
-        one_transcript(found, "dispersion", 'by="transcript_id" gives each a lane')
-    lane, names = _lanes(found, by, asked, transcripts)
+    by, lane, names = term_lanes(found, asked, by, transcripts)
     if len(names) > style.MAX_LANES:
         raise ValueError(f"{len(names)} lanes are too many, at most {style.MAX_LANES} can be shown; {_FEW_LANES}")
     start = seconds(found["start_ms"])
-    ends = _ends(names, by, lengths)
+    ends = np.full(len(names), np.nan)
+    if by in ("term", "speaker") and not several_transcripts(found):
+        ends[:] = max(lengths.values(), default=np.nan)
+    elif by == "transcript_id":
+        ids = _transcripts(found, transcripts)
+        ends[:] = [lengths.get(name, np.nan) for name in ids]
     last = seconds(found["end_ms"]) if "end_ms" in found.columns else start
     until = max(np.nanmax(start, initial=0.0), np.nanmax(last, initial=0.0), max(lengths.values(), default=0.0))
 
@@ -271,15 +270,15 @@ def dispersion(
         top, height = (n / len(asked), 1 / len(asked)) if shared else (0.0, 1.0)
         strokes.append(_strokes(ax, start[of], lane[of] - 0.4 + 0.8 * top, 0.8 * height, until, colors[n]))
     ax.hlines(np.arange(len(names)), 0, ends, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
-    style.name_lanes(ax, recordings_of(names, found, transcripts) if by == "transcript_id" else names)
+    style.name_lanes(ax, names)
     style.clock_axis(ax, 0, until)
     if shared:
         style.add_legend(ax, strokes, asked)
     return ax
 
 
-def _matches(df: pd.DataFrame, queries: str | Iterable[str] | None) -> tuple[pd.DataFrame, list[str]]:
-    """Return the occurrences and the queries."""
+def occurrences(df: pd.DataFrame, queries: str | Iterable[str] | None) -> tuple[pd.DataFrame, list[str]]:
+    """Return the occurrences of queries, found in words if `df` is no result of a search, and the queries."""
     asked = list(dict.fromkeys([queries] if isinstance(queries, str) else queries or ()))
     if isinstance(df, pd.DataFrame) and "term" not in df.columns:
         require(df, ("text", "start_ms", "end_ms"), "dispersion")
@@ -306,26 +305,43 @@ def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, fl
     return {name: length for name, length in known.items() if length > 0}
 
 
-def _lanes(found: pd.DataFrame, by: str, asked: list[str], transcripts: pd.DataFrame | None) -> tuple[Array, list[Any]]:
-    """Return the lane index of each occurrence, and the names of the lanes."""
-    if by != "speaker":
-        require(found, (by,), "dispersion")
-    label = row_speakers(found) if by == "speaker" else lane_values(found, by)
-    if by == "term":
-        names: list[Any] = asked
-    elif by == "transcript_id" and transcripts is not None:
-        names = list(dict.fromkeys([*transcripts["transcript_id"], *label]))
-    else:
-        lane, labels = pd.factorize(label, use_na_sentinel=False)
-        return lane, [None if pd.isna(name) else str(name) for name in labels]
-    return pd.Index(names, dtype=object).get_indexer(pd.Index(label, dtype=object)), names
+def term_lanes(
+    found: pd.DataFrame, asked: list[str], by: str | None, transcripts: pd.DataFrame | None = None
+) -> tuple[str, Array, list[Any]]:
+    """Return the column that lanes are made of, the lane index of each occurrence, and the names of the lanes.
 
-
-def _ends(names: list[Any], by: str, lengths: dict[Any, float]) -> Array:
-    """Return the end of each lane's line in seconds; NaN if unknown."""
+    Args:
+        found: Occurrences: see `occurrences`.
+        asked: Queries.
+        by: As for `dispersion`.
+        transcripts: The table `transcripts`; each of them has a lane.
+    """
+    several = several_transcripts(found)
+    if by is None:
+        by = "transcript_id" if several or (transcripts is not None and len(transcripts) > 1) else "term"
     if by == "transcript_id":
-        return np.array([lengths.get(name, np.nan) for name in names], float)
-    return np.full(len(names), max(lengths.values(), default=np.nan) if by in _OF_ONE else np.nan)
+        require(found, (by,), "dispersion")
+        ids = _transcripts(found, transcripts)
+        code = pd.Index(ids, dtype=object).get_indexer(pd.Index(found[by], dtype=object))
+        return by, code, list(recordings_of(ids, found, transcripts))
+    if by == "term":
+        of = transcript_names(found)
+        names: list[Any] = [f"{name}{term}" for name in (of.unique() if several else [""]) for term in asked]
+        return by, pd.Index(names, dtype=object).get_indexer(pd.Index(of + found["term"].astype(object))), names
+    if by == "speaker":
+        label: pd.Series[Any] = lane_names(found) if several else row_speakers(found)
+    else:
+        require(found, (by,), "dispersion")
+        label = lane_values(found, by)
+    lane, labels = pd.factorize(label, use_na_sentinel=False)
+    return by, lane, [None if pd.isna(name) else str(name) for name in labels]
+
+
+def _transcripts(found: pd.DataFrame, transcripts: pd.DataFrame | None) -> list[Any]:
+    """Return the ids of the transcripts that have a lane."""
+    return list(
+        dict.fromkeys([*([] if transcripts is None else transcripts["transcript_id"]), *found["transcript_id"]])
+    )
 
 
 def _strokes(ax: Axes, at: Array, top: Array, height: float, until: float, color: str) -> Any:

@@ -219,7 +219,10 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     ax.hlines(y[known], low[known], high[known], color=color, linewidth=2.5, alpha=0.6)
     ax.scatter(rate, y, color=color, s=40, zorder=3)
     style.name_lanes(ax, names)
-    if not (np.fmin(rate, low) < 0).any():
+    ax.margins(x=0.08)
+    if (np.fmin(rate, low) < 0).any():
+        ax.axvline(0, color=style.GREY, linewidth=1, zorder=0)
+    else:
         ax.set_xlim(left=0)
     ax.set_xlabel(label)
     return ax
@@ -270,13 +273,20 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
 
 
 def small_multiples(
-    df: pd.DataFrame, plot: Callable[..., Any], *, by: str = "transcript_id", columns: int = 2, **options: Any
+    df: pd.DataFrame,
+    plot: Callable[..., Any],
+    ax: Axes | None = None,
+    *,
+    by: str = "transcript_id",
+    columns: int = 2,
+    **options: Any,
 ) -> list[Axes]:
     """Draw the same plot once per recording, or per other group, side by side on the same scales.
 
     Args:
         df: Rows of any number of transcripts.
         plot: Plot function, such as `voxframe.plots.pace`, that takes a DataFrame and `ax`.
+        ax: Axes whose place the panels take; they are hidden. None (default): a new figure.
         by: Column with one panel per value.
         columns: Number of panels side by side.
         **options: Options of the plot.
@@ -302,23 +312,29 @@ def small_multiples(
         raise ValueError(f"small_multiples draws 1 to {style.MAX_LANES} panels, got {len(parts)}")
     columns = min(columns, len(parts))
     rows = math.ceil(len(parts) / columns)
-    figure, grid = plt.subplots(rows, columns, figsize=(10, 0.6 + 2.4 * rows), layout="constrained", squeeze=False)
-    found, highest = list(grid.flat)[: len(parts)], 0.0
+    if ax is None:
+        figure: Any = plt.figure(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
+        spec = figure.add_gridspec(rows, columns)
+    else:
+        figure, place = ax.get_figure(root=True), ax.get_subplotspec()
+        edges = dict(zip(("left", "bottom", "right", "top"), ax.get_position().extents, strict=True))
+        spec = figure.add_gridspec(rows, columns, **edges) if place is None else place.subgridspec(rows, columns)
+        ax.set_axis_off()
+    found, highest = [figure.add_subplot(spec[n // columns, n % columns]) for n in range(len(parts))], 0.0
     titles = recordings_of([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
-    for ax, title, part in zip(found, style.shown_names(titles), parts.values(), strict=True):
-        plot(part, ax=ax, **options)
-        legend = ax.get_legend()
+    for panel, title, part in zip(found, style.shown_names(titles), parts.values(), strict=True):
+        plot(part, ax=panel, **options)
+        legend = panel.get_legend()
         above = legend.get_window_extent().height / figure.dpi if legend else 0.0  # inches
-        ax.set_title(title, parse_math=False, loc="left", fontsize="medium", pad=6 + 72 * above)
+        panel.set_title(title, parse_math=False, loc="left", fontsize="medium", pad=6 + 72 * above)
         highest = max(highest, above)
-    figure.set_figheight(figure.get_figheight() + rows * highest)
-    for ax in list(grid.flat)[len(parts) :]:
-        figure.delaxes(ax)
-    right = max(ax.get_xlim()[1] for ax in found)
-    for ax in found:
-        ax.set_xlim(right=right)
+    if ax is None:
+        figure.set_figheight(figure.get_figheight() + rows * highest)
+    right = max(panel.get_xlim()[1] for panel in found)
+    for panel in found:
+        panel.set_xlim(right=right)
     if plot in (pace, sentiment_over_time):
-        low, high = min(ax.get_ylim()[0] for ax in found), max(ax.get_ylim()[1] for ax in found)
-        for ax in found:
-            ax.set_ylim(low, high)
+        low, high = min(panel.get_ylim()[0] for panel in found), max(panel.get_ylim()[1] for panel in found)
+        for panel in found:
+            panel.set_ylim(low, high)
     return found

@@ -14,7 +14,7 @@ from matplotlib.ticker import Formatter, Locator
 
 from voxframe._text import clock
 from voxframe.analysis.speaker_turns import require
-from voxframe.plots.spans import corners, one_transcript, seconds
+from voxframe.plots.spans import corners, seconds, transcript_names
 from voxframe.plots.style import ink, shown_names
 
 if TYPE_CHECKING:
@@ -77,18 +77,19 @@ _TITLES = ("headline", "label", "text")
 
 
 def band_rows(bands: Bands | None) -> dict[str, pd.DataFrame]:
-    """Return the bands as a dict from row name to DataFrame.
+    """Return the bands as a dict from row name to DataFrame, with one row per transcript.
 
     Raises:
         TypeError: A value is not a DataFrame.
-        ValueError: A column is missing, or the rows belong to more than one transcript.
+        ValueError: A column is missing.
     """
     if bands is None:
         return {}
-    rows = dict(bands) if isinstance(bands, Mapping) else {"": bands}
-    for df in rows.values():
+    rows: dict[str, pd.DataFrame] = {}
+    for name, df in (bands if isinstance(bands, Mapping) else {"": bands}).items():
         require(df, ("start_ms", "end_ms"), "bands of timeline")
-        one_transcript(df, "bands of timeline")
+        of = transcript_names(df, last=f" · {name}" if name else "")
+        rows |= {label or name: part for label, part in df.groupby(of, sort=False)} if len(df) else {name: df}
     return rows
 
 
