@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from voxframe.loaders.result_loaders import load_responses, load_stream, load_stream_words, load_word_matches
     from voxframe.widgets import (
         AskPanel,
+        Dispersion,
+        GroupComparison,
         LiveTranscript,
         PassageList,
         SubmitForm,
@@ -61,6 +63,8 @@ __all__ = [
     "AskPanel",
     "Client",
     "Corpus",
+    "Dispersion",
+    "GroupComparison",
     "LiveTranscript",
     "PassageList",
     "SubmitForm",
@@ -112,6 +116,8 @@ _HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "l
     "AskPanel": "widgets",
     "Client": "client",
     "Corpus": "corpus",
+    "Dispersion": "widgets",
+    "GroupComparison": "widgets",
     "LiveTranscript": "widgets",
     "PassageList": "widgets",
     "SubmitForm": "widgets",

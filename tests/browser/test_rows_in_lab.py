@@ -25,6 +25,16 @@ audio = {{name: data / f"{{name}}.flac" for name in names}}
 found = corpus.search("the")
 passages = voxframe.PassageList(found, corpus=corpus, audio=audio, columns=["term"])
 passages""",
+    """
+spoken = corpus.table("utterances")
+timeline = voxframe.Timeline(spoken, corpus=corpus, audio=audio)
+timeline""",
+    """
+dispersion = voxframe.Dispersion(corpus.search(["the", "and"]), corpus=corpus, audio=audio)
+dispersion""",
+    """
+groups = voxframe.GroupComparison(spoken, "confidence", "transcript_id", corpus=corpus, audio=audio)
+groups""",
     f"""
 rows = pd.DataFrame({{"text": {HOSTILE!r}, "speaker": {HOSTILE!r}, "start_ms": [1000], "end_ms": [2000]}})
 hostile = voxframe.PassageList(rows, audio=audio["call"], columns=["speaker"], title={HOSTILE!r})
@@ -98,3 +108,28 @@ def test_hostile_rows_stay_text(notebook):
     assert hostile.locator(".vf-more-columns").text_content() == HOSTILE
     hostile.locator(".vf-line").click()
     plays(notebook, 1000)
+
+
+@pytest.mark.parametrize("kind", ["Timeline", "Dispersion", "Groups"])
+def test_a_mark_has_a_tooltip_and_plays(notebook, kind):
+    """A tooltip shows the passage of the mark under the pointer; a click plays it in its own recording."""
+    widget, name = notebook.widget(kind), kind.lower()
+    marks = f"np.frombuffer({name}._columns['start'], '<i4').tolist()"
+    starts = notebook.kernel(marks, "import numpy as np")
+    first = notebook.kernel(f"np.frombuffer({name}._columns['first'], '<i4').tolist()")
+    parts = notebook.kernel(f"max(1, len({name}._parts))")
+    lane = len(first) - 2
+    mark = first[lane]
+    row = notebook.kernel(f"np.frombuffer({name}._columns['row'], '<i4').tolist()")[mark]
+    wanted = notebook.kernel(f"{name}._df.iloc[{row}][['transcript_id', 'text']].tolist()")
+    start = notebook.kernel(f"int({name}._df['start_ms'].iloc[{row}])")
+    stage = widget.locator(".vf-stage")
+    stage.scroll_into_view_if_needed()
+    box, rows = stage.bounding_box(), len(first[:-1]) // parts
+    x = starts[mark] / notebook.kernel(f"{name}._until") * box["width"] + 1
+    y = box["height"] / rows * (lane // parts) + 3 + (box["height"] / rows - 6) * (lane % parts + 0.5) / parts
+    stage.hover(position={"x": x, "y": y})
+    expect(widget.locator(".vf-tip")).to_contain_text(wanted[1][:60])
+    stage.click(position={"x": x, "y": y})
+    plays(notebook, start)
+    expect(widget.locator(".vf-player .vf-title")).to_have_text(wanted[0])

@@ -57,7 +57,9 @@ def test_lanes_are_in_the_order_of_speaking_and_rows_sorted_in_them():
     timeline = Timeline(df)
     read = {name: np.frombuffer(data, "<i4").tolist() for name, data in timeline._columns.items()}
     assert timeline._names == ["(unknown)", "A", "B"]
-    assert read == {"first": [0, 1, 3, 4], "start": [100, 200, 300, 500], "end": [150, 250, 400, 600]}
+    assert read["row"] == [2, 3, 1, 0]
+    assert read["first"] == [0, 1, 3, 4]
+    assert (read["start"], read["end"]) == ([100, 200, 300, 500], [150, 250, 400, 600])
 
 
 def test_a_speaker_has_the_colour_of_the_plots(turns):
@@ -68,10 +70,11 @@ def test_a_speaker_has_the_colour_of_the_plots(turns):
 
 
 def test_invalid_input_is_refused_with_a_next_step(turns):
-    """Several transcripts, too many lanes, a missing column, another type and a reversed interval raise errors."""
+    """Bands of two transcripts, too many lanes, a missing column, another type and a reversed interval raise errors."""
     two = pd.concat([turns, turns.assign(transcript_id="other")])
-    with pytest.raises(ValueError, match='has 2 transcripts; select one, or give by="transcript_id"'):
-        Timeline(two)
+    with pytest.raises(ValueError, match="bands of Timeline draws one transcript, the DataFrame has 2"):
+        Timeline(turns, bands=two)
+    assert len(Timeline(two)._names) == 4
     assert len(Timeline(two, by="transcript_id")._names) == 2
     with pytest.raises(ValueError, match="gives 201 lanes, at most 200"):
         Timeline(spans(start_ms=range(201), end_ms=range(1, 202), text=map(str, range(201))), by="text")

@@ -267,8 +267,8 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
     Consecutive edits are one place. Its time is that of its words in both transcripts. If none of its words has times,
     as in a reference that is plain text, it lasts from the end of the word before to the start of the word after.
 
-    To listen, link the places with a player, `player.link(voxframe.Timeline(places, by="edit"))`, and click on one; or
-    play row by row: `player.cue(row.start_ms, row.end_ms)` and `player.play()`.
+    To listen, pass the places to `voxframe.PassageList(places, audio=...)` and click on one. `audio` is the recording,
+    or a dict of recordings by the values of the column `recording`.
 
     Args:
         alignment: Result of `voxframe.compare.align`.

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -166,6 +166,9 @@ def lanes_svg(
     names: Sequence[object],
     color_indexes: Sequence[int],
     until: float,
+    *,
+    what: str = "Who speaks when",
+    tick: Callable[[float], str] = lambda ms: clock(ms / 1000),
 ) -> str:
     """Return an `<img>` of lanes with spans.
 
@@ -173,7 +176,9 @@ def lanes_svg(
         lanes: Start and end (ms) of the spans of each lane, sorted by start.
         names: Names of the lanes; a null becomes "(unknown)".
         color_indexes: Index in `COLORS` of each lane.
-        until: End of the time axis in ms.
+        until: End of the axis in ms, or in another unit.
+        what: Start of the alternative text.
+        tick: Returns the label of a position on the axis.
     """
     shown, until = shown_names(names, 18), max(until, 1.0)
     scale = (_WIDTH - _LEFT) / until
@@ -193,8 +198,8 @@ def lanes_svg(
     for part in (0, 0.5, 1):
         anchor = {0: "start", 0.5: "middle", 1: "end"}[part]
         x = _LEFT + part * (_WIDTH - _LEFT)
-        parts.append(f'<text x="{x}" y="{height - 4}" text-anchor="{anchor}">{clock(part * until / 1000)}</text>')
+        parts.append(f'<text x="{x}" y="{height - 4}" text-anchor="{anchor}">{escaped(tick(part * until))}</text>')
     parts.append("</svg>")
-    alt = f"Who speaks when: {', '.join(shown)}; 0:00 to {clock(until / 1000)}"
+    alt = f"{what}: {', '.join(shown)}; {tick(0)} to {tick(until)}"
     source = "data:image/svg+xml," + quote("".join(parts), safe=" /:=.,;")
     return f'<img style="width:100%;max-width:{_WIDTH}px" alt="{escaped(alt)}" src="{source}">'

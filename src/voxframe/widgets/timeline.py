@@ -1,37 +1,39 @@
-"""Timeline: an interactive view of turns and other time spans, with zoom and selection."""
+"""Timeline: an interactive view of turns and other time spans, with zoom, selection and playback."""
 
 from __future__ import annotations
 
-import os
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import traitlets
 
 from voxframe._text import clock
-from voxframe.analysis.speaker_turns import label_names, require, row_speakers
-from voxframe.plots.style import MAX_LANES, lane_color_indexes
+from voxframe.analysis.speaker_turns import label_names, require
+from voxframe.corpus import Corpus
+from voxframe.plots.spans import one_transcript, several_transcripts, spans
+from voxframe.plots.style import lane_color_indexes
 from voxframe.widgets import encoding
-from voxframe.widgets.base import ScriptedWidget, check_range, define_comment, escaped, text_map
-from voxframe.widgets.encoding import lanes_svg, write_page
+from voxframe.widgets.base import define_comment, text_map
+from voxframe.widgets.lane_chart import LaneChart, Marks
+from voxframe.widgets.player import TranscriptPlayer
+from voxframe.widgets.row_player import Audio
 
-#: Longer texts (characters in total) are not sent to the browser; bars then show no text.
-_MAX_CHARS = 4_000_000
 
-
-class Timeline(ScriptedWidget):
+class Timeline(LaneChart):
     """Spans on a canvas, one lane per speaker; smooth with a million spans.
 
-    A click sets the time and a drag selects. Ctrl + wheel zooms; the strip below shows the visible part. "?" lists the
-    keyboard shortcuts. When zoomed out, the opacity of a pixel shows how much of its time is covered.
+    A tooltip shows the text of a span. A click sets the time, and plays the span if a corpus, a recording or a player
+    is given. A drag selects. Ctrl + wheel zooms; the strip below shows the visible part. "?" lists the keyboard
+    shortcuts. When zoomed out, the opacity of a pixel shows how much of its time is covered.
 
     Args:
         df: Rows with `start_ms` and `end_ms` (ms), such as words, utterances or sentences. Rows are not shown if a
             time is missing, the end is before the start, or they end after 24 days.
-        by: Column for the lanes. None (default): `speaker` (or `channel`) of one transcript.
-        bands: Titled spans to show above the lanes, such as the result of `voxframe.load_chapters`.
+        by: Column for the lanes. None (default): `speaker` (or `channel`) of each transcript.
+        bands: Titled spans of one transcript to show above the lanes, such as the result of `voxframe.load_chapters`.
+        corpus: Corpus with the transcripts and their recordings.
+        audio: Path or URL of the recording, or a dict of them by transcript id or name.
+        player: A player that plays its own transcript; other transcripts use a player below the lanes.
         title: Title of the widget.
 
     Attributes:
@@ -42,8 +44,8 @@ class Timeline(ScriptedWidget):
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, the rows belong to several transcripts and `by` is None, or there are more than
-            200 lanes.
+        ValueError: A column is missing, there are more than 200 lanes, or the bands belong to several transcripts.
+        OptionError: `audio` is one recording, but the rows belong to several.
 
     Example:
         >>> import voxframe
@@ -56,125 +58,77 @@ class Timeline(ScriptedWidget):
         ['Yes.']
     """
 
-    scripts = ("lanes", "timeline")
-    styles = ("timeline",)
-
-    time = traitlets.Int(0).tag(sync=True)
-    interval = traitlets.List(traitlets.Int()).tag(sync=True)
-    view = traitlets.List(traitlets.Int()).tag(sync=True)
     names = text_map()
-    _columns = traitlets.Dict().tag(sync=True)
-    _names = traitlets.List(traitlets.Unicode()).tag(sync=True)
     _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    _colors = traitlets.List(traitlets.Int()).tag(sync=True)
-    _until = traitlets.Int(0).tag(sync=True)
 
     def __init__(
-        self, df: pd.DataFrame, *, by: str | None = None, bands: pd.DataFrame | None = None, title: str = "Timeline"
+        self,
+        df: pd.DataFrame,
+        *,
+        by: str | None = None,
+        bands: pd.DataFrame | None = None,
+        corpus: Corpus | None = None,
+        audio: Audio = None,
+        player: TranscriptPlayer | None = None,
+        title: str = "Timeline",
     ) -> None:
-        require(df, ("start_ms", "end_ms", *([by] if by else [])), "Timeline")
-        if by is None and "transcript_id" in df.columns and (count := df["transcript_id"].nunique()) > 1:
-            raise ValueError(
-                f'the DataFrame has {count} transcripts; select one, or give by="transcript_id" for one lane each'
-            )
-        self._df, self._by, self._bands = df, by, bands
-        start, end, known = encoding.times(df)
-        lane, found = pd.factorize(row_speakers(df) if by is None else df[by], use_na_sentinel=False)
-        if len(found) > MAX_LANES:
-            raise ValueError(
-                f"by={by!r} gives {len(found)} lanes, at most {MAX_LANES} are allowed; choose another column"
-            )
-        # Lanes from top to bottom by first start.
-        begins = np.full(len(found), np.inf)
-        np.fmin.at(begins, lane[known], start[known])
-        order = np.argsort(begins, kind="stable")
-        lane = np.argsort(order)[lane]
-        rows = np.flatnonzero(known)
-        rows = rows[np.lexsort((start[rows], lane[rows]))]
-        first = np.searchsorted(lane[rows], np.arange(len(found) + 1))
-        self._lanes = [(start[rows[a:b]], end[rows[a:b]]) for a, b in pairwise(first)]
-        self._labels = [None if pd.isna(found[n]) else str(found[n]) for n in order]
-        packed = {
-            "start": encoding.int32(start[rows]),
-            "end": encoding.int32(end[rows]),
-            "first": encoding.int32(first),
-        }
-        if "text" in df.columns and df["text"].str.len().sum() <= _MAX_CHARS:
-            packed["text"], packed["offsets"] = encoding.texts(df["text"].iloc[rows])
-        named = label_names(df) if by in (None, "speaker_name") else None
+        super().__init__(df, corpus, audio, player, title)
+        self._by, self._bands = by, bands
+        found = spans(self._named(), by, "Timeline")
+        found = found.where((found.start >= 0) & (found.end * 1000 <= encoding.LAST_MS))
+        several = by is None and several_transcripts(df)
+        named = None if several or by not in (None, "speaker_name") else label_names(df)
         label_of = {name: label for label, name in reversed((named or {}).items())}
         self._given_names = {label: name for label, name in (named or {}).items() if label and label != name}
-        of_speakers = by in (None, "speaker", "speaker_name")
+        of_speakers = not several and by in (None, "speaker", "speaker_name")
+        above = {}
         if bands is not None:
             require(bands, ("start_ms", "end_ms"), "bands of Timeline")
+            one_transcript(bands, "bands of Timeline")
             titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
-            packed |= encoding.bands(bands, titles, "band")
-        super().__init__(
-            title=title,
-            _columns=packed,
+            above = encoding.bands(bands, titles, "band")
+        marks = Marks(
+            (found.start * 1000).round(),
+            (found.end * 1000).round(),
+            found.code,
+            found.row,
+            found.names,
+            lane_color_indexes(found.names, found.named),
+            df["text"] if "text" in df.columns else None,
+        )
+        self._draw(
+            marks,
+            by,
+            _columns=above,
             names=self._given_names,
-            _names=[name or "(unknown)" for name in self._labels],
-            _speakers=[(label_of.get(name, name) if of_speakers else None) or "" for name in self._labels],
-            _colors=lane_color_indexes(self._labels, named),
-            _until=int(end[known].max()) if known.any() else 0,
+            _speakers=[(label_of.get(name, name) if of_speakers else None) or "" for name in found.names],
         )
 
     def __repr__(self) -> str:
         spans = sum(len(start) for start, _ in self._lanes)
         return f"Timeline({spans:,} spans, {len(self._lanes)} lanes, 0:00 to {clock(self._until / 1000)})"
 
-    @traitlets.validate("interval", "view")
-    def _check_range(self, proposal: Any) -> list[int]:
-        return check_range(proposal)
-
-    @property
-    def selection(self) -> pd.DataFrame:
-        """The rows that overlap the selected interval; no rows if nothing is selected."""
-        if not self.interval:
-            return self._df.iloc[:0]
-        return self._df[(self._df["start_ms"] < self.interval[1]) & (self._df["end_ms"] > self.interval[0])]
-
-    @property
-    def result(self) -> pd.DataFrame:
-        """The selected rows, or all rows if nothing is selected."""
-        return self.selection if self.interval else self._df
-
     @property
     def code(self) -> str:
         """Python code that shows the same; its first line describes `df` (and `bands`)."""
-        given = [f"by={self._by!r}"] if self._by else []
-        given += ["bands=bands"] if self._bands is not None else []
+        given, defined = self._given()
+        given = [
+            *([f"by={self._by!r}"] if self._by else []),
+            *(["bands=bands"] if self._bands is not None else []),
+            *given,
+        ]
         given += [f"title={self.title!r}"] if self.title != "Timeline" else []
         define = {"df": "the DataFrame with start_ms and end_ms"}
         define |= {"bands": "the DataFrame of bands"} if self._bands is not None else {}
-        lines = [
-            define_comment(define),
-            "import voxframe",
-            "",
-            f"timeline = voxframe.Timeline({', '.join(['df', *given])})",
-        ]
+        lines = [define_comment(define | defined), "import voxframe", ""]
+        lines += [f"timeline = voxframe.Timeline({', '.join(['df', *given])})"]
         lines += [f"timeline.names = {self.names!r}"] if self.names != self._given_names else []
-        lines += [f"timeline.time = {self.time}"] if self.time else []
-        lines += [f"timeline.view = {self.view}"] if self.view else []
+        lines += self._state_code("timeline")
         if self.interval:
             low, high = self.interval
-            lines.append(f"timeline.interval = {self.interval}")
             lines.append(f'selection = df[(df["start_ms"] < {high}) & (df["end_ms"] > {low})]')
         return "\n".join([*lines, "result = timeline.result", "timeline"])
 
     def _lane_names(self) -> list[str | None]:
-        """Return the displayed names of the lanes."""
-        lanes = zip(self._labels, self._speakers, strict=True)
+        lanes: Any = zip(self._names, self._speakers, strict=True)
         return [self.names.get(voice, voice) if voice else name for name, voice in lanes]
-
-    def _static_html(self) -> str:
-        picture = lanes_svg(self._lanes, self._lane_names(), self._colors, self._until)
-        return f"<p><strong>{escaped(self.title)}</strong></p>{picture}"
-
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the timeline as an HTML page that needs no kernel and no network.
-
-        Args:
-            path: Path of the page; an existing file is replaced.
-        """
-        write_page(self, path)

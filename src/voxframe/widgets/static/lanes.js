@@ -31,6 +31,16 @@ class Lane {
     for (let i = below(this.start, t, true) - 1; i >= 0 && this.reach[i] > t; i--) if (this.end[i] > t) return i;
     return -1;
   }
+
+  /** Index of the span that contains `t`, else of the closest one that starts within `reach` of it, or -1. */
+  near(t, reach) {
+    const inside = this.at(t);
+    if (inside >= 0) return inside;
+    const next = below(this.start, t);
+    const close = (i) => (i >= 0 && i < this.start.length ? Math.abs(this.start[i] - t) : Infinity);
+    const best = close(next) < close(next - 1) ? next : next - 1;
+    return close(best) <= reach ? best : -1;
+  }
 }
 
 /** Creates lanes from columns sorted by lane and start; `first` has the index of each lane's first span. */
@@ -40,17 +50,17 @@ function makeLanes(start, end, first) {
   });
 }
 
-/** Draws one lane. A few spans are drawn as bars with text; many are drawn as shades, one per pixel. */
-function drawLane(context, lane, from, to, width, top, height, colour, label) {
+/** Draws one lane. A few spans are drawn as bars with text, at least `least` wide; many as shades, one per pixel. */
+function drawLane(context, lane, from, to, width, top, height, colour, label, least = 1) {
   const scale = width / (to - from);
   const [i0, i1] = lane.within(from, to);
   context.fillStyle = colour;
-  if (i1 - i0 <= width / 4) {
+  if (i1 - i0 <= (least > 1 ? 4 * width : width / 4)) {
     for (let i = i0; i < i1; i++) {
       if (lane.end[i] < from) continue;
       const left = Math.max(-4, (lane.start[i] - from) * scale);
       const right = Math.min(width + 4, (lane.end[i] - from) * scale);
-      const length = Math.max(1, right - left - (right - left > 4 ? 1 : 0));
+      const length = Math.max(least, right - left - (right - left > 4 ? 1 : 0));
       context.beginPath();
       context.roundRect(left, top, length, height, Math.min(3, length / 3));
       context.fill();
@@ -86,20 +96,48 @@ function barText(context, text, left, top, width, height, ink) {
 /** Steps between ticks that people count in, in ms. */
 const TICKS = [50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 288e5, 864e5];
 
-/** Draws ticks with their times; `height` is the height of the strip. */
-function drawAxis(context, from, to, width, height, ink, line) {
-  const wanted = ((to - from) / width) * 84;
-  const step = TICKS.find((tick) => tick >= wanted) ?? Math.ceil(wanted / 864e5) * 864e5;
+/** Positions and labels of ticks at round times, at least `least` ms apart. */
+function timeTicks(from, to, least) {
+  const step = TICKS.find((tick) => tick >= least) ?? Math.ceil(least / 864e5) * 864e5;
   const digits = step < 100 ? 2 : step < 1000 ? 1 : 0;
+  const count = Math.max(0, Math.floor(to / step) - Math.ceil(from / step) + 1);
+  return Array.from({ length: count }, (_, n) => (Math.ceil(from / step) + n) * step).map((tick) => [tick, clock(tick, digits)]);
+}
+
+/** Ticks at round values of an axis whose positions are steps from its low end. */
+function valueTicks({ low, step: unit }, from, to, least) {
+  const power = 10 ** Math.floor(Math.log10(least * unit));
+  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= least * unit);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const [first, last] = [Math.ceil((low + from * unit) / step), Math.floor((low + to * unit) / step)];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, n) => [((first + n) * step - low) / unit, ((first + n) * step).toFixed(digits)]);
+}
+
+/** Draws ticks with their labels; `height` is the height of the strip. */
+function drawAxis(context, from, to, width, height, ink, line, ticks = timeTicks) {
   context.textBaseline = "middle";
-  for (let tick = Math.ceil(from / step) * step; tick <= to; tick += step) {
+  for (const [tick, text] of ticks(from, to, ((to - from) / width) * 84)) {
     const x = ((tick - from) / (to - from)) * width;
     context.fillStyle = line;
     context.fillRect(Math.round(x), height - 5, 1, 5);
-    const text = clock(tick, digits);
     context.fillStyle = ink;
     const half = context.measureText(text).width / 2;
     context.fillText(text, Math.min(width - 2 * half, Math.max(0, x - half)), height / 2 - 2);
+  }
+}
+
+/** Draws the mean of a lane as a dot, on a line from the low to the high end of its interval. */
+function drawMean(context, [low, mean, high], x, middle, ink, paper) {
+  context.lineCap = "round";
+  for (const [colour, width, radius] of [[paper, 6, 7], [ink, 3, 5]]) {
+    context.strokeStyle = context.fillStyle = colour; // a border of the colour of the page tells it from the strokes
+    context.lineWidth = width;
+    context.beginPath();
+    if (low !== null && high !== null) context.moveTo(x(low), middle), context.lineTo(x(high), middle);
+    context.stroke();
+    context.beginPath();
+    context.arc(x(mean), middle, radius, 0, 2 * Math.PI);
+    context.fill();
   }
 }
 
@@ -142,7 +180,7 @@ function brush(element, { go, drag, select }) {
     drag(range);
   });
   element.addEventListener("pointerup", (event) => {
-    if (from !== null) range ? select(range) : go(at(event));
+    if (from !== null) range ? select(range) : go(at(event), event);
     from = null;
   });
   element.addEventListener("pointercancel", () => {

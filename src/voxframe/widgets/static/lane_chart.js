@@ -1,41 +1,54 @@
-// Timeline: zoom and pan; a click sets the time, a drag selects.
+// Lanes of marks: zoom and pan; a click sets the time and plays the mark, a drag selects.
 
-const TIMELINE_KEYS = [
+const CHART_KEYS = [
   ["← →", "Move the cursor"],
   ["Shift + ← →", "Extend the selection"],
   ["+ −", "Zoom at the cursor"],
   ["Page ↑ ↓", "Pan by one view"],
   ["Home End", "Go to the start or end"],
   ["0", "Show all"],
+  ["Enter", "Play the mark at the cursor"],
   ["Esc", "Clear the selection"],
   ["Ctrl + wheel", "Zoom at the pointer; Shift + wheel pans"],
 ];
 
-function renderTimeline({ model, el, signal }) {
+function renderLaneChart({ model, el, signal }) {
   const columns = model.get("_columns");
-  const speakers = model.get("_speakers");
+  const speakers = model.get("_speakers") ?? [];
+  const axisOf = model.get("_axis").step ? model.get("_axis") : null;
+  const parts = model.get("_parts");
+  const strokes = model.get("_strokes"); // marks are points, not spans
+  const each = Math.max(1, parts.length); // lanes that share a name
+  /** Label of a position on the axis. */
+  const label = (t, digits = 1) => (axisOf ? String(Number((axisOf.low + axisOf.step * t).toPrecision(3))) : clock(t, digits));
   const own = (given, label) => (Object.hasOwn(given, label) ? given[label] : label); // a label may be called "constructor"
   const named = () => model.get("_names").map((name, n) => (speakers[n] ? own(model.get("names"), speakers[n]) : name));
   let names = named();
-  const first = int32(columns.first);
+  const [first, places] = [int32(columns.first), int32(columns.row)];
   const lanes = makeLanes(int32(columns.start), int32(columns.end), first);
   const words = texts(columns.text, columns.offsets);
   const bands = bandsOf(columns, "band");
   const until = Math.max(1, model.get("_until"));
   const count = first.length ? first[first.length - 1] : 0;
-  const laneHeight = names.length <= 12 ? 28 : names.length <= 30 ? 20 : 15;
+  const rowHeight = Math.max(6 * each, names.length <= 12 ? 28 : names.length <= 30 ? 20 : 15);
+  const laneHeight = (rowHeight - 6) / each;
+  const top = (n) => Math.floor(n / each) * rowHeight + 3 + (n % each) * laneHeight;
+  /** Lane of a vertical position. */
+  const laneAt = (y) => Math.floor(y / rowHeight) * each + Math.min(each - 1, Math.max(0, Math.floor(((y % rowHeight) - 3) / laneHeight)));
+  const title = model.get("title") || "Timeline";
 
-  const root = frame("vf-timeline", model.get("title") || "Timeline");
-  const { pane, guard } = errorPane(model);
+  const root = frame("vf-timeline", title);
+  const { pane, guard, send } = errorPane(model);
   const status = h("span", { class: "vf-status", role: "status" });
   const button = (text, label, act) =>
     h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act) }, text);
-  const help = keyHelp(TIMELINE_KEYS);
+  const help = keyHelp(CHART_KEYS);
   const clear = button(icon("close"), "Clear selection", () => select(null));
+  clear.hidden = true;
   const bar = h(
     "div",
     { class: "vf-bar" },
-    h("strong", { class: "vf-title" }, model.get("title") || "Timeline"),
+    h("strong", { class: "vf-title" }, title),
     status,
     h("span", { class: "vf-space" }),
     clear,
@@ -50,14 +63,20 @@ function renderTimeline({ model, el, signal }) {
   const overview = h("canvas", { class: "vf-overview", "aria-hidden": "true" });
   const labels = h("div", { class: "vf-labels" });
   for (const [n, name] of names.entries()) {
-    const label = h("div", { class: "vf-label", title: name }, h("i", { class: "vf-dot" }), h("span", {}, name));
-    label.style.height = `${laneHeight}px`;
-    label.firstChild.style.background = `var(--vf-speaker-${model.get("_colors")[n]})`;
-    labels.append(label);
+    const row = h("div", { class: "vf-label", title: name }, h("i", { class: "vf-dot", hidden: each > 1 || Boolean(axisOf) }), h("span", {}, name));
+    row.style.height = `${rowHeight}px`;
+    row.firstChild.style.background = `var(--vf-speaker-${model.get("_colors")[n]})`;
+    labels.append(row);
   }
   const stage = h("div", { class: "vf-stage" }, drawn, over);
   const body = h("div", { class: "vf-body" }, labels, stage);
   const tip = h("div", { class: "vf-tip", hidden: true, "aria-hidden": "true" });
+  const legend = h("div", { class: "vf-legend", hidden: !parts.length && !axisOf }, ...parts.map((part, n) => {
+    const dot = h("i", { class: "vf-dot" });
+    dot.style.background = `var(--vf-speaker-${model.get("_colors")[n]})`;
+    return h("span", {}, dot, part);
+  }), axisOf?.label ?? "");
+  const place = h("div", { class: "vf-embedded", hidden: true });
   const plot = h(
     "div",
     {
@@ -65,15 +84,15 @@ function renderTimeline({ model, el, signal }) {
       tabindex: "0",
       role: "application",
       "aria-roledescription": "timeline",
-      "aria-label": `${count} spans on ${names.length} lanes, ${clock(0)} to ${clock(until)}. Arrow keys move, plus and minus zoom.`,
+      "aria-label": `${count} marks on ${names.length} lanes, ${label(0, 0)} to ${label(until, 0)}. Arrow keys move, plus and minus zoom.`,
     },
     axis,
     body,
     overview,
     tip,
   );
-  root.append(bar, help.list, plot, pane);
-  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, "No row has a start and an end time."));
+  root.append(bar, help.list, legend, plot, place, pane);
+  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, "No row has a place on this axis."));
   el.append(root);
   const colour = resolver(root);
 
@@ -126,23 +145,23 @@ function renderTimeline({ model, el, signal }) {
     const [from, to] = view();
     const [ink, line] = [colour("--vf-muted"), colour("--vf-line")];
     const band = bands.start.length ? 20 : 0;
-    const top = sharp(axis, width, 24 + band);
-    top.font = getComputedStyle(root).font;
-    drawAxis(top, from, to, width, 24, ink, line);
-    top.translate(0, 24);
-    if (band) drawBands(top, bands, from, to, width, band, colour("--vf-ink"), colour("--vf-band"));
+    const strip = sharp(axis, width, 24 + band);
+    strip.font = getComputedStyle(root).font;
+    drawAxis(strip, from, to, width, 24, ink, line, axisOf ? (...given) => valueTicks(axisOf, ...given) : timeTicks);
+    strip.translate(0, 24);
+    if (band) drawBands(strip, bands, from, to, width, band, colour("--vf-ink"), colour("--vf-band"));
 
-    const context = sharp(drawn, width, lanes.length * laneHeight);
+    const context = sharp(drawn, width, names.length * rowHeight);
     context.font = `12px ${getComputedStyle(root).fontFamily}`;
+    context.fillStyle = colour("--vf-stripe");
+    for (let n = 1; n < names.length; n += 2) context.fillRect(0, n * rowHeight, width, rowHeight);
     for (const [n, lane] of lanes.entries()) {
-      if (n % 2) {
-        context.fillStyle = colour("--vf-stripe");
-        context.fillRect(0, n * laneHeight, width, laneHeight);
-      }
       const speaker = model.get("_colors")[n];
       const ink = colour(`--vf-on-speaker-${speaker}`);
-      const label = words.length && ((c, i, ...place) => barText(c, words.at(first[n] + i), ...place, ink));
-      drawLane(context, lane, from, to, width, n * laneHeight + 3, laneHeight - 6, colour(`--vf-speaker-${speaker}`), label);
+      const inBar = words.length && ((c, i, ...place) => barText(c, words.at(first[n] + i), ...place, ink));
+      drawLane(context, lane, from, to, width, top(n), laneHeight, colour(`--vf-speaker-${speaker}`), inBar, strokes ? 2 : 1);
+      const mean = model.get("_means")[n];
+      if (mean) drawMean(context, mean, x, top(n) + laneHeight / 2, colour("--vf-ink"), colour("--vf-paper"));
     }
     const small = sharp(overview, width, 18);
     small.fillStyle = colour("--vf-stripe");
@@ -159,24 +178,26 @@ function renderTimeline({ model, el, signal }) {
 
   /** Draws selection and cursor on a separate canvas, because they change more often than the lanes. */
   const drawOver = guard(() => {
-    const height = lanes.length * laneHeight;
+    const height = names.length * rowHeight;
     const context = sharp(over, width, height);
     const range = drag ?? model.get("interval");
-    drawOverlay(context, range, model.get("time"), x, height, colour);
+    drawOverlay(context, range, model.get("time") || (axisOf ? -until : 0), x, height, colour);
     clear.hidden = range.length !== 2;
     status.textContent =
       range.length === 2
-        ? `${clock(range[0], 1)} – ${clock(range[1], 1)} · ${rows(countRows(range))}`
-        : clock(model.get("time"), 1);
+        ? `${label(range[0])} – ${label(range[1])} · ${rows(countRows(range))}`
+        : axisOf ? "" : clock(model.get("time"), 1);
   });
   const redraw = eachFrame(drawAll);
   const move = eachFrame(drawOver);
 
   const at = (event) => event.clientX - stage.getBoundingClientRect().left;
   const brushing = brush(stage, {
-    go: guard((px) => {
+    go: guard((px, event) => {
       plot.focus({ preventScroll: true });
-      go(time(px));
+      const [n, i] = markAt(event);
+      go(i >= 0 && model.get("_plays") ? lanes[n].start[i] : time(px));
+      if (i >= 0) play(n, i);
     }),
     drag: guard((range) => {
       drag = range && range.map((px) => inside(time(px)));
@@ -199,14 +220,32 @@ function renderTimeline({ model, el, signal }) {
     event.preventDefault();
   }), { passive: false });
 
-  /** Shows a tooltip for the span under the pointer. */
+  /** Lane and index of the mark under the pointer; the index is -1 if there is none. */
+  function markAt(event) {
+    const n = laneAt(event.clientY - stage.getBoundingClientRect().top);
+    const [from, to] = view();
+    return [n, lanes[n]?.near(time(at(event)), (5 * (to - from)) / width) ?? -1];
+  }
+  /** Plays a mark, if there is something to play from. */
+  function play(n, i) {
+    if (model.get("_plays")) send({ do: "row", row: places[first[n] + i] });
+  }
+  /** Plays the mark at the cursor, that of the upper lane if there are several. */
+  function playThere() {
+    const found = lanes.map((lane) => lane.near(model.get("time"), 2));
+    const n = found.findIndex((i) => i >= 0);
+    if (n >= 0) play(n, found[n]);
+  }
+
+  /** Shows a tooltip for the mark under the pointer. */
   function point(event) {
-    const n = Math.floor((event.clientY - stage.getBoundingClientRect().top) / laneHeight);
-    const i = lanes[n]?.at(time(at(event))) ?? -1;
+    const [n, i] = markAt(event);
     tip.hidden = i < 0 || brushing();
+    stage.classList.toggle("vf-playable", i >= 0 && model.get("_plays"));
     if (tip.hidden) return;
     const lane = lanes[n];
-    tip.textContent = `${names[n]} · ${clock(lane.start[i], 1)} – ${clock(lane.end[i], 1)}`;
+    const when = axisOf ? label(lane.start[i]) : `${clock(lane.start[i], 1)} – ${clock(lane.end[i], 1)}`;
+    tip.textContent = [names[Math.floor(n / each)], parts[n % each], when].filter(Boolean).join(" · ");
     if (words.length) tip.append(h("span", {}, words.at(first[n] + i).slice(0, 300)));
     const box = plot.getBoundingClientRect();
     tip.style.left = `${Math.max(0, Math.min(box.width - tip.offsetWidth - 4, event.clientX - box.left + 12))}px`;
@@ -237,7 +276,7 @@ function renderTimeline({ model, el, signal }) {
       ArrowRight: () => (event.shiftKey ? extend(now, inside(now + step), range) : go(now + step)),
       "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), "−": () => zoom(2),
       PageUp: () => pan(from - to), PageDown: () => pan(to - from),
-      Home: () => go(0), End: () => go(until), 0: () => look([0, until]), Escape: () => select(null),
+      Enter: playThere, Home: () => go(0), End: () => go(until), 0: () => look([0, until]), Escape: () => select(null),
     }[event.key];
     if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
     act();
@@ -252,8 +291,8 @@ function renderTimeline({ model, el, signal }) {
   /** Describes the cursor position and its speakers for screen readers. */
   function speak() {
     const now = model.get("time");
-    const who = names.filter((_, n) => lanes[n].at(now) >= 0).join(", ");
-    plot.setAttribute("aria-description", `${clock(now, 1)}: ${who || "silence"}`);
+    const who = names.filter((_, n) => lanes.slice(n * each, n * each + each).some((lane) => lane.near(now, 0) >= 0)).join(", ");
+    plot.setAttribute("aria-description", `${label(now)}: ${who || (axisOf || each > 1 ? "nothing" : "silence")}`);
   }
 
   const changed = new ResizeObserver(redraw);
@@ -266,7 +305,8 @@ function renderTimeline({ model, el, signal }) {
     for (const [n, label] of [...labels.children].entries()) label.title = label.lastChild.textContent = names[n];
   });
   signal.addEventListener("abort", () => changed.disconnect());
+  embedPlayer(model, place, signal, guard);
   if (count) drawAll();
 }
 
-export default () => ({ render: renderTimeline });
+export default () => ({ render: renderLaneChart });
