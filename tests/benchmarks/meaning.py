@@ -100,7 +100,7 @@ def score_questions(half: str) -> tuple[int, int, int, int]:
 
 
 def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, int]:
-    """The same for the conversations that the answerer was developed with, or for others (answers_fresh.txt)."""
+    """The same for the conversations that the answerer was developed with, or for others (answers_fresh.txt, ...)."""
     parts: list[tuple[list[str], list[list[str]]]] = []
     for line in labelled.lines(name):
         if line.startswith("= "):
@@ -147,8 +147,9 @@ def report(coder: Coder) -> Iterator[str]:
     right, kinds = score_sentiment("sentiment_meaning.txt", coder)
     yield f"sentiment: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
     if coder is not None:
-        for name, counts in (("held", score_questions("held")), ("fresh", score_conversations("answers_fresh.txt"))):
-            answered, whole, refused, others = counts
+        counts = {"held": score_questions("held")}
+        counts |= {name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds")}
+        for name, (answered, whole, refused, others) in counts.items():
             yield f"answerer, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
         yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)

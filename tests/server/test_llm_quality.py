@@ -278,3 +278,13 @@ def test_a_bare_yes_answers_no_other_question():
     source = from_text("A: Is the museum open?\nB: Yes, it is.\nA: And who runs it?\nB: Twenty volunteers.")
     assert answer(source, "Who runs the museum?") == "Who runs it? Twenty volunteers."
     assert answer(source, "Is the museum open?") == "Is the museum open? It is."
+
+
+def test_a_no_that_belongs_to_its_sentence_is_quoted():
+    """Without it, the answer would say the opposite; a "No," before a sentence is left out."""
+    assert answer(from_text("A: No dogs are allowed in the hall."), "Are dogs allowed?") == (
+        "No dogs are allowed in the hall."
+    )
+    assert answer(from_text("A: No, dogs have to wait at the gate."), "Where do dogs wait?") == (
+        "Dogs have to wait at the gate."
+    )

@@ -57,8 +57,8 @@ def rows(texts: Sequence[str], *, labels: bool = True) -> Matrix:
 _EARLY = 0.6  # bonus of the first sentence, decreasing to 0; the words give up to 1
 _LEADS_NOWHERE = re.compile(r"(?:it|they|he|she|this|that|these|those|yes|no|which|there)\b", re.IGNORECASE)
 _OPENING = re.compile(
-    r"^(?:(?:and|so|but|well|now|yeah|yes|no|okay|ok|right|um|uh|oh|you know|i mean|i think|of course|finally|again)\b"
-    r",? )+",
+    r"^(?:(?:and|so|but|well|now|yeah|yes|no(?=,)|okay|ok|right|um|uh|oh|you know|i mean|i think|of course|finally|"
+    r"again)\b,? )+",
     re.IGNORECASE,
 )
 _MANNERS = re.compile(
