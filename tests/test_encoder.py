@@ -99,6 +99,8 @@ def test_a_damaged_conversion_is_made_again(no_models, monkeypatch):
     encoder._convert(official, weights.parent)  # another process has made it in the meantime
     assert weights.stat().st_mtime_ns == written
     assert [path.name for path in weights.parent.parent.glob(".*-*")] == []
+    encoder._convert(official, no_models / "no" / "folder" / "yet")
+    assert (no_models / "no/folder/yet/model.bin").read_bytes() == good
     assert models.remove(models.SENTENCES)
     assert not models.derived_dir(models.SENTENCES).exists()
     with pytest.raises(ModelError, match="not on this machine"):

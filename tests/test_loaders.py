@@ -95,6 +95,7 @@ def test_passages_of_a_transcript_are_made_from_its_words(view: str) -> None:
     found = _LOADERS[view](_PAYLOAD)
     words = voxframe.load_words(_PAYLOAD)
     assert found["derived"].all()
+    assert found.columns.get_loc("derived") == found.columns.get_loc("word_count") + 1
     assert " ".join(found["text"]).split() == " ".join(words["text"]).split()
     assert found["word_count"].sum() == len(words)
     with pytest.raises(PayloadError, match=rf"has no {view} and no words.*client\.fetch\(id, '{view}'\)"):

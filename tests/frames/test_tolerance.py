@@ -157,6 +157,14 @@ def test_one_warning_for_many_places() -> None:
     assert warning.endswith("and 55 more")
 
 
+@pytest.mark.parametrize(("invalid", "more"), [(5, ""), (6, "; and 1 more")])
+def test_five_invalid_values_are_listed_and_the_others_counted(invalid: int, more: str) -> None:
+    """The warning lists the first five invalid values; only if there are others, it has their number."""
+    payload = {"id": "t", "words": [{"text": "a", "start": "soon", "end": 9} for _ in range(invalid)]}
+    _, warning = load_warned(payload)
+    assert warning.endswith(f"words[4].start: 'soon' is not an integer and was read as null{more}")
+
+
 @pytest.mark.parametrize("bad", ["NaN", "Infinity", "-Infinity", "1e400", '"inf"', '"nan"'])
 def test_numbers_that_are_none(bad: str) -> None:
     """NaN is null; infinity is null with a warning; the rest of the payload is as without them."""
