@@ -179,7 +179,7 @@ def test_a_dropped_recording_is_planned_sent_and_fetched(notebook, tmp_path):
     form.get_by_role("button", name="Plan").press("Enter")
     send = form.get_by_role("button", name="Send 1")
     expect(send).to_be_enabled()
-    expect(form.get_by_text("1 of 1 recordings to send to the embedded service")).to_be_visible()
+    expect(form.get_by_text("1 of 1 recording to send to the embedded service")).to_be_visible()
     send.press("Enter")
     expect(form.locator("tr[data-state=completed], tr[data-state=error]")).to_have_count(1, timeout=WAIT_MS)
     assert notebook.kernel("form.result['state'].to_list()") == ["completed"]

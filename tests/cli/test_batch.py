@@ -30,10 +30,8 @@ def test_submit_sync_and_jobs(peer, calls: Path, capsys) -> None:  # noqa: F811
     status, said = run(capsys, *batch, "--plan")
     assert (status, peer.asked) == (0, [])
     assert "3 of 3 recordings to send" in said
-    assert run(capsys, *batch) == (
-        0,
-        f"3 sent, 3 waiting\n  waiting: `voxframe sync` fetches them once they are finished\nin {calls / 'c'}\n",
-    )
+    waiting = "  waiting: `voxframe sync --wait` waits until they are finished and fetches them"
+    assert run(capsys, *batch) == (0, f"3 sent, 3 waiting\n{waiting}\nin {calls / 'c'}\n")
     assert peer.asked_for["t1"]["speakers_expected"] == 2
     status, said = run(capsys, *batch, "--json")
     assert json.loads(said)["known"] == 3
@@ -161,5 +159,5 @@ def test_mistyped_directories_and_numbers_create_nothing(peer, calls: Path, caps
             main([*command, "--rows", "-1"])
         assert left.value.code == 2
     run(capsys, "sync", "--corpus", "c")
-    assert run(capsys, "jobs", "--corpus", "c", "--rows", "0")[1].startswith("... 1 more rows")
+    assert run(capsys, "jobs", "--corpus", "c", "--rows", "0")[1].startswith("... 1 more row;")
     assert run(capsys, "tables", "c", "--table", "topics") == (0, "no rows\n")

@@ -107,6 +107,24 @@ def test_an_unknown_argument_is_named(given: str, capsys: pytest.CaptureFixture[
     assert f"`voxframe {given.partition(' ')[0]} --help`" in told
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("sync --wiat", "voxframe sync: unknown argument --wiat (did you mean '--wait'?)"),
+        ("sycn", "there is no 'sycn' (did you mean 'sync'?)"),
+        ("jobs --state complete", "--state: there is no 'complete' (did you mean 'completed'?)"),
+        ("--verson", "voxframe: unknown argument --verson (did you mean '--version'?)"),
+    ],
+)
+def test_the_nearest_name_is_suggested(given: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelled command, option or value gives one line with the nearest one."""
+    with pytest.raises(SystemExit) as ended:
+        main(given.split())
+    told = capsys.readouterr().err
+    assert (ended.value.code, len(told.splitlines())) == (2, 1)
+    assert said in told
+
+
 def test_bash_completes_commands_options_and_directories(tmp_path: Path) -> None:
     """Bash runs the output of `completion bash` and completes a command, an option and a directory."""
     script = tmp_path / "completion"
@@ -128,7 +146,7 @@ complete_it voxframe submit --corpus fol
     ("arguments", "said"),
     [
         (["-q"], "required: COMMAND"),
-        (["dance"], "invalid choice: 'dance'"),
+        (["dance"], "there is no 'dance'; choose from demo, serve"),
         (["demo", "--speakers", "two"], "invalid int value: 'two'"),
         (["demo", "--speakers", "11"], "--speakers must be a whole number from 1 to 10, not 11"),
         (["demo", "--out", "text.wav"], "--out must be a directory, but 'text.wav' is a file; name another directory"),

@@ -1,5 +1,7 @@
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -72,6 +74,14 @@ def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert len(webvtt.read(str(tmp_path / "vtt/panel.vtt")).captions) > 5
     assert main(["export", str(tmp_path / "all.rttm"), "--corpus", corpus, "--format", "rttm"]) == 0
     assert (tmp_path / "all.rttm").read_text().count("SPEAKER panel") > 5
+
+
+def test_warnings_are_one_plain_line(corpus: str) -> None:
+    """A warning is a line of the command, without the line of Python code that caused it."""
+    command = [sys.executable, "-m", "voxframe", "subtitles", "panel", "--corpus", corpus, "--chars", "4"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert shown.startswith("voxframe subtitles: srt cannot hold every value exactly: ")
+    assert len(shown.splitlines()) == 1
 
 
 def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from voxframe.client import Transcript, waiting
+from voxframe.client import Transcript, progress, waiting
 from voxframe.client.waiting import PollState
 from voxframe.errors import NotFoundError, RateLimitError, ServiceTimeoutError, ServiceUnreachableError
 
@@ -242,3 +242,16 @@ def test_a_requested_wait_is_kept():
     poll = PollState(None, local=False)
     poll.tolerate(refuse)()
     assert [poll.pause(1.0, "") for _ in range(2)] == [20.0, 1.0]
+
+
+def test_a_bar_is_cleared_and_its_time_left_counts_new_work(monkeypatch, capsys):
+    """A bar that showed only states leaves an empty line; jobs that were done before do not shorten the time left."""
+    monkeypatch.setattr(progress, "DELAY_S", 0.05)
+    with progress.Progress("transcribing", jobs=4, shares=True, show=True) as bar:
+        bar.move(2)  # fetched at once
+        time.sleep(0.1)
+        bar.move(2, "2 of 4 fetched")
+    shown = capsys.readouterr().err.split("\r")
+    assert " 50%|" in shown[-3]
+    assert "<?, 2 of 4 fetched" in shown[-3]
+    assert not "".join(shown[-2:]).strip()

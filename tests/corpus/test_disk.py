@@ -84,7 +84,7 @@ def test_a_directory_that_cannot_be_written(peer, kept) -> None:
         path.chmod(0o555 if path.is_dir() else 0o444)
     assert run(kept, "nobody", peer.base_url, "len(corpus.table('words'))") == "6"
     assert run(kept, "nobody", peer.base_url, "corpus.jobs()['state'].to_list()") == "['completed']"
-    assert "1 of 1 recordings to send" in run(kept, "nobody", peer.base_url, "corpus.plan('new.mp3', client=client)")
+    assert "1 of 1 recording to send" in run(kept, "nobody", peer.base_url, "corpus.plan('new.mp3', client=client)")
     for statement in (
         "corpus.raw.put('c1', b'{\"id\": \"c1\"}')",
         "corpus.submit('new.mp3', client=client)",

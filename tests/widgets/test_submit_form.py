@@ -72,7 +72,7 @@ def test_nothing_is_sent_before_the_plan(form, short):
     form.plan()
     form.wait(30)
     assert form.error == ""
-    assert "Plan: 1 of 1 recordings to send to the embedded service" in form._planned.value
+    assert "Plan: 1 of 1 recording to send to the embedded service" in form._planned.value
     assert "0.1 minutes of audio" in form._planned.value, form._planned.value
     assert form._send_button.description == "Send 1"
     form.fields["punctuate"].value = False

@@ -15,6 +15,7 @@ import io
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import takewhile
@@ -24,6 +25,7 @@ import voxframe
 from voxframe.cli.console import add_command, in_command_terms
 from voxframe.client import command_mode
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
+from voxframe.validators import nearest
 
 _USAGE_ERRORS = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
 
@@ -109,30 +111,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = list(takewhile(_FLAGS.__contains__, arguments))
     arguments = arguments[len(flags) :]  # `voxframe -q sync` is `voxframe sync -q`
     arguments[1:1] = flags
-    if arguments[:1] == ["serve"]:
-        from voxframe.server.__main__ import main as serve
-
-        return serve(arguments[1:])
-    parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
-    given, unknown = parser.parse_known_args(arguments)
-    if unknown:  # argparse would refer to the help of the whole program
-        name = f"voxframe {given.command}"
-        parser.exit(2, f"{name}: unknown argument {unknown[0]}; `{name} --help` lists the arguments\n")
-    run: Callable[[argparse.Namespace], int] = given.run
     try:
-        with command_mode(quiet="quiet" in given), _logging() if "verbose" in given else nullcontext():
-            return run(given)
-    except VoxframeError as e:
-        message = "\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])])
-        options = [option for command in _subparsers(parser) for option in command._option_string_actions]
-        sys.stderr.write(in_command_terms(message, options) + "\n")
-        return 2 if isinstance(e, _USAGE_ERRORS) else 1
+        return _run(arguments)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nvoxframe {given.command}: interrupted; run the command again to continue\n")
+        sys.stderr.write(f"\nvoxframe {arguments[0]}: interrupted; run the command again to continue\n")
         return 130
     except BrokenPipeError:  # the reader of the pipe, such as `head`, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run a command with its arguments, and return its exit status."""
+    if arguments[0] == "serve":
+        from voxframe.server.__main__ import main as serve
+
+        return serve(arguments[1:])
+    parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
+    given, unknown = argparse.Namespace(command=""), list(arguments[:1])
+    if not arguments[0].startswith("-") or any(o.startswith(arguments[0]) for o in parser._option_string_actions):
+        given, unknown = parser.parse_known_args(arguments)
+    options = [option for one in (parser, *_subparsers(parser)) for option in one._option_string_actions]
+    if unknown:  # argparse would refer to the help of the whole program
+        name = f"voxframe {given.command}".rstrip()
+        near = nearest(unknown[0].partition("=")[0], options)
+        parser.exit(2, f"{name}: unknown argument {unknown[0]}{near}; `{name} --help` lists the arguments\n")
+    run: Callable[[argparse.Namespace], int] = given.run
+    show = warnings.showwarning
+
+    def show_plainly(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        """Show a warning of voxframe without the line of Python code that caused it."""
+        if category.__module__ == VoxframeError.__module__:
+            sys.stderr.write(in_command_terms(f"voxframe {given.command}: {message}", options) + "\n")
+        else:
+            show(message, category, *place, **more)
+
+    try:
+        with (
+            command_mode(quiet="quiet" in given),
+            _logging() if "verbose" in given else nullcontext(),
+            warnings.catch_warnings(),
+        ):
+            warnings.showwarning = show_plainly
+            return run(given)
+    except VoxframeError as e:
+        message = "\n".join([f"voxframe {given.command}: {e}", *getattr(e, "__notes__", [])])
+        sys.stderr.write(in_command_terms(message, options) + "\n")
+        return 2 if isinstance(e, _USAGE_ERRORS) else 1
 
 
 @contextmanager
@@ -152,6 +177,13 @@ def _logging() -> Iterator[None]:
 
 
 class _Parser(argparse.ArgumentParser):
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is not one of the choices, and name the nearest one."""
+        choices = [] if action.choices is None else list(action.choices)
+        if choices and value not in choices:
+            near = nearest(value, choices) or f"; choose from {', '.join(choices)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r}{near}")
+
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that shows the help, on one line."""
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists the arguments\n")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxframe._text import quantity
 from voxframe.client import progress
 from voxframe.errors import CorpusError, OptionError
 
@@ -225,7 +226,7 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
             cells = shown.map(lambda cell: shorten(plain(cell), _CELL) if isinstance(cell, str) else cell)
             print(cells.astype(object).where(cells.notna(), "").to_string(index=False))
         if len(shown) < len(df):
-            print(f"... {len(df) - len(shown)} more rows; --rows N prints N rows, --csv or --json all")
+            print(f"... {quantity(len(df) - len(shown), 'more row')}; --rows N prints N rows, --csv or --json all")
         return
     whole = df if rows is None else df.head(rows)
     if sys.stdout.isatty():  # data must not control a terminal; files and pipes get it unchanged
@@ -257,6 +258,10 @@ _TERMS = [
     (r"\b(?:[Cc]orpus\.)?retry\(failed=True\)", "`voxframe submit --failed`"),
     (r"\b(?:[Cc]orpus\.)?retry\(uncertain=True\)", "`voxframe submit --uncertain`"),
     (r"\bsubmit\(\.\.\.\)(?: or retry\(\))?", "`voxframe submit`"),
+    (
+        r"\bsync\(\) fetches them once they are finished",
+        "`voxframe sync --wait` waits until they are finished and fetches them",
+    ),
     (r"\b(?:[Cc]orpus\.)?(submit|sync|jobs)\(\)", r"`voxframe \1`"),
     (r"\bCall adopt\(\)", "Run `voxframe sync --adopt`"),
     (r"\b[Cc]orpus\.ids\(\)", "`voxframe tables --table transcripts`"),

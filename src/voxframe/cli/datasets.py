@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from voxframe._text import quantity
 from voxframe.cli.console import add_command, add_corpus, add_selection, open_corpus, plain, selected_ids, write
 from voxframe.errors import ExportWarning, OptionError
 from voxframe.export.table_writer import TABLE_FORMATS
@@ -114,7 +115,7 @@ def export(given: argparse.Namespace) -> int:
         found = {"files": sorted(written), "losses": written.losses, "omitted": written.omitted}
         print(json.dumps({"target": given.target, "format": given.format} | found, ensure_ascii=False))
         return 0
-    print(f"{plain(given.target)}: {len(written)} file{'' if len(written) == 1 else 's'}")
+    print(f"{plain(given.target)}: {quantity(len(written), 'file')}")
     for reason, count in written.losses.items():
         sys.stderr.write(f"voxframe export: {count} {reason}\n")
     return 0
@@ -229,6 +230,6 @@ def snapshot(given: argparse.Namespace) -> int:
     else:
         size = sum(table["bytes"] for table in found.manifest["tables"].values()) / 1e6
         done = "is unchanged" if given.verify is not None else "created"
-        print(f"version {found.version} {done}: {found.manifest['transcripts']} transcripts, {size:.1f} MB")
+        print(f"version {found.version} {done}: {quantity(found.manifest['transcripts'], 'transcript')}, {size:.1f} MB")
         print(f"in {plain(found.path)}")
     return 0

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from voxframe import models
+from voxframe._text import quantity
 from voxframe.cli.console import add_command, add_corpus, plain
 from voxframe.corpus import Corpus
 from voxframe.corpus.ledger_file import is_there
@@ -158,7 +159,7 @@ def _rebuild(directory: Path | None) -> tuple[bool, str]:
     if not corpus.path.is_dir():
         return False, f"{where}: the directory does not exist; the ledger was not rebuilt"
     try:
-        return True, f"{where}: the ledger was rebuilt with {corpus.raw.rebuild_ledger()} submissions"
+        return True, f"{where}: the ledger was rebuilt with {quantity(corpus.raw.rebuild_ledger(), 'submission')}"
     except VoxframeError as e:
         return False, str(e)
 
@@ -179,9 +180,12 @@ def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
                 wrong.append(str(e))
     wrong += [str(warning.message) for warning in caught]
     if wrong:
-        return False, f"{where}: {wrong[0]}" + (f" (and {len(wrong) - 1} more problems)" if len(wrong) > 1 else "")
+        return False, f"{where}: {wrong[0]}" + (
+            f" (and {quantity(len(wrong) - 1, 'more problem')})" if len(wrong) > 1 else ""
+        )
     checked = "" if len(some) == len(ids) else f" ({len(some)} of them checked)"
-    return True, f"{where}: {len(ids)} transcripts{checked}, {len(corpus.snapshots.versions())} snapshots"
+    snapshots = quantity(len(corpus.snapshots.versions()), "snapshot")
+    return True, f"{where}: {quantity(len(ids), 'transcript')}{checked}, {snapshots}"
 
 
 def _snapshots(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
@@ -202,10 +206,8 @@ def _snapshots(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
 def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
     """Yield checks of the ledger, and the next step for each state of unfinished jobs."""
     if not is_there(corpus._ledger.path) and (recorded := corpus._ledger.recorded()):
-        yield (
-            False,
-            f"{where}: the ledger is missing; `voxframe doctor --rebuild-ledger` restores {len(recorded)} submissions",
-        )
+        restored = quantity(len(recorded), "submission")
+        yield False, f"{where}: the ledger is missing; `voxframe doctor --rebuild-ledger` restores {restored}"
         return
     try:
         states = Counter(corpus.jobs()["state"])
@@ -215,7 +217,7 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
         return
     for state, advice in _NEXT_STEPS.items():
         if states[state]:
-            yield state not in ("error", "uncertain"), f"{where}: {states[state]} jobs {advice}"
+            yield state not in ("error", "uncertain"), f"{where}: {quantity(states[state], 'job')} {advice}"
     if lost:
         advice = "`voxframe summarize --lost` sends them again, which may be charged twice"
         yield True, f"{where}: {lost} language-model requests have no response, see Corpus.unanswered(); {advice}"

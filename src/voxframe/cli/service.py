@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from voxframe._text import clock
+from voxframe._text import clock, quantity
 from voxframe.cli.console import add_command, add_corpus, add_format, note, open_corpus, plain, write
 from voxframe.client import connect
 from voxframe.client.progress import is_interactive
@@ -97,8 +97,7 @@ def delete(given: argparse.Namespace) -> int:
     if not given.yes:
         if not sys.stdin.isatty():
             raise OptionError("there is no terminal to ask on; give --yes to delete without a question")
-        count = len(given.id)
-        print(f"Delete {count} transcript{'s' * (count > 1)} from {plain(where)}? [y/N] ", end="", flush=True)
+        print(f"Delete {quantity(len(given.id), 'transcript')} from {plain(where)}? [y/N] ", end="", flush=True)
         if sys.stdin.readline().strip().lower() != "y":  # at the end of input, such as Ctrl-D, an empty line
             note("nothing was deleted")
             return 1
@@ -222,7 +221,7 @@ def server_status(given: argparse.Namespace) -> int:
         print(json.dumps({"running": True, **shown, "queued": queued, "processing": processing}))
         return 0
     print(f"running for {clock(time.time() - record.started)} at {record.base_url}, process {record.pid}")
-    print(f"{queued} jobs queued, {processing} in progress; data in {plain(settings.data_dir)}")
+    print(f"{quantity(queued, 'job')} queued, {processing} in progress; data in {plain(settings.data_dir)}")
     return 0
 
 

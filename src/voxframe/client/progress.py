@@ -37,6 +37,7 @@ class Progress:
     ) -> None:
         self.count = 0
         self._bar: Any = None
+        self._moved = False
         if is_interactive() if show is None else show:
             from tqdm.auto import tqdm
 
@@ -58,9 +59,12 @@ class Progress:
     def move(self, done: float, state: str | None = None) -> None:
         """Show the number of jobs that are done, with the shares of those in progress, and a new state.
 
-        The bar never goes back, for example when only the jobs that are done are known.
+        The bar never goes back, for example when only the jobs that are done are known. The time left is computed from
+        the work since the first state.
         """
         if self._bar is not None:
+            if state is not None and not self._moved:
+                self._moved, self._bar.initial = True, done
             self._bar.n = min(max(done, self._bar.n), self._bar.total)
             self.say(self._bar.postfix or "" if state is None else state)
 
@@ -75,6 +79,7 @@ class Progress:
             self._bar.set_postfix_str(state, refresh=False)
             if time.time() - self._bar.start_t >= DELAY_S:
                 self._bar.refresh()
+                self._bar.last_print_t = time.time()  # otherwise tqdm takes it for not shown and never clears it
 
     def close(self) -> None:
         """Remove the bar."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 
-from voxframe._text import html_table, masked
+from voxframe._text import html_table, masked, quantity
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import is_address
 from voxframe.corpus.batch.inputs import Recording
@@ -135,7 +135,7 @@ class Plan:
 
     def _summary(self) -> str:
         service = "the embedded service" if self.service == EMBEDDED else self.service
-        return f"{self.to_send} of {len(self.steps)} recordings to send to {service}{self._hours()}"
+        return f"{self.to_send} of {quantity(len(self.steps), 'recording')} to send to {service}{self._hours()}"
 
     def _counts(self) -> dict[str, int]:
         """Return the numbers of recordings by label, without those that are 0."""
