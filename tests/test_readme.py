@@ -34,4 +34,4 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, aud
             exec(example, names)
     assert len(names["words"]) > 300
     assert names["message"].message_type == "SessionTerminated"
-    assert {path.name for path in Path("captions").iterdir()} == {"call.vtt", "interview.vtt", "panel.vtt"}
+    assert {path.name for path in Path("captions").glob("*.vtt")} == {"call.vtt", "interview.vtt", "panel.vtt"}
