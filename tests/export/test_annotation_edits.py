@@ -63,6 +63,18 @@ def test_texts_edited_in_elan(words: pd.DataFrame, tmp_path: Path) -> None:
     assert found.dtypes["utterance_idx"] == "Int64"
 
 
+def test_layers_below_a_tier_are_no_edits(words: pd.DataFrame, tmp_path: Path) -> None:
+    """A tier that depends on another one, such as a translation in ELAN, changes neither turns nor words."""
+    path = tmp_path / "t.eaf"
+    path.write_text(export.eaf(words), "utf-8")
+    document = pympi.Eaf(str(path))
+    document.add_linguistic_type("inside")
+    document.add_tier("A-de", ling="inside", parent="A")
+    document.add_annotation("A-de", 0, 700, "Also")
+    document.to_file(str(path))
+    assert export.read_edits(words, path).empty
+
+
 def _retext(document: pympi.Eaf, tier: str, old: str, new: str) -> None:
     start, end = next((a, b) for a, b, text in document.get_annotation_data_for_tier(tier) if text == old)
     document.remove_annotation(tier, (start + end) // 2)
