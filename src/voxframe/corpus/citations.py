@@ -1,7 +1,10 @@
 """Citations: the moments of recordings that an answer rests on.
 
-Three ways find them, in this order: numbers of passages in the answer, such as [3]; sentences and quotations that occur
-word for word in a transcript; and passages that are close to a sentence of the answer in meaning.
+They are found in three ways, in this order:
+
+1. by numbers of passages in the answer, such as [3];
+2. by sentences and quotations that occur word for word in a transcript;
+3. by passages that are close in meaning to a sentence of the answer.
 """
 
 from __future__ import annotations

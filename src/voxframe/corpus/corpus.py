@@ -755,7 +755,7 @@ class Corpus:
         A dataset (parquet, csv, jsonl, huggingface) is a directory with one file or folder per table.
         `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. Captions,
         annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx
-        with the extra `docx`) are a directory with one file per transcript, named by its recording; transcripts without
+        with the extra `docx`) are a directory with one file per transcript, named by its recording. Transcripts without
         words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one file. The target
         appears only after everything is written.
 

@@ -180,10 +180,10 @@ class Speakers:
         Args:
             people: With `by="name"`, the person of each name, `{"Ada": "Ada Lovelace"}`, or None: each name is a
                 person. With `by="metadata"`, the metadata column with the person of each label,
-                `{"A": "agent", "B": "customer"}`. Otherwise a DataFrame with the columns transcript_id or recording,
-                speaker (the label) and person (null removes it), or a rule: a function that takes a row of `table`
-                with the metadata as a dict, and returns a person, or None for no change. Metadata columns with the name
-                of a column of `table` are left out.
+                `{"A": "agent", "B": "customer"}`. Otherwise a DataFrame or a rule. The DataFrame has the columns
+                transcript_id or recording, speaker (the label) and person (null removes it). The rule is a function. It
+                takes a row of `table` with the metadata as a dict, and returns a person, or None for no change.
+                Metadata columns with the name of a column of `table` are left out.
             by: "name" or "metadata".
             ids: Only speakers of these transcripts. None (default): of all.
 

@@ -188,10 +188,14 @@ class TurnEdits:
     def apply(self, edit: Edit) -> None:
         """Apply an edit.
 
-        The values are, by action: "text": `text`, None for that of the service; "split": `word`, the position of the
-        first word of the second part, `new`, its `utterance_idx`, and `speaker`, its label or None for the same;
-        "merge": `other`, the turn to append; "move": `other`, the next turn, and `words`, how many of its words to
-        take, or to give if negative; "time": `word`, `start_ms`, `end_ms`.
+        Values by action:
+
+        - "text": `text`; None restores that of the service.
+        - "split": `word`, the position of the first word of the second part; `new`, the `utterance_idx` of that part;
+          `speaker`, its label, or None for the same.
+        - "merge": `other`, the turn to append.
+        - "move": `other`, the next turn; `words`, the number of its words to take, or to give if negative.
+        - "time": `word`, `start_ms`, `end_ms`.
 
         Raises:
             OptionError: The turn does not exist, or the edit does not fit it.
