@@ -8,6 +8,7 @@ of the same bytes, or to one Parquet file with the same rows.
 import argparse
 import contextlib
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pandas as pd
 import pyarrow as pa
@@ -28,6 +30,7 @@ from tests.benchmarks.payloads import payload
 
 _BASES = 16
 _CHUNK = 64  # payloads in memory
+_AT_ONCE = 1000  # transcripts whose words are in memory: 1.2 GB
 
 
 def payloads(folder: Path, count: int) -> Iterator[bytes]:
@@ -142,9 +145,14 @@ def with_polars(folder: Path, count: int) -> None:
         frame.drop(_LISTS).write_parquet(out / f"t-{number}.parquet")
 
 
-def read_words(folder: Path, _count: int) -> None:
-    """All words to pandas."""
-    _print_size(voxframe.Corpus(folder / "corpus").table("words"))
+def read_words(folder: Path, count: int) -> None:
+    """All words to pandas, at most 1,000 transcripts at a time."""
+    corpus = voxframe.Corpus(folder / "corpus")
+    if count <= _AT_ONCE:
+        _print_size(corpus.table("words"))
+        return
+    ids = corpus.ids()
+    print(sum(len(corpus.table("words", ids[at : at + _AT_ONCE])) for at in range(0, len(ids), _AT_ONCE)))
 
 
 def read_categories(folder: Path, _count: int) -> None:
@@ -237,6 +245,17 @@ def edit_one(folder: Path, count: int) -> None:
     print("medians " + ", ".join(f"{sorted(times)[5] * 1000:.0f} ms" for times in took))
 
 
+def rebuild(folder: Path, _count: int) -> None:
+    """Rebuild all tables from the raw payloads, on all cores."""
+    for name in ("tables", "parts"):
+        shutil.rmtree(folder / "corpus" / name)
+    start = time.perf_counter()
+    corpus = voxframe.Corpus(folder / "corpus")
+    print(corpus.raw.rebuild_tables(progress=False), end=" rebuilt in ")
+    corpus._archive.wait()
+    print(f"{time.perf_counter() - start:.1f} s by the clock")
+
+
 def open_corpus(folder: Path, _count: int) -> None:
     """List the transcripts of a corpus that was just opened, and the manifests of its parts."""
     print(voxframe.Corpus(folder / "corpus")._query.rows("transcripts").__len__())
@@ -247,10 +266,35 @@ def search_cold(folder: Path, _count: int) -> None:
     print(len(voxframe.Corpus(folder / "corpus").counts("ba")))
 
 
+def search_words(folder: Path, _count: int) -> None:
+    """Search words and pairs as they were said somewhere, in an open corpus: 200 counts, 200 times 100 rows."""
+    corpus, said = voxframe.Corpus(folder / "corpus"), np.random.default_rng(1)
+    corpus.counts("nothing")
+    words = [re.findall(r"\w+", orjson.loads(path.read_bytes())["text"]) for path in sorted(folder.glob("base*.json"))]
+    took: dict[str, list[float]] = {"counts": [], "search": []}
+    for number in range(200):
+        text = words[said.integers(len(words))]
+        at = said.integers(len(text) - 1)
+        query = " ".join(text[at : at + 1 + number % 2])
+        start = time.process_time()
+        corpus.counts(query)
+        middle = time.process_time()
+        corpus.search(query, limit=100)
+        took["counts"].append(1e3 * (middle - start))
+        took["search"].append(1e3 * (time.process_time() - middle))
+    shown = ((name, *np.percentile(times, [50, 99])) for name, times in took.items())
+    print(", ".join(f"{name} median {median:.1f} ms, 99 % {high:.1f} ms" for name, median, high in shown))
+
+
 _STEPS = (
     loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_categories, read_transcripts,
-    some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one, forget_one, search_cold,
+    some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one, forget_one, search_cold, search_words,
+    rebuild,
 )  # fmt: skip
+#: Steps that are left out for more than 1,000 transcripts: they need too much memory, or show nothing new.
+_OF_FEW = (add_on_one_core, with_duckdb, with_polars, one_file, read_categories, by_confidence)
+#: Steps whose time should grow with the number of transcripts, and not faster.
+_LINEAR = ("loads", "add", "read_words", "rebuild", "search_cold")
 
 
 def main(arguments: list[str]) -> int:
@@ -270,9 +314,17 @@ def main(arguments: list[str]) -> int:
         of_others = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(took + of_others.ru_utime + of_others.ru_stime)
         return 0
+    measured = {}
     for count in given.counts:
+        steps = [step.__name__ for step in _STEPS if count <= _AT_ONCE or step not in _OF_FEW]
         with tempfile.TemporaryDirectory() as folder:
-            _measure(given.folder or Path(folder), count, given.only or [step.__name__ for step in _STEPS])
+            measured[count] = _measure(given.folder or Path(folder), count, given.only or steps)
+    few, *more = measured
+    for count in more:
+        print(f"growth from {few} to {count}: time per transcript, relative")
+        for name in _LINEAR:
+            if name in measured[few] and name in measured[count]:
+                print(f"  {name:20}{measured[count][name] / count / (measured[few][name] / few):8.2f}")
     return 0
 
 
@@ -302,7 +354,8 @@ def _run(command: list[str]) -> tuple[list[str], float]:
     return out, most / 1024
 
 
-def _measure(folder: Path, count: int, steps: Collection[str]) -> None:
+def _measure(folder: Path, count: int, steps: Collection[str]) -> dict[str, float]:
+    """Print the figures of each step. Return the processor times."""
     for number in range(min(_BASES, count)):
         (folder / f"base{number:02}.json").write_bytes(payload(9000, seed=number))
     print(f"{count} transcripts of an hour")
@@ -326,6 +379,7 @@ def _measure(folder: Path, count: int, steps: Collection[str]) -> None:
     print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
     if took.keys() >= {"add", "read_words", "search_cold", "open_corpus"}:
         _extrapolate(folder / "corpus", count, took)
+    return took
 
 
 def _extrapolate(corpus: Path, count: int, took: dict[str, float]) -> None:

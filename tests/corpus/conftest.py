@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -69,6 +70,7 @@ class Peer:
     Attributes:
         statuses: Status of each transcript it has, by id.
         asked: Every request, as "METHOD /path".
+        asked_at: Time of each request, in seconds.
         cut_submissions: Number of submissions that are accepted and whose responses are lost.
         drop_submissions: Number of submissions that are dropped before they are accepted.
         refuse_submissions: Number of submissions that get a 400.
@@ -87,6 +89,7 @@ class Peer:
     def __init__(self) -> None:
         self.statuses: dict[str, str] = {}
         self.asked: list[str] = []
+        self.asked_at: list[float] = []
         self.audio_urls: dict[str, str] = {}
         self.asked_for: dict[str, dict] = {}
         self.cut_submissions = self.drop_submissions = self.refuse_submissions = self.limit_submissions = 0
@@ -177,6 +180,7 @@ def peer() -> Iterator[Peer]:
 
         def _handle(self) -> None:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            peer.asked_at.append(time.monotonic())
             peer.asked.append(f"{self.command} {self.path}")
             answer = peer.answer(self.command, self.path, sent)
             if answer is None:

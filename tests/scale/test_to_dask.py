@@ -7,7 +7,7 @@ import pytest
 from tests.benchmarks.payloads import payload
 
 import voxframe
-from voxframe.errors import CorpusError, MissingExtraError
+from voxframe.errors import CorpusError, MissingExtraError, OptionError
 
 
 @pytest.mark.long
@@ -55,6 +55,11 @@ def test_a_frame_of_replaced_transcripts_is_an_error(tmp_path: Path) -> None:
     [
         ("dask", "dask", lambda corpus: corpus.to_dask("words")),
         ("dask", "dask", lambda _: voxframe.scale.read_payloads("raw")),
+        (
+            "distributed",
+            "dask",
+            lambda _: voxframe.scale.on_workers(voxframe.connect("http://127.0.0.1:9", api_key="k")),
+        ),
         ("deltalake", "delta", lambda corpus: corpus.publish(corpus.path.parent / "published")),
         ("deltalake", "delta", lambda _: voxframe.export.open_delta("published")),
     ],
@@ -66,3 +71,13 @@ def test_a_missing_extra_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=rf"pip install 'voxframe\[{extra}\]'"):
         call(voxframe.Corpus(tmp_path))
+
+
+@pytest.mark.long
+def test_a_missing_cluster_is_reported() -> None:
+    """Without a Dask cluster there are no workers, and the message says how to create one."""
+    with (
+        voxframe.connect("http://127.0.0.1:9", api_key="k") as client,
+        pytest.raises(OptionError, match=r"there is no Dask cluster; create a distributed\.Client first"),
+    ):
+        voxframe.scale.on_workers(client)

@@ -45,6 +45,7 @@ class Transport:
         max_response_bytes: Maximum size of a response, as sent and as decompressed.
         attempts: Maximum attempts of a request that is safe to repeat.
         concurrency: Maximum number of concurrent requests, shared with other clients of the same host.
+        permit: Called before each attempt. It returns when the request may be sent.
 
     Attributes:
         base_url: URL of the service.
@@ -64,6 +65,7 @@ class Transport:
         max_response_bytes: int = MAX_RESPONSE_MB << 20,
         attempts: int = 5,
         concurrency: int = 8,
+        permit: Callable[[], object] = lambda: None,
     ) -> None:
         self.base_url = base_url
         self.attempts = attempts
@@ -71,6 +73,7 @@ class Transport:
         self._timeouts = (connect_timeout_s, read_timeout_s)
         self._response_timeout_s, self._max_response_bytes = response_timeout_s, max_response_bytes
         self.concurrency = concurrency
+        self._permit = permit
         self.workers = Workers(concurrency)
         self._limiter = ConcurrencyLimiter(urlsplit(base_url).netloc, concurrency)
         self._budget = RetryBudget()
@@ -154,6 +157,7 @@ class Transport:
             ResponseTooLargeError: The file is too large.
         """
         path = urlsplit(url).path
+        self._permit()
         try:
             with (
                 self._limiter.slot(),
@@ -215,6 +219,7 @@ class Transport:
         read_timeout_s: float | None,
     ) -> HTTPResponse:
         """Make one attempt and return the response, whatever its status."""
+        self._permit()
         check_wanted()
         self._check_open()
         timeouts = (self._timeouts[0], read_timeout_s or self._timeouts[1])

@@ -210,12 +210,20 @@ class Corpus:
         """
         return self._batch.submit(sources, client, concurrency, progress, options)
 
-    def sync(self, *, client: Client | None = None, wait: bool = False, progress: bool | None = None) -> BatchResult:
+    def sync(
+        self,
+        *,
+        client: Client | None = None,
+        wait: bool = False,
+        concurrency: int = CONCURRENCY,
+        progress: bool | None = None,
+    ) -> BatchResult:
         """Fetch the transcripts that the service has finished. You can interrupt the call and repeat it.
 
         Args:
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
             wait: Wait until every submitted job has finished.
+            concurrency: Maximum number of concurrent fetches.
             progress: Show a progress bar. None (default): only in an interactive session, after one second.
 
         Returns:
@@ -225,7 +233,7 @@ class Corpus:
             ServiceError: The service is unavailable; transcripts fetched so far are stored.
             CorpusError: The corpus cannot be written.
         """
-        return self._batch.sync(client, wait, progress)
+        return self._batch.sync(client, wait, concurrency, progress)
 
     def retry(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from voxframe.client.embedded import is_embedded
 from voxframe.corpus.addresses import canonical
@@ -10,6 +11,7 @@ from voxframe.settings import resolve
 
 if TYPE_CHECKING:
     from voxframe.client import Client
+    from voxframe.corpus.ledger import Ledger
 
 #: Name of the embedded server in the ledger, whatever its port.
 EMBEDDED = "embedded"
@@ -19,6 +21,17 @@ def service_name(client: Client | None) -> str:
     """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use."""
     address = resolve().base_url if client is None else client.base_url
     return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
+
+
+@runtime_checkable
+class ReadsElsewhere(Protocol):
+    """A client that reads recordings in other processes, for example on other machines."""
+
+    def hash_recordings(self, sources: Sequence[str], ledger: Ledger) -> None:
+        """Add the hashes of files to a ledger."""
+
+    def upload_recording(self, source: str) -> str:
+        """Upload a file or an object of a store. Return its URL at the service."""
 
 
 class DefaultClient:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Unpack, get_args
 
 import pandas as pd
 
+from voxframe._files import private_folder
 from voxframe.client.progress import Progress
 from voxframe.client.waiting import interval
 from voxframe.corpus.archive import Archive
@@ -37,7 +38,7 @@ from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.people import People
 from voxframe.corpus.search import Search
-from voxframe.corpus.services import EMBEDDED, DefaultClient, service_name
+from voxframe.corpus.services import EMBEDDED, DefaultClient, ReadsElsewhere, service_name
 from voxframe.corpus.snapshots import Snapshots, snapshots_with
 from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError, ServiceError
 from voxframe.options import TranscriptOptions as Options
@@ -103,6 +104,9 @@ class Batch:
             body, recordings = check(**options), expand(sources)
             check_concurrency(concurrency)
             ledger, client = self._ledger, self._default_client.use(client)
+            if isinstance(client, ReadsElsewhere):
+                private_folder(self._archive.path)  # nothing is remembered in a corpus that does not exist
+                client.hash_recordings([recording.source for recording in recordings], ledger)
             plan = make_plan(ledger, recordings, body, service_name(client), measure=False, progress=progress)
             adopted = find_lost_jobs(ledger, client)
             if adopted:
@@ -152,13 +156,14 @@ class Batch:
             sent = send_all(ledger, client, wanted, concurrency=concurrency, progress=progress, states=states)
             return replace(count(ledger.jobs(service)), sent=sent, adopted=adopted)
 
-    def sync(self, client: Client | None, wait: bool, progress: bool | None) -> BatchResult:
+    def sync(self, client: Client | None, wait: bool, concurrency: int, progress: bool | None) -> BatchResult:
         """Fetch the transcripts that the service has finished."""
         with clear_errors(self._archive.path):
             self._ledger.restore()
+            check_concurrency(concurrency)
             client = self._default_client.use(client)
             adopted = find_lost_jobs(self._ledger, client)
-            fetching = Fetching(self._archive, self._ledger, client)
+            fetching = Fetching(self._archive, self._ledger, client, concurrency)
             waited_s = 0.0
             total = len(fetching.pending())
             with Progress("transcribing", jobs=total, shares=True, show=progress) as bar:
@@ -167,7 +172,7 @@ class Batch:
                         run_in_threads(
                             fetching.finished(pending),
                             partial(fetching.fetch, batch),
-                            threads=CONCURRENCY,
+                            threads=concurrency,
                             stop=fetching.stop,
                             done=lambda: bar.move(fetching.ended),
                         )

@@ -49,7 +49,7 @@ UNREADABLE = "unreadable:"
 
 def unreadable(source: str) -> str:
     """Return the identity of a recording that cannot be read: its path, because its bytes are unknown."""
-    return UNREADABLE + _place(source)
+    return UNREADABLE + file_place(source)
 
 
 class Files(Protocol):
@@ -115,7 +115,7 @@ def identify(source: str, files: Files, *, measure: bool = False) -> Media:
     if is_address(source):
         return Media(canonical(check_address(source)), "")
     before = signature(source)
-    place = _place(source)
+    place = file_place(source)
     known = files.file(place)
     if known is not None and known[0] != before:
         known = None
@@ -224,7 +224,8 @@ def reading(source: str, work: Callable[[], T]) -> T:
         raise AudioError(f"{source!r} cannot be read: {getattr(e, 'strerror', None) or e}") from e
 
 
-def _place(source: str) -> str:
+def file_place(source: str) -> str:
+    """Return the key of a file in the cache of hashes: its URL or absolute path."""
     place = source if is_remote(source) else str(Path(source).absolute())
     return place.encode("utf-8", "backslashreplace").decode()
 

@@ -22,7 +22,7 @@ from voxframe.corpus.batch.worker_pool import UNUSABLE, AdaptiveThrottle, Stoppe
 from voxframe.corpus.job import PENDING, Job, State, now
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import metadata_from_json
-from voxframe.corpus.services import EMBEDDED, service_name
+from voxframe.corpus.services import EMBEDDED, ReadsElsewhere, service_name
 from voxframe.errors import AudioError, OptionError, ServiceError
 from voxframe.options import LIST_LIMIT
 
@@ -97,8 +97,11 @@ class Sender:
             raise _changed(source)
 
         def upload() -> str:
-            with opened(source) as file, stopped_by(self._stop):
-                return self._client.upload(file, progress=False)
+            with stopped_by(self._stop):
+                if isinstance(self._client, ReadsElsewhere):
+                    return self._client.upload_recording(source)
+                with opened(source) as file:
+                    return self._client.upload(file, progress=False)
 
         address = self._throttle.retry(upload)
         # A new name or mode changes the signature, too.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from voxframe.client.async_bridge import stopped_by
 from voxframe.client.transcript import FINISHED
 from voxframe.corpus.addresses import canonical, unmarked
 from voxframe.corpus.archive import Archive
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from voxframe.client import Client, Transcript
     from voxframe.client.results import TranscriptItem
 
-#: Number of concurrent fetches.
+#: Default number of concurrent fetches.
 CONCURRENCY = 4
 #: Up to this many jobs are requested one by one, without the list.
 _FEW = 3
@@ -69,17 +70,23 @@ def _request(client: Client, transcript_id: str) -> tuple[Transcript, str | None
 class Fetching:
     """State shared by the threads of a sync.
 
+    Args:
+        archive: Stores the payloads.
+        ledger: The jobs.
+        client: The service.
+        concurrency: Maximum number of concurrent fetches.
+
     Attributes:
         ended: Jobs that finished, including those that could not be fetched.
         failed: Those of them that failed or could not be fetched.
     """
 
-    def __init__(self, archive: Archive, ledger: Ledger, client: Client) -> None:
+    def __init__(self, archive: Archive, ledger: Ledger, client: Client, concurrency: int) -> None:
         self._archive, self._ledger, self._client = archive, ledger, client
         self.service = service_name(client)
         self.stop = threading.Event()
         self.ended = self.failed = 0
-        self._throttle = AdaptiveThrottle(CONCURRENCY, self.stop)
+        self._throttle = AdaptiveThrottle(concurrency, self.stop)
         self._lock = threading.Lock()
         self._asked: set[str] = set()  # unlisted jobs that were requested in this cycle
         self._refused: set[str] = set()  # jobs that could not be fetched; a later sync tries again
@@ -116,7 +123,8 @@ class Fetching:
                 return
             identifier = now.transcript_id
             try:
-                handle, status = self._throttle.retry(lambda: _request(self._client, identifier))
+                with stopped_by(self.stop):
+                    handle, status = self._throttle.retry(lambda: _request(self._client, identifier))
             except NotFoundError as missing:
                 ledger.save(now, state="uncertain", error=str(missing))
                 return
