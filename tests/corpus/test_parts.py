@@ -224,6 +224,24 @@ def test_a_glob_sees_a_rebuilt_transcript_once(corpus: voxframe.Corpus) -> None:
     assert sorted(_globbed(corpus.path)) == sorted(["new", *names[:7]])
 
 
+def test_no_folder_of_a_corpus_is_written_through_a_link(corpus: voxframe.Corpus) -> None:
+    """Names, corrections and snapshots are refused if their folder is a symbolic link; search then works in memory."""
+    corpus.raw.put("a", _raw("a"))
+    elsewhere = corpus.path.parent / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("names", "corrections", "snapshots", "search"):
+        (corpus.path / name).symlink_to(elsewhere)
+    for change in (
+        lambda: corpus.speakers.set("a", {"A": "Ada"}),
+        lambda: corpus.corrections.set("a", {0: "other words"}),
+        lambda: corpus.snapshots.create(progress=False),
+    ):
+        with pytest.raises(CorpusError, match="is a symbolic link"):
+            change()
+    assert corpus.counts("word1")["occurrences"].to_list() == [1]
+    assert [*elsewhere.iterdir()] == []
+
+
 def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> None:
     """It can be read; changing it is an error that names the format and the update."""
     corpus.raw.put("a", _raw("a"))

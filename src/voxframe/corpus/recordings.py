@@ -75,7 +75,9 @@ class RecordingNames:
         Raises:
             CorpusError: A name stands for several transcripts, or a value is no text.
         """
-        return list(dict.fromkeys(map(self.id, identifiers(given))))
+        texts = identifiers(given)
+        here = set(self._store.ids()) if len(texts) > _FEW else ()  # one listing instead of a look for each file
+        return list(dict.fromkeys(text if text in here else self.id(text) for text in texts))
 
     def id(self, given: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is.

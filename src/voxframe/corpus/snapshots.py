@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
-from voxframe._files import sync
+from voxframe._files import private_folder, sync
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.io_errors import clear_errors
@@ -36,6 +36,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where, one_id
 from voxframe.corpus.store import EXPORTS, View, check_writable
+from voxframe.corpus.store import folder as make_folder
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
 
@@ -232,7 +233,8 @@ class Snapshots:
         folder = self._archive.path / "snapshots"
         with clear_errors(self._archive.path):
             check_writable(self._archive.path)
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self._archive.path)
+            make_folder(folder)
             _sweep(folder)
             hidden = folder / f".{secrets.token_hex(6)}.tmp"
             hidden.mkdir()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from voxframe._files import file_lock, file_name, stamp, write_atomic
-from voxframe.corpus.store import check_writable
+from voxframe.corpus.store import check_writable, folder
 from voxframe.errors import CorpusError
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class TranscriptFiles(Generic[T]):
         if content is None:
             path.unlink(missing_ok=True)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder(self._folder)
         text = json.dumps({"transcript_id": transcript_id, **content}, ensure_ascii=False, indent=1)
         write_atomic(path, text.encode() + b"\n")
 

@@ -30,7 +30,7 @@ import pyarrow as pa
 from voxframe._files import file_lock, stamp, write_atomic
 from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import Store, check_writable
+from voxframe.corpus.store import Store, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 _IN_MEMORY = "memory "
@@ -191,6 +191,7 @@ class SearchIndex:
             return Manifest()  # searching does not create a corpus
         try:
             check_writable(self._store.root)
+            folder(self._folder)
             with file_lock(self._folder / ".lock"):
                 manifest = self._read()
                 if manifest is not seen:  # another process updated it, and may know more transcripts

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from voxframe import encoder
 from voxframe._files import file_lock, write_atomic
 from voxframe.client.progress import Progress
-from voxframe.corpus.store import check_writable
+from voxframe.corpus.store import check_writable, folder
 from voxframe.encoder import SIZE, Vectors
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 from voxframe.schema import SCHEMA_VERSION
@@ -234,6 +234,7 @@ class SentenceIndex:
         coder = encoder.load()
         try:
             check_writable(self._folder.parent)
+            folder(self._folder)
             with file_lock(self._folder / ".lock"):
                 missing = self._missing(states, self._read(states))  # another process may have encoded some
                 with Progress("encoding sentences of transcripts", jobs=len(missing), show=progress) as bar:
