@@ -1,3 +1,4 @@
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -81,3 +82,8 @@ def test_a_missing_cluster_is_reported() -> None:
         pytest.raises(OptionError, match=r"there is no Dask cluster; create a distributed\.Client first"),
     ):
         voxframe.scale.on_workers(client)
+
+
+def test_a_worker_imports_the_package_alone() -> None:
+    """A Dask worker imports `voxframe.scale` before any other part of voxframe."""
+    subprocess.run([sys.executable, "-c", "import voxframe.scale"], check=True)

@@ -20,7 +20,6 @@ from voxframe import frames
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import canonical, is_address, unmarked
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.batch.media import identify
 from voxframe.corpus.recording_names import EXTENSIONS, short_name, tidy
 from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.workers import Result, StoringProcesses, Task
@@ -377,6 +376,8 @@ def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str |
     """
     wanted = _recording(_Found("", raw), replace(frames.payloads.head(raw), id=transcript_id))
     if source is not None:
+        from voxframe.corpus.batch.media import identify  # the package `batch` imports this module
+
         audio = ""
         with contextlib.suppress(AudioError, OptionError, MissingExtraError):  # the file was moved since
             audio = identify(source, archive.ledger).identity
