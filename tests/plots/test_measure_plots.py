@@ -3,6 +3,7 @@ import pytest
 
 import voxframe
 from voxframe import analysis, plots
+from voxframe.plots import style
 
 PATHS = [f"data/payloads/{name}.json" for name in ("call", "interview", "panel")]
 
@@ -108,3 +109,30 @@ def test_panels_take_the_place_of_given_axes(words):
             assert ax.figure is figure
     assert left.axison
     assert not right.axison
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("plot", [plots.pace, plots.sentiment_over_time, plots.turn_matrix])
+def test_a_table_without_rows_is_drawn(words, plot):
+    """Without rows, the plot says that there is nothing to show, and gives no warning."""
+    ax = plot(words.iloc[:0].assign(sentiment="POSITIVE"))
+    ax.figure.canvas.draw()
+    assert "nothing to show" in [text.get_text() for text in ax.texts]
+
+
+def test_points_of_rates_are_inside_the_frame():
+    """No point lies on the frame, zero is marked if a rate is negative, and a recording's id is not repeated."""
+    table = pd.DataFrame({"transcript_id": ["id1", "id2"], "recording": ["call", "panel"], "units": 1})
+    for values in ([0.0, 2.0], [-0.2, -0.1]):
+        ax = plots.rates(table.assign(rate=values, low=values, high=values))
+        low, high = ax.get_xlim()
+        assert low < min(values) <= max(values) < high
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == ["call", "panel"]
+        assert bool(ax.lines) == (min(values) < 0)
+
+
+def test_parts_of_long_labels_stay_apart():
+    """Of two speakers of a recording with a long name, the labels stay different."""
+    labels = style.shown_names([f"the recording of {'x' * 60} · {name} Professor Dr. Hohenstein" for name in "AB"])
+    assert len(set(labels)) == 2
+    assert max(map(len, labels)) <= 40

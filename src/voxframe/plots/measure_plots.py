@@ -57,7 +57,10 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     for a, b, value in zip(*sides, table["share"], strict=True):
         share[place[a], place[b]] = value
     dark = style.is_dark(ax)
-    ax.imshow(share, cmap="cividis" if dark else "Blues", vmin=0, vmax=1, aspect="equal")
+    if names:
+        ax.imshow(share, cmap="cividis" if dark else "Blues", vmin=0, vmax=1, aspect="equal")
+    else:
+        ax.text(0.5, 0.5, "nothing to show", transform=ax.transAxes, ha="center", va="center", color=style.GREY)
     for a, b, count, value in zip(*sides, table["transfers"], table["share"], strict=True):
         bright = (value > 0.55) != dark if np.isfinite(value) else dark
         color = ("white" if bright else "black") if np.isfinite(value) else style.ink(ax)
@@ -166,7 +169,7 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     label = transcript_names(table, source, last=" · " if own else "")
     for key in own:
         label = label + table[key].astype("string").fillna("(unknown)").astype(str)
-    names = sorted(set(label))
+    names = sorted(set(label)) or [""]
     if ax is None:
         ax = style.new_axes(10, 3 + (style.legend_height(names, 9) if many or own else 0.0))
     dark = style.is_dark(ax)
@@ -207,6 +210,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     """
     require(table, ("units", "rate", "low", "high"), "rates")
     keys = list(table.columns[: list(table.columns).index("units")])
+    keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
     shown = table[keys].astype("string").fillna("(unknown)")
     names = [" · ".join(row) for row in shown.itertuples(index=False)] if keys else ["all"]
     if len(names) > style.MAX_LANES:
@@ -223,7 +227,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     if (np.fmin(rate, low) < 0).any():
         ax.axvline(0, color=style.GREY, linewidth=1, zorder=0)
     else:
-        ax.set_xlim(left=0)
+        ax.set_xlim(left=-0.03 * ax.get_xlim()[1])  # a point at 0 is not cut off
     ax.set_xlabel(label)
     return ax
 

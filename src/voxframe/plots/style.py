@@ -139,16 +139,28 @@ def shown_names(names: Iterable[object], longest: int = 40) -> list[str]:
     """Return labels as text for a figure: one line, no control characters, shortened in the middle.
 
     Args:
-        names: Labels. A null label becomes "(unknown)".
+        names: Labels. A null label becomes "(unknown)". Each part of a label such as "call · Ada" is shortened.
         longest: Maximum number of characters of a label.
+
+    Example:
+        >>> shown_names(["the recording of the first meeting · Ada", "call · Ada"], 20)
+        ['the recor…ting · Ada', 'call · Ada']
     """
     cleaned = []
     for name in names:
         text = (
             "".join(c for c in str(name) if unicodedata.category(c)[0] != "C") if isinstance(name, str) else "(unknown)"
         )
-        last = longest // 3  # long names often differ only at the end
-        cleaned.append(text if len(text) <= longest else f"{text[: longest - 1 - last]}…{text[-last:]}")
+        parts = text.split(" · ") if len(text) > longest else [text]
+        room, left = longest, longest - 3 * (len(parts) - 1)
+        for n, part in enumerate(sorted(parts, key=len)):  # long parts share what short ones leave
+            room = max(8, left // (len(parts) - n))
+            if len(part) > room:
+                break
+            left -= len(part)
+        last = room // 3  # long names often differ only at the end
+        short = [part if len(part) <= room else f"{part[: room - 1 - last]}…{part[-last:]}" for part in parts]
+        cleaned.append(" · ".join(short))
     return cleaned
 
 
