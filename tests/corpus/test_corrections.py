@@ -84,6 +84,23 @@ def test_corrections_of_changed_turns_become_stale(corpus: voxframe.Corpus) -> N
     assert corpus.table("utterances")["speaker_name"].to_list() == ["Zoe"]
 
 
+def test_a_turn_without_an_end_is_found_at_another_index(corpus: voxframe.Corpus) -> None:
+    """A correction follows its turn to another index, also if the service gave the turn no end or no length."""
+
+    def turn(text: str, start: int, end: int | None) -> dict:
+        word = {"text": text, "start": start, "end": end, "speaker": "A"}
+        return {"text": text, "start": start, "end": end, "speaker": "A", "words": [word]}
+
+    turns = [turn("Yes.", 500, None), turn("No.", 900, 900)]
+    for before in ([], [turn("Hello.", 0, 400)]):
+        both = [*before, *turns]
+        words = [word for one in both for word in one["words"]]
+        corpus.raw.put("t1", json.dumps({"id": "t1", "words": words, "utterances": both}).encode())
+        if not before:
+            corpus.corrections.set("t1", {0: "Yeah.", 1: "Nope."})
+    assert shown(corpus) == [["t1", 1, "Yeah."], ["t1", 2, "Nope."]]
+
+
 def test_corrections_without_fingerprints_stay_valid(corpus: voxframe.Corpus) -> None:
     """A file of an older version, without fingerprints, is used as it is."""
     corpus.corrections.set("t1", {0: "First."})

@@ -17,7 +17,7 @@ from voxframe.errors import CorpusError
 T = TypeVar("T")
 
 
-class Stored(NamedTuple, Generic[T]):
+class TranscriptFile(NamedTuple, Generic[T]):
     """The file of one transcript.
 
     Attributes:
@@ -42,7 +42,7 @@ class TranscriptFiles(Generic[T]):
 
     def __init__(self, root: Path, folder: str, parse: Callable[[Any], T]) -> None:
         self._root, self._folder, self._parse = root, root / folder, parse
-        self._known: dict[str, Stored[T]] = {}
+        self._known: dict[str, TranscriptFile[T]] = {}
 
     def get(self, transcript_id: str) -> T | None:
         """Return the content of the file of a transcript; None if there is none.
@@ -55,13 +55,13 @@ class TranscriptFiles(Generic[T]):
         except FileNotFoundError:
             return None
 
-    def all(self) -> dict[str, Stored[T]]:
+    def all(self) -> dict[str, TranscriptFile[T]]:
         """Return every file by its stem. Unchanged files are not read again.
 
         Raises:
             CorpusError: A file cannot be read.
         """
-        found: dict[str, Stored[T]] = {}
+        found: dict[str, TranscriptFile[T]] = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
                 stem = entry.name.removesuffix(".json")
@@ -72,7 +72,7 @@ class TranscriptFiles(Generic[T]):
                     known = self._known.get(stem)
                     if known is None or known.stamp != now:
                         transcript_id, content = self._read(Path(entry.path))
-                        known = Stored(transcript_id, now, content)
+                        known = TranscriptFile(transcript_id, now, content)
                     found[stem] = known
         self._known = found
         return found
