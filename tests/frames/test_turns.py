@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxframe.frames import transcript_tables
+from voxframe.frames.words import repeated
 
 FIELDS = {"text": "text", "start_ms": "start", "end_ms": "end", "confidence": "confidence", "speaker": "speaker"}
 WORDS = [
@@ -183,3 +184,21 @@ def test_no_word_is_lost(said: tuple[list[Any], list[Any]], style: dict[str, Any
             assert plain(run) == expected
             assert own == []
             assert {w["utterance_idx"] for w in run} == {i}
+
+
+@pytest.mark.parametrize(
+    ("whole", "parts", "expected"),
+    [
+        (b'[{"a":1},{"a":2}]', [b'[{"a":1}]', b"[]", None, b'[{"a":2}]'], True),
+        (b'[{"a":1}, {"a":2}]', [b'[{"a":1}]', b'[{"a":2}]'], True),
+        (b'[{"a":1},{"a":2}]', [b'[{"a":2}]', b'[{"a":1}]'], False),
+        (b'[{"a":1},{"a":2}]', [b'[{"a":1}]'], False),
+        (b"[]", [b"[]"], False),
+        (None, [b'[{"a":1}]'], False),
+    ],
+)
+def test_copies_of_words_are_recognised_by_their_bytes(
+    whole: bytes | None, parts: list[bytes | None], expected: bool
+) -> None:
+    """The words of turns need not be decoded if they are, one after the other, the bytes of all words."""
+    assert repeated(whole, parts) is expected
