@@ -104,7 +104,11 @@ def test_hugging_face_datasets(tables: dict[str, pd.DataFrame], tmp_path: Path) 
 def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
     """The card states licence, counts, models, options and redaction, and `sha256sum -c` accepts every other file."""
     odd = tables["transcripts"].assign(
-        speech_model=["a|b <i>", "x"], redact_pii=[True, False], audio_duration_s=1800.0, punctuate=[True, True]
+        speech_model=["a|b <i>", "x"],
+        redact_pii=[True, False],
+        audio_duration_s=1800.0,
+        punctuate=[True, True],
+        word_boost="[]",
     )
     written = export.write({**tables, "transcripts": odd}, tmp_path / "my set", form, license="CC-BY: 4.0")
     folder, mark = tmp_path / "my set", "_" if form == "parquet" else ""
@@ -121,6 +125,7 @@ def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tm
     assert f"| Contents | 2 transcripts, 1.00 hours of audio, {len(tables['words'])} words |" in card
     assert "speech_model (a\\|b \\<i\\>: 1, x: 1)" in card
     assert "punctuate (2)" in card
+    assert "word_boost (" not in card  # no words were given
     assert "redacted by the service: 1 of 2 transcripts" in card
     assert f"| words | word | {len(tables['words']):,} |" in card
     assert f"| Schema version | {SCHEMA_VERSION} |" in card

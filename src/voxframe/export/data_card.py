@@ -180,7 +180,9 @@ class DataCard:
         text = {column.name for column in _SHOWN if column.json}
         for name in names:
             values = [
-                (value, n) for (key, value), n in self._values.most_common() if key == name and value is not False
+                (value, n)
+                for (key, value), n in self._values.most_common()
+                if key == name and value is not False and value != "[]"  # not used
             ]
             if not values:
                 continue
