@@ -1,4 +1,5 @@
 import json
+import sys
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import traitlets
 
 import voxframe
+from voxframe import encoder
 from voxframe.errors import CorpusError, OptionError
 from voxframe.widgets import TranscriptPlayer, WordSearch
 
@@ -218,3 +220,15 @@ def test_search_by_meaning(corpus):
     assert made["result"].equals(search.result)
     search.mode = "words"
     assert list(search.result.columns) == list(corpus.search("x").columns)
+
+
+def test_a_search_by_meaning_without_the_encoder_says_what_to_install(corpus, monkeypatch):
+    """Without the extra, the error pane and the static HTML say how to install it, and words can still be searched."""
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    encoder.load.cache_clear()
+    search = WordSearch(corpus, query="the price")
+    search.mode = "meaning"
+    assert "pip install 'voxframe[local]'" in search.error
+    assert "pip install" in search._repr_mimebundle_()[0]["text/html"]
+    search.mode = "words"
+    assert search.error == ""

@@ -150,6 +150,8 @@ class WordSearch(CorpusPlayerWidget):
         head = f"<p><strong>{escaped(self.title)}</strong> {escaped(self.query)}</p>"
         if not self._found.get("query"):
             return f"{head}<p>Run the notebook to search.</p>"
+        if "of" not in self._found:  # the search failed
+            return f"{head}<p>{escaped(self.error)}</p>"
         rows = self._shown.head(encoding.STATIC_ROWS)
         places = [
             f"{self._recordings.name(str(i))} {_clock(ms)}"
