@@ -229,6 +229,44 @@ def test_the_list_of_keys_fits(notebook, width):
     page.set_viewport_size({"width": 1280, "height": 1000})
 
 
+def test_turns_are_split_merged_and_retimed(notebook):
+    """A turn is split before the word clicked last, by menu or key; merge, boundary, time and undo have keys, too."""
+    page, player = notebook.page, player_of(notebook.page)
+    row = player.locator(".vf-row").first
+    text = row.locator(".vf-text")
+    words = row.locator(".vf-w").all_inner_texts()
+    row.locator(".vf-w").nth(6).click()
+    row.hover()
+    row.get_by_role("button", name="Change this turn").click()
+    row.get_by_role("button", name=f"Split before “{words[6]}” (S)").click()
+    expect(text).to_have_text(" ".join(words[:6]))
+    expect(player.locator(".vf-row").nth(1).locator(".vf-text")).to_have_text(" ".join(words[6:]))
+    row.focus()
+    page.keyboard.press("<")
+    expect(text).to_have_text(" ".join(words[:5]))
+    expect(row).to_be_focused()
+    page.keyboard.press(">")
+    expect(text).to_have_text(" ".join(words[:6]))
+    row.locator(".vf-w").nth(1).click()
+    row.focus()
+    page.keyboard.press("t")
+    row.get_by_role("textbox").fill("0.9 to 1.1")
+    page.keyboard.press("Enter")
+    notebook.until("corpus.words('interview', columns=['start_ms', 'end_ms']).loc[1].to_list() == [900, 1100]")
+    row.focus()
+    page.keyboard.press("m")
+    expect(text).to_have_text(" ".join(words))
+    for _ in range(5):
+        before = notebook.kernel("int(corpus.corrections.history('interview')['undone'].isna().sum())")
+        row.focus()
+        page.keyboard.press("u")
+        notebook.until(f"corpus.corrections.history('interview')['undone'].isna().sum() == {before - 1}")
+    expect(text).to_have_text(" ".join(words))
+    assert not notebook.kernel(
+        "'split' in set(corpus.corrections.history('interview').query('undone.isna()')['action'])"
+    )
+
+
 def test_edits_are_refused_visibly_without_a_kernel(notebook):
     """Without a kernel, an edit is not applied, the error pane says so, and the field keeps the input."""
     page, player = notebook.page, player_of(notebook.page)

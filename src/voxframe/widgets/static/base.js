@@ -225,6 +225,7 @@ const ICONS = {
   pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z",
   loop: "M11 1l4 3-4 3V5H5Q4 5 4 6v1H2V6Q2 3 5 3h6zM5 15l-4-3 4-3v2h6q1 0 1-1V9h2v1q0 3-3 3H5z",
   pen: "M11.5 1.5l3 3-9 9-4 1 1-4z",
+  more: "M2 7h2.5v2.5H2zM6.75 7h2.5v2.5h-2.5zM11.5 7H14v2.5h-2.5z",
   close: "M3 4.4L4.4 3 8 6.6 11.6 3 13 4.4 9.4 8 13 11.6 11.6 13 8 9.4 4.4 13 3 11.6 6.6 8z",
 };
 function icon(name) {

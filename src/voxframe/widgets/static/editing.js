@@ -68,7 +68,40 @@ function makeEditing(model, reader, passages, speakers, say) {
     });
     field.setSelectionRange(field.value.length, field.value.length);
   }
-  return { rename, correct };
+  /** Changes turns in the corpus; the kernel then sends the new words, with which the player is drawn again. */
+  const change = (p, action, more = {}) =>
+    askKernel(model, { do: "turn", action, turn: passages.turn[p], ...more }, () => say(""), say);
+
+  function retime(p, i) {
+    const row = prepare(p);
+    const before = [passages.start[i], passages.end[i]].map((ms) => (ms / 1000).toFixed(3)).join(" – ");
+    const field = h("input", { class: "vf-field", "aria-label": `Start and end of ${passages.text[i]} in seconds`, value: before });
+    open(row, row.querySelector(".vf-time"), field, field, (text) => {
+      const times = text.match(/\d+(\.\d+)?/g) ?? [];
+      if (text.trim() === before) return null;
+      const [start, end] = times.map((seconds) => Math.round(Number(seconds) * 1000));
+      const word = passages.placeInTurn(i);
+      return { do: "turn", action: "time", turn: passages.turn[p], word, start_ms: start ?? -1, end_ms: end ?? -1 };
+    });
+  }
+
+  /** Returns the actions of a turn by key: a label, and a function that is null if the turn does not allow it. */
+  function turns(p) {
+    const i = reader.wordOf(p);
+    const word = i < 0 ? "a word (click it first)" : `“${passages.text[i]}”`;
+    const [from, to] = passages.parts(p);
+    const last = to >= passages.count;
+    const count = passages.first[to] - passages.first[from];
+    return {
+      s: [`Split before ${word} (S)`, i > passages.first[from] ? () => change(p, "split", { word: passages.placeInTurn(i) }) : null],
+      m: ["Merge with the next turn (M)", last ? null : () => change(p, "merge")],
+      "<": ["Last word to the next turn (<)", last || count < 2 ? null : () => change(p, "move", { by: -1 })],
+      ">": ["First word of the next turn to this one (>)", last ? null : () => change(p, "move", { by: 1 })],
+      t: [`Time of ${word} (T)`, i < 0 ? null : () => retime(p, i)],
+      u: ["Undo the last change (U)", () => change(p, "undo")],
+    };
+  }
+  return { rename, correct, turns };
 }
 
 /**

@@ -1,7 +1,9 @@
 // The words of a transcript in passages (turns; long turns are split), with corrections applied.
 
 class PassageWords {
-  constructor(columns, corrections) {
+  /** `applied` has the corrected texts that the words already have. */
+  constructor(columns, corrections, applied) {
+    this.applied = applied;
     this.given = {
       start: int32(columns.start), end: int32(columns.end), confidence: float32(columns.confidence),
       first: int32(columns.first), text: [],
@@ -23,7 +25,7 @@ class PassageWords {
       let words = [];
       for (let part = p; part < past; part++)
         for (let i = first[part]; i < first[part + 1]; i++) words.push([text[i], start[i], end[i], confidence[i], part]);
-      if (this.turn[p] in corrections) words = retimed(words, corrections[this.turn[p]]);
+      if (this.turn[p] in corrections && corrections[this.turn[p]] !== this.applied[this.turn[p]]) words = retimed(words, corrections[this.turn[p]]);
       for (const [word, from, to, confidence, part] of words) {
         while (this.first.length <= part) this.first.push(this.text.length);
         this.text.push(word);
@@ -59,6 +61,9 @@ class PassageWords {
     while (to < this.count && this.turn[to] === this.turn[p]) to++;
     return [from, to];
   }
+
+  /** Position of a word in its turn, from 0. */
+  placeInTurn(i) { return i - this.first[this.parts(this.row[i])[0]]; }
 
   /** Text of the turn of a passage, with that passage replaced by `text`. */
   turnText(p, text) {

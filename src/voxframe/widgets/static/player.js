@@ -10,17 +10,24 @@ const PLAYER_KEYS = [
   ["E, R", "Correct the passage, rename the speaker"],
   ["Esc", "Clear the selection or the search"],
 ];
+const TURN_KEYS = [
+  ["S, T", "Split the turn before the word clicked last, or change its time"],
+  ["M", "Merge the turn with the next one"],
+  ["< >", "Give the last word to the next turn, or take its first one"],
+  ["U", "Undo the last change of text or turns"],
+];
 const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
 const LAYERS = { confidence: "Confidence", chapters: "Chapters", entities: "Entities", safety: "Safety" };
 
 function renderPlayer({ model, el, signal }, sound) {
   const columns = model.get("_columns");
-  const passages = new PassageWords(columns, model.get("corrections"));
+  const passages = new PassageWords(columns, model.get("corrections"), model.get("_applied"));
   const speakers = model.get("_speakers");
   const root = frame("vf-player", model.get("title"));
   const { pane, say, guard } = errorPane(model);
   const people = () => peopleOf(passages, speakers, model.get("names"), model.get("turn_names"), model.get("_colors"));
   const editable = model.get("_editable");
+  const reshapable = editable && model.get("_has_turns");
   const quietly = { capture: false, signal };
 
   // Controls: playback on the left, search on the right.
@@ -35,7 +42,7 @@ function renderPlayer({ model, el, signal }, sound) {
   loop.append(" Loop");
   const search = h("input", { type: "search", class: "vf-search", placeholder: "Search", "aria-label": "Search the transcript", spellcheck: "false" });
   const found = h("span", { class: "vf-status vf-found", role: "status" });
-  const help = keyHelp(PLAYER_KEYS);
+  const help = keyHelp(reshapable ? [...PLAYER_KEYS, ...TURN_KEYS] : PLAYER_KEYS);
   const chips = h("span", { class: "vf-chips", role: "group", "aria-label": "Layers" });
   for (const layer of model.get("_layers")) {
     const chip = button(LAYERS[layer], `Show ${LAYERS[layer].toLowerCase()}`, () => {
@@ -65,6 +72,7 @@ function renderPlayer({ model, el, signal }, sound) {
     select: guard((range) => put(model, { interval: range })),
     rename: guard((p) => editable && editing.rename(p)),
     correct: guard((p) => editable && editing.correct(p)),
+    turns: reshapable ? guard((p) => Object.values(editing.turns(p))) : null,
   };
   const reader = new Reader(passages, model, people(), act, signal);
   const editing = makeEditing(model, reader, passages, speakers, say);
@@ -264,6 +272,7 @@ function renderPlayer({ model, el, signal }, sound) {
       e: () => act.correct(row()), r: () => act.rename(row()),
       Escape: () => put(model, { interval: [], loop: false }),
     };
+    if (reshapable) for (const [letter, [, change]] of Object.entries(editing.turns(row()))) keys[letter] = () => change?.();
     const action = keys[key.length === 1 ? key.toLowerCase() : key];
     if (!action) return;
     event.preventDefault();
@@ -280,6 +289,47 @@ function renderPlayer({ model, el, signal }, sound) {
   if (search.value) find(search.value);
   tell();
   root.dataset.ready = "true";
+  return reader;
+}
+
+/** Returns the model with listeners that are removed when the signal aborts. */
+const listening = (model, signal) => new Proxy(model, {
+  get(_, name) {
+    const value = model[name];
+    if (name !== "on") return typeof value === "function" ? value.bind(model) : value;
+    return (event, listener) => {
+      model.on(event, listener);
+      signal.addEventListener("abort", () => model.off(event, listener));
+    };
+  },
+});
+
+/** Draws the player, and again when the kernel sends other words, with the same place and focus. */
+function drawPlayer(context, sound) {
+  const { model, el, signal } = context;
+  let drawn = null;
+  let reader = null;
+  const draw = () => {
+    const before = reader;
+    const top = before?.list.scrollTop;
+    const row = before?.list.contains(document.activeElement) ? document.activeElement.closest(".vf-row") : null;
+    drawn?.abort();
+    el.querySelector(":scope > .vf-player")?.remove();
+    drawn = new AbortController();
+    reader = renderPlayer({ ...context, model: listening(model, drawn.signal), signal: drawn.signal }, sound);
+    if (!before) return;
+    reader.list.scrollTop = top;
+    if (!row || !reader.rows.length) return;
+    const p = reader.passages.turn.indexOf(before.passages.turn[row.passage]);
+    reader.place(p < 0 ? Math.min(row.passage, reader.rows.length - 1) : p);
+    reader.rows[reader.cursor].focus({ preventScroll: true });
+  };
+  draw();
+  model.on("change:_columns", draw);
+  signal.addEventListener("abort", () => {
+    drawn.abort();
+    model.off("change:_columns", draw);
+  });
 }
 
 export default () => {
@@ -288,6 +338,6 @@ export default () => {
     initialize({ model, signal }) {
       sound = new Sound(model, signal);
     },
-    render: (context) => renderPlayer(context, sound),
+    render: (context) => drawPlayer(context, sound),
   };
 };

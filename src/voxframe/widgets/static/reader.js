@@ -1,7 +1,7 @@
 // The text of a player. Every passage has a row; only rows near the visible part are filled, the others keep their height.
 
 class Reader {
-  /** `act` has the actions of clicks: seek, select, rename, correct. `people` has the speakers; it changes with names. */
+  /** `act` has the actions of clicks: seek, select, rename, correct, and those of turns. `people` has the speakers; it changes with names. */
   constructor(passages, model, people, act, signal) {
     Object.assign(this, { passages, model, people, act });
     this.list = h("div", { class: "vf-reader", role: "list", "aria-label": "Transcript", tabindex: "-1" });
@@ -9,6 +9,7 @@ class Reader {
     this.filled = new Set();
     this.marked = []; // word elements that are highlighted
     this.current = -1;
+    this.chosen = -1; // the word clicked last
     this.cursor = 0;
     this.hits = new Map();
     this.layers = this.readLayers();
@@ -105,7 +106,13 @@ class Reader {
     for (const label of this.safety(from, to)) line.append(h("span", { class: "vf-safety" }, label));
     const edit = h("button", { type: "button", class: "vf-edit vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Correct this passage", title: "Correct (E)" }, icon("pen"));
     edit.dataset.act = edit.dataset.key = "correct";
-    keepFocus(row, () => row.replaceChildren(tools, line, ...(this.act.editable ? [edit] : [])));
+    const buttons = h("span", { class: "vf-actions" }, edit);
+    if (this.act.turns) {
+      const more = h("button", { type: "button", class: "vf-edit vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Change this turn", title: "Split, merge, move, undo", "aria-expanded": "false" }, icon("more"));
+      more.dataset.act = more.dataset.key = "turn";
+      buttons.append(more);
+    }
+    keepFocus(row, () => row.replaceChildren(tools, line, ...(this.act.editable ? [buttons] : [])));
     row.style.height = "";
     this.filled.add(row);
     if (p === this.passages.row[this.on]) this.highlight(this.on);
@@ -203,9 +210,35 @@ class Reader {
     const what = event.target.closest("[data-act]")?.dataset.act;
     if (what === "rename") this.act.rename(row.passage);
     else if (what === "correct") this.act.correct(row.passage);
+    else if (what === "turn") this.menu(row);
     else if (what === "time") this.act.seek(passages.span(row.passage)[0]);
-    else if (event.target.classList.contains("vf-w") && getSelection().isCollapsed && passages.start[event.target.word] >= 0)
+    else if (event.target.classList.contains("vf-w")) this.chosen = event.target.word;
+    if (event.target.classList.contains("vf-w") && getSelection().isCollapsed && passages.start[event.target.word] >= 0)
       this.act.seek(passages.start[event.target.word]);
+  }
+
+  /** Returns the word of a turn that its actions are about: the one clicked last, otherwise the one being played, or -1. */
+  wordOf(p) {
+    const { passages } = this;
+    const inside = (i) => i >= 0 && passages.turn[passages.row[i]] === passages.turn[p];
+    return [this.chosen, this.on].find(inside) ?? -1;
+  }
+
+  /** Shows or hides the actions of a turn below its text. */
+  menu(row) {
+    const button = row.querySelector("[data-act=turn]");
+    const open = row.querySelector(".vf-menu");
+    button.setAttribute("aria-expanded", String(!open));
+    if (open) return open.remove();
+    const p = row.passage;
+    const list = h("div", { class: "vf-menu", role: "group", "aria-label": "Change this turn" });
+    for (const [label, act] of this.act.turns(p)) {
+      const item = h("button", { type: "button", class: "vf-button", disabled: !act }, label);
+      item.addEventListener("click", (event) => (event.stopPropagation(), act()));
+      list.append(item);
+    }
+    row.append(list);
+    list.querySelector("button:enabled")?.focus({ preventScroll: true });
   }
 
   /** Turns text selected with the mouse into the selected interval. */
