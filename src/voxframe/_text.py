@@ -28,10 +28,10 @@ FUNCTION_WORDS = frozenset(
     """.split()
 )
 # Scripts without spaces between words: Thai, Lao, Burmese, Japanese, Chinese, and their punctuation.
-_UNSPACED = (
+UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
-_NO_SPACE = re.compile(f"(?<={_UNSPACED}) (?={_UNSPACED})")
+_NO_SPACE = re.compile(f"(?<={UNSPACED}) (?={UNSPACED})")
 
 
 class Cue(NamedTuple):

@@ -62,3 +62,17 @@ def test_any_text_gives_its_words_in_order() -> None:
         assert times == sorted(times)
         assert [w.place for w in found] == sorted({w.place for w in found})
         assert {w for w in found if w.original is None} <= set(said)
+
+
+def test_a_text_without_spaces_is_cut_where_the_words_were() -> None:
+    """Chinese words keep their times; a changed word has the time of the old one, also beside words with spaces."""
+    said = [
+        TurnWord(text, n * 100, n * 100 + 90, n, n)
+        for n, text in enumerate("我们 今天 在 北京 用 new pandas 。".split())
+    ]
+    assert rows("我们昨天在北京用 my pandas。", said) == [
+        *[("我们", 0, 90, None), ("昨天", 100, 190, "今天"), ("在", 200, 290, None), ("北京", 300, 390, None)],
+        *[("用", 400, 490, None), ("my", 500, 590, "new"), ("pandas", 600, 690, None), ("。", 700, 790, None)],
+    ]
+    assert rows("我们在北京", said[:4]) == [("我们", 0, 90, None), ("在", 200, 290, None), ("北京", 300, 390, None)]
+    assert [word.text for word in realign(said[:2], "完全不同")] == ["完全不同"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
-from voxframe._text import join_words
+from voxframe._text import UNSPACED, join_words
 from voxframe.analysis.search_terms import fold
+
+_UNSPACED = re.compile(UNSPACED)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class TurnWord:
 def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end: int | None = None) -> list[TurnWord]:
     """Return the words of a corrected text.
 
+    A text in a script without spaces, such as Chinese, is cut where the words were.
+
     Words are compared without case, accents and punctuation. A word with the same text keeps its time and confidence.
     Words that replace as many words take their times. Otherwise they share the time of the replaced words, or the gap
     between their neighbours, in proportion to their lengths.
@@ -56,7 +62,7 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
 
     if not words:
         return []
-    tokens = text.split()
+    tokens = _tokens(words, text)
     keys = [[fold(one or "") or one for one in side] for side in ([word.text for word in words], tokens)]
     same = [(op.src_start, op.src_end, op.dest_start) for op in Levenshtein.opcodes(*keys) if op.tag == "equal"]
     found: list[TurnWord] = []
@@ -75,6 +81,23 @@ def realign(words: Sequence[TurnWord], text: str, start: int | None = None, end:
 def original_text(words: Sequence[TurnWord]) -> str:
     """Return the text of words before they were corrected."""
     return join_words(text for word in words if (text := word.text if word.original is None else word.original))
+
+
+def _tokens(words: Sequence[TurnWord], text: str) -> list[str]:
+    """Return the words of a corrected text."""
+    from rapidfuzz.distance import Levenshtein
+
+    tokens = text.split()
+    old, new = ("".join("".join(one or "" for one in side).split()) for side in ((w.text for w in words), tokens))
+    if not _UNSPACED.search(new):
+        return tokens
+    ends = set(accumulate(len("".join((word.text or "").split())) for word in words))
+    cuts = set(accumulate(map(len, tokens)))
+    for op in Levenshtein.opcodes(old, new):
+        if op.tag == "equal":
+            same = {op.dest_start + end - op.src_start for end in ends if op.src_start <= end <= op.src_end}
+            cuts |= {cut for cut in same if _UNSPACED.search(new[max(0, cut - 1) : cut + 1])}
+    return [new[begin:end] for begin, end in pairwise(sorted(cuts | {0, len(new)}))]
 
 
 def _changed(word: TurnWord, text: str) -> TurnWord:
