@@ -58,7 +58,7 @@ def test_help_and_version_need_no_pandas() -> None:
 
 
 _COMMANDS = (
-    "demo transcribe submit sync jobs tables search summarize export snapshot list delete stream server "
+    "demo transcribe submit sync jobs tables search summarize people export snapshot list delete stream server "
     "models docs doctor completion"
 ).split()
 

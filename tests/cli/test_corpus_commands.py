@@ -123,3 +123,24 @@ def test_doctor_finds_damaged_files(tmp_path: Path, capsys, monkeypatch: pytest.
     assert "v=1/words/part-0.parquet is missing or damaged; `voxframe snapshot`" in wrong[1]
     assert main(["doctor", "--corpus", str(tmp_path / "none")]) == 1
     assert "the directory does not exist" in capsys.readouterr().out
+
+
+def test_people_are_named_and_assigned(tmp_path: Path, capsys) -> None:
+    """`voxframe people` names speakers and assigns people by label, name and metadata; the last one is undone."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name in ("t1", "t2"):
+        corpus.raw.put(name, json.dumps({"id": name, "status": "completed", "words": WORDS}).encode())
+    corpus.metadata.set(pd.DataFrame({"recording": ["t1", "t2"], "agent": ["Ben", None]}))
+
+    def people(*arguments: str) -> list[tuple[str | None, str | None]]:
+        assert main(["people", "--corpus", str(corpus.path), "--json", *arguments]) == 0
+        rows = map(json.loads, capsys.readouterr().out.splitlines())
+        return [(row["speaker_name"], row["person"]) for row in rows]
+
+    assert people("--id", "t1", "--name", "A=Maria", "--by-name") == [("Maria", "Maria")]
+    assert people("--id", "t2", "--person", "A=Cleo") == [(None, "Cleo")]
+    assert people("--by-metadata", "A=agent") == [("Maria", "Ben"), (None, "Cleo")]
+    assert people("--undo") == [("Maria", "Maria"), (None, "Cleo")]
+    for wrong, message in ((["--name", "A=Zoe"], "need --id"), (["--id", "t1", "--person", "A"], "LABEL=VALUE")):
+        assert main(["people", "--corpus", str(corpus.path), *wrong]) == 2
+        assert message in capsys.readouterr().err

@@ -50,6 +50,7 @@ COMMANDS = {
     "tables": "show the tables of a corpus or of a payload file",
     "search": "find words and phrases in a corpus, with context",
     "summarize": "summarize a corpus or ask questions about it",
+    "people": "name speakers, and state which people they are",
     "export": "write a corpus to files that other tools read",
     "snapshot": "create or verify a read-only version of a corpus",
     "list": "list the transcripts at the service",
