@@ -11,7 +11,7 @@ const PLAYER_KEYS = [
   ["Esc", "Clear the selection or the search"],
 ];
 const TURN_KEYS = [
-  ["S, T", "Split the turn before the word clicked last, or change its time"],
+  ["S, T", "In the text: split the turn before the word clicked last, or change its time"],
   ["M", "Merge the turn with the next one"],
   ["< >", "Give the last word to the next turn, or take its first one"],
   ["U", "Undo the last change of text or turns"],
@@ -272,7 +272,8 @@ function renderPlayer({ model, el, signal }, sound) {
       e: () => act.correct(row()), r: () => act.rename(row()),
       Escape: () => put(model, { interval: [], loop: false }),
     };
-    if (reshapable) for (const [letter, [, change]] of Object.entries(editing.turns(row()))) keys[letter] = () => change?.();
+    // Only from the text: elsewhere, a key of JupyterLab such as M would merge turns.
+    if (reshapable && reader.list.contains(document.activeElement)) for (const [letter, [, change]] of Object.entries(editing.turns(row()))) keys[letter] = () => change?.();
     const action = keys[key.length === 1 ? key.toLowerCase() : key];
     if (!action) return;
     event.preventDefault();

@@ -108,7 +108,7 @@ class Reader {
     edit.dataset.act = edit.dataset.key = "correct";
     const buttons = h("span", { class: "vf-actions" }, edit);
     if (this.act.turns) {
-      const more = h("button", { type: "button", class: "vf-edit vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Change this turn", title: "Split, merge, move, undo", "aria-expanded": "false" }, icon("more"));
+      const more = h("button", { type: "button", class: "vf-more vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Change this turn", title: "Split, merge, move, undo", "aria-expanded": "false" }, icon("more"));
       more.dataset.act = more.dataset.key = "turn";
       buttons.append(more);
     }
