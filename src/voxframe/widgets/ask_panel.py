@@ -55,7 +55,7 @@ class AskPanel(CorpusPlayerWidget):
             items.
         prompt (str): Text of the selected task.
         context (str): Background information for the model.
-        chosen (list[str]): Ids of the selected transcripts.
+        chosen (list[str]): Ids of the selected transcripts; setting it also takes names of recordings.
         max_output_size (int): Maximum number of tokens of the answer.
         temperature (float): 0 (conservative) to 1 (creative).
 
@@ -96,7 +96,8 @@ class AskPanel(CorpusPlayerWidget):
         self._client = client
         self._responses: dict[str, tuple[LlmResponse, ...]] = {}
         self._calls: dict[str, str] = {}  # code that returns these responses
-        ids = list(transcripts) if transcripts is not None else _completed(corpus)
+        self._ids_of = corpus._archive.recordings.ids
+        ids = self._ids_of(transcripts) if transcripts is not None else _completed(corpus)
         recordings = RecordingFinder(corpus, audio)
         listed = [{"id": i, "name": recordings.name(i)} for i in ids[:_MAX_LISTED]]
         self._background = Background(self, lambda text: self.set_trait("busy", text))
@@ -104,6 +105,10 @@ class AskPanel(CorpusPlayerWidget):
         super().__init__(corpus, audio, player, title=title, _listed=listed, chosen=chosen)
         self._read_earlier()
         self.on_msg(self._on_browser_message)
+
+    @traitlets.validate("chosen")
+    def _check_chosen(self, proposal: Any) -> list[str]:
+        return list(self._ids_of(proposal["value"]))
 
     def __repr__(self) -> str:
         return f"AskPanel({self._corpus!r}, {len(self._answers)} answers)"
