@@ -118,3 +118,15 @@ def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.
     ids = set(corpus.ids())  # before the read: after a kill, the other process stores what it was sent
     assert ids <= set(corpus.table("words")["transcript_id"])
     assert len(ids) > 90
+
+
+@pytest.mark.usefixtures("two")
+def test_other_processes_do_not_load_pandas(tmp_path: Path) -> None:
+    """Writing tables needs no pandas, which would make the start of a process three times as long."""
+    archive = voxframe.Corpus(tmp_path / "corpus")._archive
+    with StoringProcesses(archive, expected=_COUNT) as workers:
+        workers.do(Task("a", "transcript", raw_payload("a", audio_duration="5")), lambda result: None)
+        workers.settle("a")
+        maps = Path(f"/proc/{workers._children[0].pid}/maps").read_text()
+    assert "/pyarrow/" in maps
+    assert "/pandas/" not in maps

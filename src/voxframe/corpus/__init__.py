@@ -9,7 +9,7 @@ __all__ = ["Corpus"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the facade on first use: `voxframe.corpus.workers` starts in half the time without it."""
+    """Import the facade on first use: `voxframe.corpus.workers` starts faster without it."""
     if name != "Corpus":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from voxframe.corpus.corpus import Corpus

@@ -12,6 +12,7 @@ import io
 import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -57,6 +58,7 @@ class TableLayout(NamedTuple):
     groups: tuple[RowGroup, ...]
 
 
+@lru_cache(maxsize=len(TABLES))
 def stored_schema(name: str) -> pa.Schema:
     """Return the schema of a stored table: that of the data dictionary, with the metadata for pandas."""
     schema = TABLES[name].arrow
@@ -74,6 +76,7 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
         "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         "write_statistics": [name for name in schema.names if name not in texts or name in _SHORT],
         "write_page_checksum": True,
+        "memory_pool": pa.system_memory_pool(),  # the default pool of pyarrow takes new pages for every row group
     }
 
 

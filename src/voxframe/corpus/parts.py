@@ -68,7 +68,7 @@ class Parts:
 
     def path(self, name: str, part: Part) -> Path:
         """Return the path of the file of a table."""
-        return self.root / "tables" / name / f"{part.name}.parquet"
+        return Path(f"{self.root}/tables/{name}/{part.name}.parquet")
 
     def members(self, view: str) -> Mapping[str, Member]:
         """Return the transcripts that are in a part, by id."""

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +14,13 @@ import pyarrow.compute as pc
 from voxframe._files import file_name, readable_name
 from voxframe._text import masked
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.reading import Ids, identifiers
 from voxframe.corpus.store import Store
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
+
+if TYPE_CHECKING:
+    from voxframe.corpus.reading import Ids
 
 T = TypeVar("T")
 
@@ -75,6 +77,8 @@ class RecordingNames:
         Raises:
             CorpusError: A name stands for several transcripts, or a value is no text.
         """
+        from voxframe.corpus.reading import identifiers  # imports pandas
+
         texts = identifiers(given)
         here = set(self._store.ids()) if len(texts) > _FEW else ()  # one listing instead of a look for each file
         return list(dict.fromkeys(text if text in here else self.id(text) for text in texts))

@@ -1,8 +1,8 @@
 """Payloads and tables written on all cores: by this process, and by one more for every other core.
 
-`python -P -m voxframe.corpus.workers PATH` runs one of the other processes. It reads tasks from standard input: each is
-a line of JSON, followed by the payload. For each task it writes a line of JSON. The multiprocessing module is not used,
-because it would run the caller's script again in every process.
+`main` runs one of the other processes. It reads tasks from standard input: each is a line of JSON, followed by the
+payload. For each task it writes a line of JSON. The multiprocessing module is not used, because it would run the
+caller's script again in every process.
 """
 
 from __future__ import annotations
@@ -31,6 +31,19 @@ from voxframe.frames.repair import caller
 
 _FEW = 32  # tasks; for more, starting other processes is worth its time
 _AHEAD = 2  # tasks that another process has or is being sent
+#: pyarrow imports pandas if it is installed. Without it, another process starts in a third of the time.
+_PROGRAM = """
+import sys
+
+class NoPandas:
+    def find_spec(self, name, *_):
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NoPandas())
+from voxframe.corpus.workers import main
+main()
+"""
 _PIPE_BYTES = 1 << 20  # with the default of 64 kB, the processes wake each other 30 times per payload
 _PATIENCE_S = 30.0  # for a process to write its last tables
 
@@ -184,7 +197,7 @@ class StoringProcesses:
             wait = False
 
     def _start(self) -> None:
-        command = [sys.executable, "-P", "-m", __name__, os.fspath(self._archive.path)]
+        command = [sys.executable, "-P", "-c", _PROGRAM, os.fspath(self._archive.path)]
         environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}  # keeps 40 MB less in each process
         for _ in range(self._others):
             child = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
@@ -354,7 +367,3 @@ def main() -> None:
         with contextlib.suppress(BrokenPipeError):
             out.write(orjson.dumps(str(error)) + b"\n")
             out.flush()
-
-
-if __name__ == "__main__":
-    main()

