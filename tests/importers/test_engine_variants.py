@@ -273,3 +273,51 @@ def test_punctuation_of_speechmatics() -> None:
         ("stuff", 5000, 5500),
     ]
     assert _read(document)["language_code"] == "en"
+
+
+def _pair(name: str, **fields: list[Any]) -> list[dict[str, Any]]:
+    """Return a word whose text is null, and "ok", with the values of other fields."""
+    return [{name: text, **{key: values[n] for key, values in fields.items()}} for n, text in enumerate((None, "ok"))]
+
+
+_SECONDS: dict[str, list[Any]] = {"start": [0.5, 0.75]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"text": None, "segments": [{"text": None, "words": _pair("word", **_SECONDS)}]},
+        {"text": None, "words": [{"word": "so", "start": 0}, *_pair("word", **_SECONDS)]},
+        {"transcription": _pair("text", offsets=[{"from": 500}, {"from": 750}], tokens=[[{"text": None}], []])},
+        {"results": {"channels": [{"alternatives": [{"transcript": None, "words": _pair("word", **_SECONDS)}]}]}},
+        {"monologues": [{"elements": _pair("value", type=["text", "text"], ts=_SECONDS["start"])}]},
+        {
+            "results": {
+                "items": [
+                    {"type": "word", "start_time": t, "alternatives": [w]}
+                    for t, w in zip(_SECONDS["start"], _pair("content"), strict=True)
+                ]
+            }
+        },
+        {"combinedPhrases": [], "phrases": [{"text": None, "words": _pair("text", offsetMilliseconds=[500, 750])}]},
+        {
+            "results": [
+                {"type": "word", "start_time": t, "alternatives": [w]}
+                for t, w in zip(_SECONDS["start"], _pair("content"), strict=True)
+            ]
+        },
+        {"results": [{"alternatives": [{"transcript": None, "words": _pair("word", startTime=["0.5s", "0.75s"])}]}]},
+        {
+            "transcription": {
+                "full_transcript": None,
+                "utterances": [{"text": None, "words": _pair("word", **_SECONDS)}],
+            }
+        },
+    ],
+)
+def test_a_text_that_is_null_is_null_in_the_tables(document: dict[str, Any]) -> None:
+    """A word or turn whose text is null keeps its times, and the words around it are read."""
+    payload = _read(document)
+    words = payload["utterances"] if payload["imported_from"] == "whisper.cpp" else payload["words"]
+    assert [(word["text"], word["start"]) for word in words][-2:] == [(None, 500), ("ok", 750)]
+    assert payload["text"].endswith("ok")

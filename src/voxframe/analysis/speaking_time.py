@@ -138,8 +138,8 @@ def speech_activity(
     A transcript can show overlap if it has several channels, or if two speakers do overlap in it. If an engine gives
     every moment to one speaker, overlap is unknown, not 0.
 
-    Source: K. Laskowski, "Modeling vocal interaction for text-independent participant characterization in multi-party
-    conversation", SIGdial 2008 (vocal activity); M. Heldner and J. Edlund, "Pauses, gaps and overlaps in
+    Source: K. Laskowski et al., "Modeling vocal interaction for text-independent participant characterization in
+    multi-party conversation", SIGdial 2008 (vocal activity); M. Heldner and J. Edlund, "Pauses, gaps and overlaps in
     conversations", Journal of Phonetics 38, 2010 (silence and overlap).
 
     Args:

@@ -31,7 +31,8 @@ def cpwer(
     one of the hypothesis such that the sum of edits is smallest. All words of a speaker without a partner are deletions
     or insertions. cpWER is (substitutions + deletions + insertions) / words of the reference: a fraction, 0 or more. It
     counts a word given to the wrong speaker as an error. Source: S. Watanabe et al., "CHiME-6 challenge", CHiME 2020.
-    Values equal those of meeteval for the same text.
+    cpWER, words and the sum of edits equal those of meeteval for the same text; which edits are substitutions is a
+    choice between alignments with equally many edits.
 
     Args:
         reference: The correct words with their speakers: rows with `text` and `speaker`, such as words or turns. Rows

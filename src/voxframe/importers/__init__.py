@@ -31,6 +31,9 @@ SUFFIXES = (".srt", ".vtt", ".textgrid", ".eaf", ".ctm", ".stm")
 
 _SEGMENT = frozenset({"id", "seek", "start", "end", "text"})
 _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
+#: Fields of engines with spoken text.
+_TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
+_NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
 _ENGINE_FIELDS = frozenset(
     "transcription results monologues recognizedPhrases phrases response result segments".split()
 )
@@ -100,12 +103,24 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         document = _lenient(data)
     if isinstance(document, list):
         document = {"segments": document}
+    if _NULL_TEXT.search(data):
+        document = _without_null_texts(document)
     if not isinstance(document, Mapping):
         return None
     for format_name, (recognises, read) in ENGINES.items():
         if recognises(document):
             return format_name, partial(read, document)
     return None
+
+
+def _without_null_texts(value: Any) -> Any:
+    """Return a document in which texts that are null are empty; the payload has them as null again."""
+    if isinstance(value, dict):
+        return {
+            name: "" if inner is None and name in _TEXT_FIELDS else _without_null_texts(inner)
+            for name, inner in value.items()
+        }
+    return [_without_null_texts(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _lenient(data: bytes) -> Any:

@@ -139,7 +139,7 @@ def azure(document: Document) -> dict[str, Any]:
         spoken = best.get("displayWords") or best.get("words") or ()
         words = [
             SpokenWord(
-                word.get("displayText") or word.get("word") or word["text"],
+                word.get("displayText") or word.get("word") or word.get("text") or "",
                 *_azure_times(word),
                 number(word.get("confidence")),
                 speaker,

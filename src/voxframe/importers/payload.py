@@ -22,7 +22,10 @@ class SpokenWord(NamedTuple):
 
 
 class SpokenTurn(NamedTuple):
-    """A passage of one speaker, with times in milliseconds. Without `words`, its text is split at white space."""
+    """A passage of one speaker, with times in milliseconds.
+
+    Without `words`, its text is split at white space; without a text, its words are joined.
+    """
 
     text: str
     start: int | None = None
@@ -81,7 +84,7 @@ def turn_of(
 ) -> SpokenTurn:
     """Return a turn with the times of its first and last word."""
     start, end = (words[0].start, words[-1].end) if words else (None, None)
-    return SpokenTurn(text or join_words(word.text for word in words), start, end, speaker, words, confidence, channel)
+    return SpokenTurn(text or _joined(word.text for word in words), start, end, speaker, words, confidence, channel)
 
 
 def in_time(spoken: Sequence[Spoken]) -> list[Spoken]:
@@ -98,10 +101,10 @@ def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
         ]
         spoken = [_word(word) for word in given]
         words += spoken
-        utterances.append(
-            {**_word(SpokenWord(*turn[:3], turn.confidence, turn.speaker, turn.channel)), "words": spoken}
-        )
-    text = _characters(fields.pop("text", None) or "") or join_words(turn["text"] for turn in utterances)
+        said = turn.text or _joined(word["text"] for word in spoken)
+        place = (turn.start, turn.end, turn.confidence, turn.speaker, turn.channel)
+        utterances.append({**_word(SpokenWord(said, *place)), "words": spoken})
+    text = _characters(fields.pop("text", None) or "") or _joined(turn["text"] for turn in utterances)
     return {"status": "completed", "text": text, "words": words, "utterances": utterances, **fields}
 
 
@@ -111,7 +114,7 @@ def from_words(words: Sequence[SpokenWord], **fields: Any) -> dict[str, Any]:
         runs = [[*run] for _, run in groupby(words, key=lambda word: (word.speaker, word.channel))]
         turns = (
             SpokenTurn(
-                join_words(word.text for word in run),
+                _joined(word.text for word in run),
                 next((word.start for word in run if word.start is not None), None),
                 next((word.end for word in reversed(run) if word.end is not None), None),
                 run[0].speaker,
@@ -122,15 +125,22 @@ def from_words(words: Sequence[SpokenWord], **fields: Any) -> dict[str, Any]:
         )
         return from_turns(turns, **fields)
     spoken = [_word(word) for word in words]
-    text = _characters(fields.pop("text", None) or "") or join_words(word["text"] for word in spoken)
+    text = _characters(fields.pop("text", None) or "") or _joined(word["text"] for word in spoken)
     return {"status": "completed", "text": text, "words": spoken, **fields}
 
 
+def _joined(texts: Iterable[str | None]) -> str:
+    return join_words(text for text in texts if text)
+
+
 def _word(word: SpokenWord) -> dict[str, Any]:
-    """Return a word or turn of a payload. A value outside 0-1, such as a log-likelihood, is no confidence."""
+    """Return a word or turn of a payload. An empty text is null.
+
+    A value outside 0-1, such as a log-likelihood, is no confidence.
+    """
     sure = word.confidence
     known = sure if sure is not None and 0 <= sure <= 1 else None
-    found = {**word._asdict(), "text": _characters(word.text).strip(), "confidence": known}
+    found = {**word._asdict(), "text": _characters(word.text).strip() or None, "confidence": known}
     if word.channel is None:
         del found["channel"]
     return found
