@@ -37,7 +37,14 @@ def test_the_accessor_only_delegates() -> None:
     assert [t.get_text() for t in moods.get_legend().get_texts()] == ["positive"]
 
 
-@pytest.mark.parametrize("imports", ["import pandas as pd, voxframe", "import voxframe, pandas as pd"])
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import pandas as pd, voxframe",
+        "import voxframe, pandas as pd",
+        "import voxframe, polars, pandas as pd",  # polars looks if there is a pandas, and does not import it
+    ],
+)
 def test_the_accessor_is_there_in_either_order_of_imports(imports: str) -> None:
     """`df.vox` exists as soon as pandas and voxframe are imported, and importing voxframe alone imports no pandas."""
     lines = ["import sys, voxframe", "assert 'pandas' not in sys.modules"] if imports.startswith("import vox") else []

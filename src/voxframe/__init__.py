@@ -13,8 +13,8 @@ Names are imported on first use, so `import voxframe` takes almost no time.
 from __future__ import annotations
 
 import importlib.abc
-import importlib.util
 import sys
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -158,11 +158,13 @@ def __dir__() -> list[str]:
 class _AccessorWithPandas(importlib.abc.MetaPathFinder):
     """Registers the accessor `df.vox` as soon as pandas has been imported."""
 
-    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != "pandas":
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec("pandas")
+        specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, specs), None)  # polars asks for it without importing it
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
 

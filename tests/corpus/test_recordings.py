@@ -227,19 +227,28 @@ def test_an_older_ledger_gets_names(peer, client, tmp_path: Path) -> None:
     assert voxframe.Corpus(corpus.path).jobs()["recording"].to_list() == ["call", "call-2"]
 
 
-def test_no_empty_frame_without_a_word(tmp_path: Path, filled: voxframe.Corpus) -> None:
+def test_no_empty_frame_without_a_word(tmp_path: Path, filled: voxframe.Corpus, client: voxframe.Client) -> None:
     """Reads of a corpus that does not exist, and of sentences that were not fetched, warn and say what to do."""
     nowhere = voxframe.Corpus(tmp_path / "nowhere")
     for read in (
+        nowhere.ids,
+        lambda: list(nowhere),
+        lambda: range(len(nowhere)),
         nowhere.jobs,
         nowhere.metadata.get,
         nowhere.speakers.get,
         nowhere.speakers.table,
+        nowhere.corrections.get,
         nowhere.corrections.stale,
+        nowhere.snapshots.versions,
         nowhere.unanswered,
+        nowhere.raw.stale,
         nowhere.raw.responses,
     ):
         with pytest.warns(CorpusWarning, match="there is no corpus in"):
             assert len(read()) == 0
+    for call in (nowhere.sync, nowhere.retry):
+        with pytest.warns(CorpusWarning, match="there is no corpus in"):
+            assert str(call(client=client)) == "nothing to do"
     with pytest.warns(CorpusWarning, match=r"7 of 7 transcripts have no sentences.*load_sentences\("):
         assert filled.scan("sentences").count_rows() == 0

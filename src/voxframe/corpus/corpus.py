@@ -114,10 +114,10 @@ class Corpus:
         return html_table(self._batch.overview())
 
     def __len__(self) -> int:
-        return len(self._archive.ids())
+        return len(self.ids())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._archive.ids())
+        return iter(self.ids())
 
     def __contains__(self, transcript_id: object) -> bool:
         if not isinstance(transcript_id, str):
@@ -130,6 +130,7 @@ class Corpus:
 
     def ids(self) -> list[str]:
         """Return the ids of all transcripts, sorted."""
+        self._archive.report_missing()
         return self._archive.ids()
 
     @takes_options
@@ -897,6 +898,7 @@ class Corpus:
             >>> corpus.publish("s3://bucket/calls", partition_by="customer")  # doctest: +SKIP
             >>> words = voxframe.export.open_delta("s3://bucket/calls")["words"]  # doctest: +SKIP
         """
+        self._archive.report_missing()
         return self._publisher.publish(
             target,
             tables=tables,

@@ -224,6 +224,7 @@ class Corrections:
         Raises:
             CorpusError: A file of corrections cannot be read.
         """
+        self._archive.report_missing()
         edits = self._current.edits()
         wanted = sorted(edits) if ids is None else self._archive.recordings.ids(ids)
         found = [(i, self._current.of(i, edits[i])) for i in wanted if i in edits and self._archive.has(i)]

@@ -109,6 +109,7 @@ class Raw:
             view: Kind of response that the tables are made from.
             verify: Read files to their end, not only their footers.
         """
+        self._archive.report_missing()
         return self._archive.stale(view, verify=verify)
 
     def rebuild_tables(self, *, verify: bool = False, workers: int | None = None, progress: bool = True) -> int:
@@ -127,6 +128,7 @@ class Raw:
         Raises:
             CorpusError: A payload is damaged (raised after all others are done), or the disk cannot be written.
         """
+        self._archive.report_missing()
         return rebuild(self._archive, workers, verify=verify, progress=progress)
 
     def rebuild_ledger(self) -> int:

@@ -230,6 +230,7 @@ class Snapshots:
             >>> corpus.snapshots.create().version, len(corpus.snapshots.open().table("transcripts"))
             (1, 1)
         """
+        self._archive.report_missing()
         folder = self._archive.path / "snapshots"
         with clear_errors(self._archive.path):
             check_writable(self._archive.path)
@@ -278,6 +279,7 @@ class Snapshots:
 
     def versions(self) -> list[int]:
         """Return the version numbers of the snapshots, lowest first."""
+        self._archive.report_missing()
         return _versions(self._archive.path / "snapshots")
 
     def _write_tables(

@@ -131,6 +131,7 @@ class Batch:
         progress: bool | None,
     ) -> BatchResult:
         """Send the jobs that were not sent yet, and on request those that failed or are uncertain."""
+        self._archive.report_missing()
         with clear_errors(self._archive.path):
             self._ledger.restore()
             check_concurrency(concurrency)
@@ -158,6 +159,7 @@ class Batch:
 
     def sync(self, client: Client | None, wait: bool, concurrency: int, progress: bool | None) -> BatchResult:
         """Fetch the transcripts that the service has finished."""
+        self._archive.report_missing()
         with clear_errors(self._archive.path):
             self._ledger.restore()
             check_concurrency(concurrency)
