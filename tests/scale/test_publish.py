@@ -13,7 +13,6 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
-from deltalake import DeltaTable
 
 import voxframe
 from voxframe.errors import ExportError, OptionError
@@ -191,6 +190,8 @@ def test_a_publication_is_incremental_and_old_ones_stay(tmp_path: Path, store: d
 
 def test_a_publication_has_a_data_card(tmp_path: Path, store: dict[str, str]) -> None:
     """Each commit to `publications` has the card; on a file system README.md has it, too, unless it is the user's."""
+    from deltalake import DeltaTable
+
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.raw.put("a", _payload("a", "old"))
     for target, settings in ((str(tmp_path / "set"), None), ("s3://bucket/card", store)):
