@@ -24,6 +24,25 @@ def test_a_dask_frame_is_the_table(corpus: voxframe.Corpus, name: str) -> None:
     pd.testing.assert_frame_equal(found, table)
 
 
+@pytest.mark.usefixtures("small_partitions")
+def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
+    """Columns about recordings and people are those of `Corpus.table`, and words can be counted by them."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add([payload(600, seed=n) for n in range(5)], progress=False)
+    ids = corpus.ids()
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ids, "site": ["N", "S", None, "N", "S"]}))
+    labels = {"transcript_id": [ids[0], ids[3], ids[3]], "speaker": ["A", "A", "B"], "person": ["Ada", "Ada", "Ben"]}
+    corpus.speakers.assign(pd.DataFrame(labels))
+    asked = ["site", "person"]
+    words, whole = corpus.to_dask("words", metadata=asked), corpus.table("words", metadata=asked)
+    assert words.npartitions > 1
+    for by in (["site"], ["person"], ["site", "speaker"]):
+        pd.testing.assert_frame_equal(voxframe.scale.ngrams(words, 1, by), voxframe.analysis.ngrams(whole, 1, by))
+    assert words[["person", "text"]].compute().columns.to_list() == ["person", "text"]
+    with pytest.raises(CorpusError, match="no metadata column 'nothing'"):
+        corpus.to_dask("words", metadata="nothing")
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("small_partitions")
 def test_divisions_are_true_and_transcripts_whole(corpus: voxframe.Corpus) -> None:

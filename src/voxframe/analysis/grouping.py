@@ -62,8 +62,11 @@ def group_columns(
         elif key in computed and not (key == "person" and key not in df.columns):
             found.append(computed[key](df).rename(key))
         else:
-            known = ", ".join(dict.fromkeys([*computed, *df.columns]))
-            raise OptionError(f"cannot group by {key!r}; choose from {known}, or merge it into the DataFrame")
+            known = ", ".join(name for name in dict.fromkeys([*computed, *df.columns]) if name != key)
+            raise OptionError(
+                f"cannot group by {key!r}; choose from {known}, or read the table with metadata={key!r}, or merge it "
+                "into the DataFrame"
+            )
     return found
 
 

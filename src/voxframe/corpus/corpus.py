@@ -502,7 +502,7 @@ class Corpus:
         """
         return self._query.to_polars(name, ids)
 
-    def to_dask(self, name: str, ids: str | Iterable[str] | None = None) -> dd.DataFrame:
+    def to_dask(self, name: str, ids: str | Iterable[str] | None = None, *, metadata: Wanted = False) -> dd.DataFrame:
         """Return one table over many transcripts as a Dask DataFrame, which is read when it is computed.
 
         The directory of the corpus must have the same path on every worker. `voxframe.scale` computes talk time, counts
@@ -511,6 +511,7 @@ class Corpus:
         Args:
             name: Name of the table.
             ids: Id or ids. None (default): every transcript that has the table.
+            metadata: Columns about the recording to add, and "person", as for `table`.
 
         Returns:
             A frame with the columns and dtypes of `table`, also `speaker_name`. Transcripts are in the order of the
@@ -522,7 +523,7 @@ class Corpus:
                 computed, if transcripts were replaced or deleted meanwhile.
             MissingExtraError: Dask is not installed.
         """
-        return dask_frame(name, self._query.rows(name, ids), self.path)
+        return dask_frame(name, self._query.rows(name, ids), self.path, metadata)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Run a DuckDB SQL query over the tables of the corpus.

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.metadata import Metadata, Wanted
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import CorpusError, MissingExtraError
-from voxframe.schema import CORPUS_TABLES
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -28,13 +26,14 @@ if TYPE_CHECKING:
 _ROWS = 500_000
 
 
-def dask_frame(name: str, rows: dict[str, int], path: Path) -> dd.DataFrame:
+def dask_frame(name: str, rows: dict[str, int], path: Path, metadata: Wanted = False) -> dd.DataFrame:
     """Return one table as a Dask DataFrame; see `Corpus.to_dask`.
 
     Args:
         name: Name of the table.
         rows: Number of rows of each transcript, in the order of the stored files.
         path: Directory of the corpus.
+        metadata: Columns about the recording to add.
 
     Raises:
         MissingExtraError: Dask is not installed.
@@ -61,8 +60,9 @@ def dask_frame(name: str, rows: dict[str, int], path: Path) -> dd.DataFrame:
             starts[:-1],
             path=path,
             name=name,
+            metadata=metadata,
             frame=secrets.token_hex(8),  # Dask takes equal arguments for equal results, and the corpus may have changed
-            meta=reading.to_frame(name, CORPUS_TABLES[name].empty),
+            meta=_query(path).table(name, groups[0][:1], metadata=metadata).iloc[:0],
             divisions=(*starts[:-1], max(0, starts[-1] - 1)),
             label=name,
         )
@@ -76,6 +76,7 @@ def _partition(
     *,
     path: Path,
     name: str,
+    metadata: Wanted,
     frame: str,  # noqa: ARG001  tells frames apart
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
@@ -87,13 +88,14 @@ def _partition(
         first: Number of the first row in the whole table.
         path: Directory of the corpus.
         name: Name of the table.
+        metadata: Columns about the recording to add.
         frame: Name of the frame.
         columns: Columns to read. None (default): all.
 
     Raises:
         CorpusError: The transcripts have another number of rows by now.
     """
-    found = reading.to_frame(name, _query(path).arrow(name, ids, columns))
+    found = _query(path).table(name, ids, columns, metadata=metadata if columns is None else False)
     if len(found) != rows:
         raise CorpusError(f"transcripts of {path} were replaced since Corpus.to_dask was called; call it again")
     found.index = pd.RangeIndex(first, first + rows)
