@@ -137,6 +137,7 @@ def test_none_uses_the_default_of_the_service():
         ({"redact_pii_sub": "mask"}, "redact_pii_sub must be one of entity_name, hash, not 'mask'"),
         ({"webhook_url": "ftp://host/x"}, "webhook_url must be an http or https URL, not 'ftp://host/x'"),
         ({"webhook_url": "https://[x"}, "webhook_url must be an http or https URL"),
+        ({"webhook_url": "https://h/\ud800"}, "webhook_url must be an http or https URL"),
         ({"custom_spelling": [{"from": ["a"]}]}, 'must be {"from": ["heard"], "to": "written"}'),
         ({"custom_spelling": [{"from": [], "to": "A"}]}, 'needs at least one spelling in "from"'),
         ({"custom_spelling": [{"from": ["a"], "to": "A", "too": 1}]}, "have the keys from and to only, not 'too'"),

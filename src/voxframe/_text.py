@@ -72,6 +72,16 @@ def one_line(text: str) -> str:
     return line if line.isprintable() else "".join(c for c in line if unicodedata.category(c) not in ("Cc", "Cs"))
 
 
+def storable(text: str) -> str:
+    r"""Return a text that UTF-8 and SQLite can hold: a lone surrogate, as in some file names, becomes its escape.
+
+    Example:
+        >>> storable("caf\udce9.wav")
+        'caf\\udce9.wav'
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def join_words(texts: Iterable[str]) -> str:
     """Join words into a text, with spaces between them unless their script has none.
 

@@ -196,7 +196,7 @@ class WebAddress:
             usable = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
         except ValueError:  # urlsplit raises it for an unbalanced bracket or a port that is not a number
             usable = False
-        if not usable or re.search(r"[\s\x00-\x1f]", str(value)):
+        if not usable or re.search(r"[\s\x00-\x1f\ud800-\udfff]", str(value)):
             raise InvalidValueError("must be an http or https URL")
         return str(value)
 

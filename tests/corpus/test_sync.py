@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import os
 import re
 import threading
 import zipfile
@@ -242,6 +243,27 @@ def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
     assert not list(tmp_path.parent.glob("evil*"))
     again = corpus.add(f"{folder}/*.json")
     assert (again.added, again.known) == (0, 5)
+
+
+def test_odd_ids_file_names_and_urls_stop_no_import(corpus, tmp_path: Path) -> None:
+    """A lone surrogate in an id leaves out this payload; one in a file name or URL, and an invalid URL, are escaped."""
+    sources = {
+        b"half.json": payload("\ud800"),
+        b"caf\xe9.json": payload("a1"),
+        b"url.json": payload("a2") | {"audio_url": "https://h/\ud800.mp3"},
+        b"host.json": payload("a3") | {"audio_url": "https://[x/call.mp3"},
+        b"host2.json": payload("a4") | {"audio_url": "https://[y/call.mp3"},
+    }
+    for name, one in sources.items():
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(json.dumps(one).encode())
+    done = corpus.add(tmp_path)
+    assert (done.added, [Path(name).name for name, _ in done.left_out]) == (4, ["half.json"])
+    assert "surrogate" in done.left_out[0][1]
+    assert corpus.ids() == ["a1", "a2", "a3", "a4"]
+    assert corpus.add(dict(payload("a5"), audio_url="https://[x/call.mp3")).added == 1
+    known = corpus.table("transcripts", columns=["transcript_id", "recording"]).set_index("transcript_id")["recording"]
+    assert known["a5"] == known["a3"] != known["a4"]
+    assert str(done).encode()
 
 
 def test_a_different_payload_needs_replace(corpus, tmp_path: Path) -> None:

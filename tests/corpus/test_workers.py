@@ -10,6 +10,7 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
+from voxframe.corpus import workers
 from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError
 
@@ -73,13 +74,36 @@ def test_a_process_that_dies_ends_the_call(tmp_path: Path) -> None:
     corpus.raw.put("t", raw_payload("t"))
 
     def add() -> None:
-        with StoringProcesses(corpus._archive, expected=_COUNT) as workers:
+        with StoringProcesses(corpus._archive, expected=_COUNT) as pool:
             for name in "abb":
-                workers.do(Task(name, "transcript", raw_payload(name)), lambda result: None)
-                workers._children[0].kill()
+                pool.do(Task(name, "transcript", raw_payload(name)), lambda result: None)
+                pool._children[0].kill()
 
     with pytest.raises(CorpusError, match="ended early"):
         add()
+
+
+@pytest.mark.usefixtures("two")
+def test_an_error_while_sending_ends_the_call(tmp_path: Path) -> None:
+    """If a task cannot be sent to another process, the call raises the error instead of waiting for the result."""
+    archive = voxframe.Corpus(tmp_path / "corpus")._archive
+    task = Task("a", "transcript", raw_payload("a"), recording={"source": b"not text"})
+    with (
+        pytest.raises(TypeError, match="not JSON serializable"),
+        StoringProcesses(archive, expected=_COUNT) as pool,
+    ):
+        pool.do(task, lambda result: None)
+
+
+@pytest.mark.usefixtures("two")
+def test_a_slow_process_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import waits until the other process has written its last payloads, however slow the disk is."""
+    slow = "import os, time; sync = os.fsync; os.fsync = lambda file: (time.sleep(0.1), sync(file)); main()"
+    monkeypatch.setattr(workers, "_PROGRAM", workers._PROGRAM.replace("main()", slow))
+    monkeypatch.setattr(workers, "_PATIENCE_S", 0.0)
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    assert corpus.add([raw_payload(f"t{number:03}") for number in range(_COUNT)]).added == _COUNT
+    assert (len(corpus.ids()), corpus.raw.stale()) == (_COUNT, [])
 
 
 _PROGRAM = """
@@ -124,9 +148,9 @@ def test_an_interrupted_import_leaves_whole_tables(tmp_path: Path, kind: signal.
 def test_other_processes_do_not_load_pandas(tmp_path: Path) -> None:
     """Writing tables needs no pandas, which would make the start of a process three times as long."""
     archive = voxframe.Corpus(tmp_path / "corpus")._archive
-    with StoringProcesses(archive, expected=_COUNT) as workers:
-        workers.do(Task("a", "transcript", raw_payload("a", audio_duration="5")), lambda result: None)
-        workers.settle("a")
-        maps = Path(f"/proc/{workers._children[0].pid}/maps").read_text()
+    with StoringProcesses(archive, expected=_COUNT) as pool:
+        pool.do(Task("a", "transcript", raw_payload("a", audio_duration="5")), lambda result: None)
+        pool.settle("a")
+        maps = Path(f"/proc/{pool._children[0].pid}/maps").read_text()
     assert "/pyarrow/" in maps
     assert "/pandas/" not in maps

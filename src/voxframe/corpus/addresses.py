@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 _MARK = re.compile(r"[#&]voxframe=[0-9a-f-]{36}$")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
@@ -30,6 +30,20 @@ def unmarked(address: str) -> str:
     return _MARK.sub("", address)
 
 
+def split(address: str) -> SplitResult:
+    """Return the parts of a URL. If its host is invalid, as a service may list it, the host is percent-encoded.
+
+    Example:
+        >>> split("https://[x/a.mp3").path
+        '/a.mp3'
+    """
+    try:
+        return urlsplit(address)
+    except ValueError:
+        plain = re.sub(r"[\t\r\n]", "", address)  # urlsplit removes them first
+        return urlsplit(re.sub(r"(?<=//)[^/?#]*", lambda host: quote(host[0], "@:", errors="replace"), plain, count=1))
+
+
 def canonical(address: str) -> str:
     """Return a normalized URL, which is equal for all spellings and signatures of one URL.
 
@@ -39,7 +53,7 @@ def canonical(address: str) -> str:
         >>> canonical("HTTPS://B.example:443/a.mp3#t=10") == canonical("https://b.example/a.mp3")
         True
     """
-    parts = urlsplit(unsigned(address))
+    parts = split(unsigned(address))
     user, at, host = parts.netloc.rpartition("@")
     host = host.lower().removesuffix(_USUAL_PORTS.get(parts.scheme, ""))
     return urlunsplit(parts._replace(netloc=user + at + host, fragment=""))
@@ -55,7 +69,7 @@ def unsigned(address: str) -> str:
         >>> unsigned("https://b.example/a.mp3?versionId=3&X-Amz-Date=20240311&X-Amz-Signature=ab12")
         'https://b.example/a.mp3?versionId=3'
     """
-    parts = urlsplit(address)
+    parts = split(address)
     pairs = whole = parts.query.split("&")
     names = {_name(pair) for pair in pairs}
     for needed, prefix, others in _SIGNATURES:

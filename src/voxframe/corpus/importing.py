@@ -17,13 +17,14 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from voxframe import frames
+from voxframe._text import storable
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import canonical, is_address, unmarked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.recording_names import EXTENSIONS, short_name, tidy
 from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.workers import Result, StoringProcesses, Task
-from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError
+from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
 from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
 from voxframe.importers import SUFFIXES as IMPORTED
 from voxframe.importers import converted
@@ -192,13 +193,14 @@ class _Adding:
         for found in _payloads(source, number):
             if only is not None and found.name not in only:
                 continue
-            tell = partial(self._tell, self._count, found.name)
+            tell = partial(self._tell, self._count, storable(found.name))
             self._count += 1
             try:
                 if isinstance(found.payload, PayloadError):
                     raise found.payload
                 head = _checked_head(found)
-            except PayloadError as reason:
+                self._archive.check_id(str(head.id), head.kind)
+            except (PayloadError, CorpusError) as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
             self._held.append((tell, found, head, -1 if only is not None else number, source))
@@ -359,7 +361,9 @@ def _recording(found: _Found, head: Head) -> tuple[str, str | None, str]:
     stem = payload_stem(found.source) if found.source else None
     first, second = (stem, of_address) if found.is_alone and stem != head.id else (of_address, stem)
     audio = canonical(unmarked(address)) if is_address(address) and of_address else ""
-    return first or second or tidy(str(head.id)) or "transcript", found.source or head.audio_url, audio
+    source = found.source or head.audio_url
+    name = first or second or tidy(str(head.id)) or "transcript"
+    return name, None if source is None else storable(source), storable(audio)
 
 
 def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str | None) -> Mapping[str, object] | None:
@@ -381,7 +385,7 @@ def name_fetched(archive: Archive, transcript_id: str, raw: bytes, source: str |
         audio = ""
         with contextlib.suppress(AudioError, OptionError, MissingExtraError):  # the file was moved since
             audio = identify(source, archive.ledger).identity
-        wanted = short_name(source) or wanted[0], source, audio
+        wanted = short_name(source) or wanted[0], storable(source), audio
     return archive.ledger.name_recordings({transcript_id: wanted}).get(transcript_id)
 
 

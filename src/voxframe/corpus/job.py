@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from voxframe._files import private_folder, write_atomic
+from voxframe._text import storable
 from voxframe.errors import CorpusWarning
 from voxframe.options import DEFAULTS
 
@@ -107,8 +108,7 @@ def new_job(source: str, media: str, options: Mapping[str, Any], service: str, *
     wanted = {k: v for k, v in wanted.items() if (k, v) not in _FROM_NOTHING}
     spelled = json.dumps(wanted, sort_keys=True, ensure_ascii=False)
     key = hashlib.sha256(json.dumps([media, spelled, service]).encode()).hexdigest()
-    shown = source.encode("utf-8", "backslashreplace").decode()  # a file name may hold bytes that are not UTF-8
-    return Job(key, shown, service, spelled, media=media, **known)
+    return Job(key, storable(source), service, spelled, media=media, **known)
 
 
 def merged(metadata: str, more: str) -> str:

@@ -6,8 +6,9 @@ import re
 import sqlite3
 from itertools import count
 from pathlib import PurePath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from voxframe.corpus.addresses import split
 from voxframe.errors import OptionError
 
 #: Extensions of recordings.
@@ -39,7 +40,7 @@ def short_name(source: str) -> str | None:
         ('call 7', 'call 7.mp3')
     """
     if "://" in source:
-        return tidy(unquote(urlsplit(source).path.rstrip("/").rpartition("/")[2])) or None
+        return tidy(unquote(split(source).path.rstrip("/").rpartition("/")[2])) or None
     return tidy(PurePath(source).stem) or None
 
 

@@ -45,7 +45,7 @@ from voxframe.corpus.workers import main
 main()
 """
 _PIPE_BYTES = 1 << 20  # with the default of 64 kB, the processes wake each other 30 times per payload
-_PATIENCE_S = 30.0  # for a process to write its last tables
+_PATIENCE_S = 30.0  # after an error, for a process to write its last payloads and tables
 
 
 class Task(NamedTuple):
@@ -134,7 +134,7 @@ class StoringProcesses:
         self._others = (processes or _cores()) - 1
         self._count, self._expected = 0, expected
         self._tasks: queue.Queue[Task | None] = queue.Queue(max(1, self._others))
-        self._results: queue.SimpleQueue[_Answer | CorpusError] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
         self._busy: dict[str, Tell] = {}
         self._children: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
@@ -148,7 +148,7 @@ class StoringProcesses:
                 while self._busy and kind is None:
                     self._collect(wait=True)
             finally:
-                self._finish()
+                self._finish(None if kind is None else _PATIENCE_S)
             if kind is None:
                 self._collect()
         finally:
@@ -189,7 +189,7 @@ class StoringProcesses:
                 answer = self._results.get(timeout=0.2)  # a timeout, so that Ctrl-C is handled on Windows, too
             except queue.Empty:
                 continue
-            if isinstance(answer, CorpusError):
+            if isinstance(answer, Exception):
                 raise answer
             for kind, text in answer.warnings:
                 warnings.warn(text, getattr(errors, kind, UserWarning), stacklevel=caller())
@@ -212,8 +212,8 @@ class StoringProcesses:
             self._threads.append(threading.Thread(target=self._feed, args=(child,), daemon=True))
             self._threads[-1].start()
 
-    def _finish(self) -> None:
-        """Write the tables that were collected here and elsewhere. Tasks that no process has begun are dropped."""
+    def _finish(self, patience_s: float | None) -> None:
+        """Write what was collected here and elsewhere. Tasks that no process has begun are dropped."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._tasks.get_nowait()
@@ -221,7 +221,7 @@ class StoringProcesses:
             self._tasks.put(None)
         self._here.close()
         for thread in self._threads:
-            thread.join(_PATIENCE_S)
+            thread.join(patience_s)
         if self._children:
             self._archive.merge_later()
 
@@ -243,10 +243,10 @@ class StoringProcesses:
                 while connection.sent:
                     self._results.put(connection.receive())
                 connection.end()
-        except CorpusError as error:
-            self._results.put(error)
         except (OSError, ValueError):
             self._results.put(CorpusError("a process that wrote tables ended early; repeat the call to continue"))
+        except Exception as error:  # noqa: BLE001  without it, the call would wait forever for the result
+            self._results.put(error)
 
 
 class _Answer(NamedTuple):

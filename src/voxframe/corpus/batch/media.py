@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
+from voxframe._text import storable
 from voxframe.corpus.addresses import canonical, is_address, is_remote
 from voxframe.corpus.ledger import Ledger
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError
@@ -226,8 +227,7 @@ def reading(source: str, work: Callable[[], T]) -> T:
 
 def file_place(source: str) -> str:
     """Return the key of a file in the cache of hashes: its URL or absolute path."""
-    place = source if is_remote(source) else str(Path(source).absolute())
-    return place.encode("utf-8", "backslashreplace").decode()
+    return storable(source if is_remote(source) else str(Path(source).absolute()))
 
 
 def _hash(file: IO[bytes]) -> str:
