@@ -111,6 +111,7 @@ def test_an_unknown_argument_is_named(given: str, capsys: pytest.CaptureFixture[
     ("given", "said"),
     [
         ("sync --wiat", "voxframe sync: unknown argument --wiat (did you mean '--wait'?)"),
+        ("submit calls --speech-model=nano", "unknown argument --speech-model=nano (for jobs: -o speech_model=VALUE)"),
         ("sycn", "there is no 'sycn' (did you mean 'sync'?)"),
         ("jobs --state complete", "--state: there is no 'complete' (did you mean 'completed'?)"),
         ("--verson", "voxframe: unknown argument --verson (did you mean '--version'?)"),

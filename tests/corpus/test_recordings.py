@@ -137,6 +137,15 @@ def test_columns_of_other_tables(filled: voxframe.Corpus, tmp_path: Path) -> Non
     ]
     parts = filled.export(tmp_path / "set", tables="words", partition_by="recording").files
     assert "words/recording=call-2/part-0.parquet" in parts
+    parts = filled.export(tmp_path / "all", partition_by="recording", metadata="source").files
+    assert {"words/recording=call-2/part-0.parquet", "transcripts/recording=call-2/part-0.parquet"} <= set(parts)
+    assert filled.table("transcripts", metadata="recording").columns.to_list().count("recording") == 1
+    assert filled.search("hi", metadata=["recording", "source"]).columns.to_list()[-1] == "source"
+    filled.publish(tmp_path / "delta", partition_by="recording")
+    published = voxframe.export.open_delta(tmp_path / "delta")["words"]
+    rows = published.to_pyarrow_dataset().to_table(columns=["transcript_id", "recording"]).to_pylist()
+    assert published.metadata().partition_columns == ["recording"]
+    assert {row["recording"] for row in rows if row["transcript_id"] in ("t2", "t3", "t4")} == {"call-2", "Call 7"}
 
 
 @pytest.mark.parametrize("is_damaged", [False, True])

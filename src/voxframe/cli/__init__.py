@@ -134,8 +134,13 @@ def _run(arguments: Sequence[str]) -> int:
         given, unknown = parser.parse_known_args(arguments)
     options = [option for one in (parser, *_subparsers(parser)) for option in one._option_string_actions]
     if unknown:  # argparse would refer to the help of the whole program
+        from voxframe.options import TranscriptOptions
+
         name = f"voxframe {given.command}".rstrip()
-        near = nearest(unknown[0].partition("=")[0], options)
+        asked = unknown[0].partition("=")[0]
+        of_job = asked.lstrip("-").replace("-", "_")
+        is_of_job = "--option" in options and of_job in TranscriptOptions.__annotations__
+        near = f" (for jobs: -o {of_job}=VALUE)" if is_of_job else nearest(asked, options)
         parser.exit(2, f"{name}: unknown argument {unknown[0]}{near}; `{name} --help` lists the arguments\n")
     run: Callable[[argparse.Namespace], int] = given.run
     show = warnings.showwarning

@@ -123,8 +123,8 @@ def export(given: argparse.Namespace) -> int:
 
 _SUBTITLES_EPILOG = """\
 examples:
-  voxframe subtitles 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0 --corpus calls > call.srt
-  voxframe subtitles 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0 --format vtt --chars 32 --no-speakers
+  voxframe subtitles interview --corpus calls > interview.srt
+  voxframe subtitles interview --format vtt --chars 32 --no-speakers
   voxframe export captions --format srt                captions of every transcript of a corpus
 
 exit status: 0 success; 1 there is no such transcript, or the service failed; 2 invalid arguments

@@ -201,7 +201,7 @@ _SUMMARIZE_EPILOG = """\
 examples:
   voxframe summarize --corpus calls --format 'bullet points'
   voxframe summarize --where customer=Acme --question 'What was promised?' --question 'By when?'
-  voxframe summarize --prompt 'Write a letter to the caller' --id 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0
+  voxframe summarize --prompt 'Write a letter to the caller' --id interview
 
 If a request would exceed 100 transcripts or 100 hours, it is split, and a final request combines the results.
 Responses are cached: the same request is not sent twice.

@@ -60,8 +60,8 @@ def list_transcripts(given: argparse.Namespace) -> int:
 
 _DELETE_EPILOG = """\
 examples:
-  voxframe delete 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0 --corpus calls
-  voxframe delete 7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0 --remote
+  voxframe delete interview --corpus calls
+  voxframe delete interview --remote
 
 exit status: 0 success; 1 there is no such transcript, or the service failed; 2 invalid arguments
 """

@@ -41,7 +41,7 @@ from voxframe.export.writers import (
     write_single,
     write_transcripts,
 )
-from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES
+from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
 
 _AT_A_TIME = 64  # transcripts in memory
 _IN_CARD = 4096  # transcripts of which the options are read at once
@@ -346,7 +346,7 @@ class Publisher:
     def _about(self, partition_by: Sequence[str], metadata: Wanted) -> pa.Table:
         """Return the metadata columns to publish, with `transcript_id`."""
         about = self._metadata.to_arrow()
-        own = {column for table in CORPUS_TABLES.values() for column in table.names}
+        own = {column for table in CORPUS_TABLES.values() for column in table.names}.difference(RECORDING_COLUMNS)
         about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), own)
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 
@@ -379,7 +379,7 @@ class Publisher:
         for at in range(0, len(ids), _AT_A_TIME):
             table = self._query.arrow(name, ids[at : at + _AT_A_TIME])
             place = pc.index_in(table["transcript_id"], about["transcript_id"].combine_chunks())
-            for column in about.column_names[1:]:
+            for column in (n for n in about.column_names if n not in table.column_names):
                 table = table.append_column(column, about[column].take(place))
             yield from table.cast(schema).to_batches()
 
@@ -388,5 +388,5 @@ def _schema(name: str, about: pa.Table) -> pa.Schema:
     """Return the schema of a published table. Metadata columns come last."""
     schema = CORPUS_TABLES[name].arrow.remove_metadata()
     for field in about.schema:
-        schema = schema if field.name == "transcript_id" else schema.append(field)
+        schema = schema if field.name in schema.names else schema.append(field)
     return schema

@@ -245,7 +245,7 @@ def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
 
 
 def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
-    """Return the names of the requested metadata columns.
+    """Return the names of the requested metadata columns, without those that the table has itself; see `apart`.
 
     Raises:
         CorpusError: A column does not exist.
@@ -255,6 +255,8 @@ def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
         return known if wanted else []
     names = []
     for name in dict.fromkeys([wanted] if isinstance(wanted, str) else wanted):
+        if name in RECORDING_COLUMNS and name not in known:
+            continue
         found = name if name in known else f"metadata_{name}"
         if found not in known:
             raise CorpusError(
