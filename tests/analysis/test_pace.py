@@ -78,7 +78,7 @@ def test_pace_in_windows_and_rolling_windows():
     assert table["words"].tolist() == [3, 1, 0, 1]  # the third middle is at 2.0 s
     assert table["end_ms"].tolist() == [2000, 4000, 6000, 6400]
     assert table["words_per_minute"].tolist() == pytest.approx([90, 30, 0, 150])
-    assert table["speech_s"].tolist() == pytest.approx([1.4, 0.2, 0, 0.4])
+    assert table["speech_s"].tolist() == pytest.approx([1.5, 0.2, 0, 0.4])  # with the silence of 100 ms of A
     rolling = pace(rows, window_s=4, step_s=2)
     assert rolling[["start_ms", "words"]].values.tolist() == [[0, 4], [2000, 1], [4000, 1]]
     apart = pace(rows, by="speaker", window_s=4)
@@ -89,11 +89,20 @@ def test_pace_in_windows_and_rolling_windows():
         ["B", 4000, 0],
     ]
     both = pd.concat([rows, rows.iloc[:1].assign(transcript_id="u")])  # an index with equal labels
-    assert pace(both, window_s=2)["speech_s"].tolist() == pytest.approx([1.4, 0.2, 0, 0.4, 0.4])
+    assert pace(both, window_s=2)["speech_s"].tolist() == pytest.approx([1.5, 0.2, 0, 0.4, 0.4])
     two = pace(both, by=None, window_s=10)
     assert two[["transcript_id", "words"]].values.tolist() == [["t", 5], ["u", 1]]
     with pytest.raises(OptionError, match="multiple of step_s, got 5 and 2"):
         pace(rows, window_s=5, step_s=2)
+
+
+def test_speech_and_articulation_mean_the_same_in_pace_and_delivery():
+    """One window over a whole recording has the speech and the articulation rate of `delivery`."""
+    both = pd.concat([TALK, TALK.assign(transcript_id="u", start_ms=TALK["start_ms"] * 2)], ignore_index=True)
+    both.loc[9, "end_ms"] = 3200  # overlaps the next word
+    names = ["words", "speech_s", "articulation_wpm"]
+    for by in ("transcript_id", ["transcript_id", "speaker"]):
+        pd.testing.assert_frame_equal(pace(both, by, window_s=60)[names], delivery(both, by)[names])
 
 
 def test_sentiment_in_windows():

@@ -91,6 +91,16 @@ def test_recordings_are_apart():
     ]
 
 
+def test_speakers_with_the_same_times():
+    """The first speaker by name has the floor, in any order of the rows and beside any other recording."""
+    both = spoken(("A", "a", 0, 900), ("B", "b", 0, 900))
+    other = spoken(("B", "x", 0, 500), transcript_id="s")
+    for table in (both, both[::-1], pd.concat([other, both]), pd.concat([both[::-1], other])):
+        found = turn_taking(table)
+        found = found[found["transcript_id"] == "t"]
+        assert found[["speaker", "kind"]].values.tolist() == [["A", "start"], ["B", "within"]]
+
+
 def test_words_give_the_turns_of_the_service():
     """The words of a recording give the turns that the service made of the same words."""
     path = "data/payloads/interview.json"

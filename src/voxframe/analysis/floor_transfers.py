@@ -36,7 +36,8 @@ def turn_taking(
     """Return the turns of conversations with the way in which each took the floor.
 
     Definition: speech of one speaker with silences of at most `max_pause_ms` is a spurt. A spurt takes the floor if it
-    ends after all spurts before it. Spurts of one speaker form a turn until another speaker takes the floor.
+    ends after all spurts before it; of spurts with equal times, that of the first speaker by name. Spurts of one
+    speaker form a turn until another speaker takes the floor.
     `offset_ms` is the floor transfer offset: the start of the turn minus the end of the turn before. Unit: ms.
     Denominator: none; `turn_statistics` gives shares.
 
@@ -108,7 +109,7 @@ def turn_taking(
 def _spurts(known: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.DataFrame:
     """Join the rows of each speaker with short silences between them, and sort by transcript and start."""
     code, _ = pd.factorize(known["transcript_id"], use_na_sentinel=False)
-    speaker, _ = pd.factorize(known["speaker"], use_na_sentinel=False)
+    speaker, _ = pd.factorize(known["speaker"], sort=True, use_na_sentinel=False)
     order = np.lexsort((times(known["start_ms"]), speaker, code))
     known, code, speaker = known.iloc[order], code[order], speaker[order]
     start, end = times(known["start_ms"]), times(known["end_ms"])

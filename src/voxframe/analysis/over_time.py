@@ -11,9 +11,9 @@ import pandas as pd
 from voxframe.analysis.grouping import By, durations_ms, ratio, times, with_keys
 from voxframe.analysis.spans import annotate, split_spans
 from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
 
-_WORDS = ("transcript_id", "text", "start_ms", "end_ms")
 #: Function of the sums of windows and of their lengths in seconds that returns columns.
 _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
@@ -29,8 +29,8 @@ def pace(
     """Return the number of words per minute in windows of time.
 
     Definition: a word belongs to the window that contains its middle. Unit: words per minute. Denominators:
-    `words_per_minute` is per minute of the window, also if nobody speaks; `articulation_wpm` is per minute of the words
-    themselves.
+    `words_per_minute` is per minute of the window, also if nobody speaks; `articulation_wpm` is per minute of
+    `speech_s`, which is that of `delivery`: without pauses from 250 ms on.
 
     Source: J. Miller, F. Grosjean and C. Lomanto, "Articulation rate and its variability in spontaneous speech",
     Phonetica 41, 1984.
@@ -58,9 +58,7 @@ def pace(
         >>> pace(words, window_s=2)[["start_ms", "words", "words_per_minute"]].values.tolist()
         [[0.0, 2.0, 60.0], [2000.0, 1.0, 30.0]]
     """
-    require(words, _WORDS, "pace")
-    rows = words[["transcript_id", "start_ms", "end_ms"]].assign(row=np.arange(len(words)))
-    cut = split_spans(rows, window_s=step_s or window_s)
+    cut = split_spans(speech_pieces(words, "pace"), window_s=step_s or window_s)
     return _windows(
         words,
         by,
@@ -222,7 +220,7 @@ def label_shares(
         [['A', 'Trees', 1, 0.5], ['B', 'Trees', 1, 1.0]]
     """
     require(labels, ("transcript_id", "label", "start_ms", "end_ms"), "label_shares")
-    require(words, _WORDS, "label_shares")
+    require(words, ("transcript_id", "text", "start_ms", "end_ms"), "label_shares")
     known, names = with_keys(words, by)
     keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
     group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)

@@ -41,6 +41,8 @@ def annotate(
     - "within": like "start", but only if it contains the whole span.
     - "all": every other span with common time: one row per pair, and `overlap_ms` float64 (ms, NaN without one).
 
+    A span without length, such as a word whose times are equal, lies in the spans that contain its start.
+
     Args:
         spans: Any rows with `start_ms` and `end_ms`, such as words.
         others: Any rows with `start_ms` and `end_ms`, such as chapters, topics or turns. They may overlap each other.

@@ -149,6 +149,25 @@ def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDAr
     return rows, new_turn, times(pd.Series(times(rows["end_ms"])).groupby(code).cummax())
 
 
+def _begins(
+    start: npt.NDArray[np.float64], reach: npt.NDArray[np.float64], new_turn: npt.NDArray[np.bool_], min_pause_ms: float
+) -> npt.NDArray[np.float64]:
+    """Return from when on the time of each word is speech: from the latest end so far, except after a pause.
+
+    Overlapping words of one turn count once, and silences that are no pauses are speech.
+    """
+    before = np.r_[0.0, reach[:-1]][: len(start)]
+    return np.where(new_turn | (start - before >= max(min_pause_ms, 0)), start, before)
+
+
+def speech_pieces(words: pd.DataFrame, purpose: str) -> pd.DataFrame:
+    """Return the speech of each word, as `delivery` counts it: `transcript_id`, `start_ms`, `end_ms` and `row`."""
+    rows, new_turn, reach = _in_order(words.assign(row=np.arange(len(words))), purpose)
+    start, end = times(rows["start_ms"]), times(rows["end_ms"])
+    begin = _begins(start, reach, new_turn, SHORTEST_PAUSE_MS)
+    return rows[["transcript_id", "row"]].assign(start_ms=begin, end_ms=np.maximum(end, begin))
+
+
 def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     """Join words that follow each other."""
     first = np.flatnonzero(begins)
@@ -224,12 +243,11 @@ def delivery(
     sure = times(rows["confidence"]) if "confidence" in rows.columns else np.full(len(rows), np.nan)
     text = rows["text"].fillna("").astype(object).str.rstrip(_CLOSING)
     said = find_words(rows.assign(_at=np.arange(len(rows))), fillers)
-    # Overlapping words of one turn count once: speech grows by the part of a word after the latest end so far.
-    own = np.where(new_turn, end - start, np.maximum(end - np.maximum(start, np.r_[0.0, reach[:-1]][: len(rows)]), 0))
+    begin = _begins(start, reach, new_turn, min_pause_ms)
     sums = pd.DataFrame(
         {
             "words": 1,
-            "speech_s": (own + np.where(is_pause, 0.0, gap)) / 1000,
+            "speech_s": np.maximum(end - begin, 0) / 1000,
             "pause_s": np.where(is_pause, gap, 0.0) / 1000,
             "pauses": is_pause.astype(np.int64),
             "fillers": np.bincount(said["_at"].to_numpy(np.intp), minlength=len(rows)),
