@@ -214,6 +214,8 @@ def test_label_studio_and_back(words: pd.DataFrame, tmp_path: Path) -> None:
         ["time", 0, "Zürich.", None, 1950],
         ["speaker", 1, None, "A", None],
     ]
+    path.write_text(_exported(tasks[:1], {"turn-0": {"text": "So we met in Zürich."}}))  # as some programs write it
+    assert _changes(export.read_edits(words, path), "text") == [["text", "So we met in Zürich."]]
     with pytest.raises(PayloadError, match="no task has the transcript_id 'u'"):
         export.read_edits(both[both["transcript_id"] == "u"], path)
     path.write_text(json.dumps(tasks))

@@ -308,7 +308,8 @@ def regions(text: str, transcript_id: str | None) -> list[tuple[str, str, int, i
     for one in last.get("result", ()):
         value = one.get("value", {})
         if {"start", "end"} <= value.keys():
-            found.setdefault(one["id"], {}).update(value)
+            text = value.get("text")  # a list, or a string if a program made the annotation
+            found.setdefault(one["id"], {}).update({**value, "text": [text]} if isinstance(text, str) else value)
     return [
         (
             str((value.get("labels") or ["speech"])[0]),
