@@ -197,7 +197,10 @@ def test_folders_patterns_corpora_and_frames_are_sources(tmp_path: Path) -> None
     pd.testing.assert_frame_equal(voxframe.tables(corpus)["words"], words)
     assert len(words) == 6
     assert ids(words[words["transcript_id"] != "b"], corpus=corpus) == ["a", "c"]
-    with pytest.raises(PayloadError, match="a DataFrame must have a column transcript_id"):
+    named = voxframe.Corpus(tmp_path / "named")
+    named.add([{**_PAYLOAD, "id": f"id-{n}", "audio_url": f"https://a.example/{n}.mp3"} for n in "ab"])
+    assert ids(pd.DataFrame({"recording": ["b.mp3", "a.mp3", "b.mp3"]}), corpus=named) == ["id-b", "id-a"]
+    with pytest.raises(PayloadError, match="a DataFrame must have a column transcript_id or recording"):
         ids(words[["text"]], corpus=corpus)
     with pytest.raises(OptionError, match="the source is already a corpus"):
         ids(corpus, corpus=voxframe.Corpus(tmp_path / "other"))

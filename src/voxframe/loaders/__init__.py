@@ -9,7 +9,8 @@ Every loader takes the same `source`:
   files may hold several payloads, as a list or as JSON lines. Each may be in an envelope such as `{"data": {...}}`.
   Payloads are not stored in a corpus.
 - A folder or a pattern such as `"calls/*.json"`: all payload files in it, sorted by path.
-- A `Corpus`: all its transcripts. A DataFrame with a column `transcript_id`: the transcripts it names, once each.
+- A `Corpus`: all its transcripts. A DataFrame with a column `transcript_id` or `recording`: the transcripts
+  it names, once each.
 - An iterable of any of these but a corpus or a DataFrame: one DataFrame for all of them, in their order.
 
 Every DataFrame has all columns of its table and their dtypes, even without rows: `str` for text, `int64` for ordinals,

@@ -85,9 +85,12 @@ def each(source: Sources) -> Iterator[Source]:
     if is_one(source):
         yield from _files(source)
     elif isinstance(source, pd.DataFrame):
-        if "transcript_id" not in source:
-            raise PayloadError("a DataFrame must have a column transcript_id; otherwise pass a column of ids or paths")
-        yield from cast("Iterable[Source]", source["transcript_id"].dropna().unique())
+        named = [name for name in ("transcript_id", "recording") if name in source]
+        if not named:
+            raise PayloadError(
+                "a DataFrame must have a column transcript_id or recording; otherwise pass a column of ids or paths"
+            )
+        yield from cast("Iterable[Source]", source[named[0]].dropna().unique())
     elif isinstance(source, Iterable):
         for one in cast("Iterable[Source]", source):
             yield from _files(one)
