@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -376,6 +377,38 @@ def test_one_bad_payload_does_not_stop_work_on_the_others(tmp_path: Path, damage
     done = corpus.add([raw_file(corpus, "b.json.zst"), {"id": "d", "words": [], "status": "completed"}])
     assert (done.added, len(done.left_out)) == (1, 1)
     assert corpus.ids() == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("tables", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'"content"', b'"cOntent"'), (b'"transcript_id"', b'"tranScript_id"'), (b'"A/b"', b'"A/c"')]
+)
+def test_a_damaged_note_of_a_payload_changes_nothing(tmp_path: Path, old: bytes, new: bytes, *, tables: bool) -> None:
+    """If the end of a payload file is damaged, the id comes from the payload, and every transcript is read."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([payload("A/b"), payload("c")])
+    (path,) = corpus.path.glob("raw/*/A_b~*.json.zst")
+    path.write_bytes(path.read_bytes().replace(old, new))
+    for place in () if tables else ("tables", "parts"):
+        shutil.rmtree(corpus.path / place)
+    again = voxframe.Corpus(corpus.path)
+    assert again.ids() == ["A/b", "c"]
+    assert set(again.table("words")["transcript_id"]) == {"A/b", "c"}
+    assert again.add(payload("A/b")).known == 1
+
+
+def test_a_truncated_file_without_a_plain_id_stops_nothing(tmp_path: Path) -> None:
+    """A truncated file that no longer has its id is named by its file name, and the others are read."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([payload("A/b"), payload("c")])
+    (path,) = corpus.path.glob("raw/*/A_b~*.json.zst")
+    os.truncate(path, 50)
+    again = voxframe.Corpus(corpus.path)
+    with pytest.warns(CorpusWarning, match=r"1 of 2 transcripts cannot be read and are left out: 'A_b~"):
+        assert set(again.table("words")["transcript_id"]) == {"c"}
+    assert again.add(payload("A/b")).added == 1
+    assert again.ids() == ["A/b", "c"]
+    assert set(again.table("words")["transcript_id"]) == {"A/b", "c"}
 
 
 def test_a_damaged_export_leaves_the_other_tables(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ from typing import IO, Any, Literal, NamedTuple, TypeAlias, get_args
 import zstandard
 
 from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
-from voxframe.errors import CorpusError, DamagedFileError, NewerCorpusError
+from voxframe.errors import CorpusError, DamagedFileError, NewerCorpusError, PayloadError
+from voxframe.frames import payloads
 
 #: Kinds of responses about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
@@ -74,6 +75,7 @@ class Store:
         self._raw = root / "raw"
         self._prepared = False
         self._ids: dict[str, str] = {}
+        self._unnamed: set[str] = set()
         self._listed: tuple[int, dict[View, dict[str, str]]] = (-1, {})
 
     def put(
@@ -230,15 +232,23 @@ class Store:
         return max((os.stat(place).st_mtime_ns for place in self._folders()), default=0)  # noqa: PTH116  fast
 
     def id_of(self, stem: str) -> str:
-        """Return the id of the transcript with this file stem."""
+        """Return the id of the transcript with this file stem. It is the stem itself if the file does not tell it."""
         if is_plain(stem):
             return stem
         if stem not in self._ids:
-            note = _note(self._file("transcript", stem))
-            if note is None:
+            told = next((one for one in self._told(stem) if file_name(one) == stem), None)
+            if told is None:
+                self._unnamed.add(stem)
                 return stem
-            self._ids[stem] = str(note["transcript_id"])
+            self._ids[stem] = told
         return self._ids[stem]
+
+    def _told(self, stem: str) -> Iterator[str]:
+        """Yield the id in the note of a payload file, and the id in the payload."""
+        path = self._file("transcript", stem)
+        yield str((_note(path) or {}).get("transcript_id"))
+        with contextlib.suppress(OSError, zstandard.ZstdError, PayloadError):
+            yield str(payloads.head(decompress(path.read_bytes())).id)
 
     def remove(self, transcript_id: str) -> None:
         """Delete the files of a transcript, its payload last, so that an interrupted deletion can be repeated."""
@@ -266,7 +276,7 @@ class Store:
         return self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}" / f"{stem}.original.zst"
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
-        return self._file(view, file_name(transcript_id))
+        return self._file(view, transcript_id if transcript_id in self._unnamed else file_name(transcript_id))
 
     def _file(self, view: View, stem: str) -> Path:
         name = f"{stem}{_suffix(view)}"
@@ -388,17 +398,21 @@ def _note(path: Path) -> dict[str, Any] | None:
 
 
 def note_in(file: IO[bytes]) -> dict[str, Any] | None:
-    """Return the note in an open payload file, with the `transcript_id`. None if another program wrote the file."""
+    """Return the note in an open payload file, with the `transcript_id` and the `content`.
+
+    None if it is damaged, or if another program wrote the file.
+    """
     try:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 4))
         (length,) = struct.unpack("<I", file.read(4))
         file.seek(max(0, size - 12 - length))
         magic, _ = struct.unpack("<II", file.read(8))
-        note: dict[str, Any] | None = json.loads(file.read(length)) if magic == _SKIPPABLE else None
+        note: Any = json.loads(file.read(length)) if magic == _SKIPPABLE else None
     except (struct.error, ValueError):
         return None
-    return note
+    is_whole = isinstance(note, dict) and all(isinstance(note.get(name), str) for name in ("transcript_id", "content"))
+    return note if is_whole else None
 
 
 def sweep(folder: Path) -> None:
