@@ -370,6 +370,8 @@ def test_overlapping_turns_are_corrected(tmp_path: Path) -> None:
     assert spoken[spoken["utterance_idx"] == 0]["text"].to_list() == ["a", "b", "c"]
     assert corpus.table("utterances")["text"].to_list() == ["a b c", "x new Y z"]
     assert corpus.search("new y", context=0)["channel"].to_list() == ["2"]
+    with pytest.raises(OptionError, match="no turn of the same channel after turn 0"):
+        corpus.corrections.merge("t1", 0)
 
 
 def test_a_transcript_without_turns_is_corrected(tmp_path: Path) -> None:

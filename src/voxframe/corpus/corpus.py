@@ -326,7 +326,7 @@ class Corpus:
         those that still contain the transcript.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
             remote: Also delete the transcript at the service, with the language-model responses about it. This happens
                 first: if it fails, the corpus is not changed.
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
@@ -380,7 +380,7 @@ class Corpus:
         The tables `sentences` and `paragraphs` are included if their exports are in the corpus.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
             corrected: False shows the text, words and turns as the service sent them.
 
         Raises:

@@ -99,7 +99,7 @@ class Corrections:
         """Split a turn in two. The second part gets the next free `utterance_idx`.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
             word_idx: Index in `words` of the first word of the second part.
             speaker: Speaker label of the second part. None (default): that of the turn.
             author: As for `set`.
@@ -124,7 +124,7 @@ class Corrections:
         """Append the next turn of the same channel to a turn, which keeps its speaker.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
             utterance_idx: The turn.
             author: As for `set`.
 
@@ -143,7 +143,7 @@ class Corrections:
         """Move the boundary between a turn and the next one of the same channel.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
             utterance_idx: The first of the two turns.
             words: Number of words that the turn takes from the next one; if negative, that it gives to the next one.
             author: As for `set`.
@@ -163,7 +163,7 @@ class Corrections:
         """Change the time of a word.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
             word_idx: Index of the word in `words`.
             start_ms: Start in milliseconds.
             end_ms: End in milliseconds.
@@ -234,7 +234,7 @@ class Corrections:
         """Return the turns of a transcript as corrected, also if the service sent no utterances.
 
         Args:
-            transcript_id: Id of the transcript.
+            transcript_id: Id of the transcript, or its recording.
 
         Returns:
             One row per turn in their order: `transcript_id` str, `utterance_idx` int64, `speaker`, `text` and

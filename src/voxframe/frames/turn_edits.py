@@ -246,7 +246,8 @@ class TurnEdits:
         for other in order[order.index(idx) + 1 :]:
             if self.turns[other].channel == self.turns[idx].channel:
                 return other
-        raise OptionError(f"there is no turn after turn {idx}")
+        same = "" if idx == order[-1] else " of the same channel"
+        raise OptionError(f"there is no turn{same} after turn {idx}")
 
     def _split(self, turn: Turn, value: Mapping[str, Any]) -> None:
         turn.check_place(value["word"])
