@@ -70,3 +70,17 @@ def test_a_citation_has_its_place_in_the_answer(corpus, passages) -> None:
         answer = f"Well. {said}"
         found = cite([answer], passages[:1], corpus.search, corpus.ids())
         assert [answer[row.begin : row.end].strip() for row in found.itertuples()] == [said]
+
+
+def test_several_passages_in_one_mark(corpus, passages) -> None:
+    """A mark can name several passages, also as a range; numbers of no passage are ignored."""
+    sent = [NumberedPassage(n, passages[0].sentences.slice(n - 1, 1)) for n in (1, 2, 3)]
+    for mark, count in (
+        ("[1, 3]", 2),
+        ("[1-3]", 3),
+        ("[2 \u2013 9]", 2),
+        ("[1 and 2; 7]", 2),
+        ("[3-1]", 0),
+        ("[2]", 1),
+    ):
+        assert len(cite([f"They left {mark}."], sent, corpus.search, corpus.ids())) == count, mark

@@ -125,7 +125,7 @@ def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataF
 
     Args:
         counts: Result of `ngrams` with `by=group`.
-        group: Column with the groups.
+        group: Column with the groups. Words without a group are left out.
         min_count: Leave out words with fewer occurrences in all groups together.
 
     Returns:
@@ -185,7 +185,7 @@ def distinctive_words(
 
     Args:
         counts: Result of `ngrams` with `by=group`.
-        group: Column with the groups.
+        group: Column with the groups. Words without a group are left out.
         prior_words: Weight of the prior, as a number of words. More pulls stronger.
         min_count: Leave out words with fewer occurrences in all groups together.
 

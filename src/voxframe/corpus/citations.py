@@ -142,7 +142,8 @@ class NumberedPassage(NamedTuple):
 PREAMBLE = (
     "[Passages of transcripts, each after its number. Name the numbers of the passages behind the answer, such as [3].]"
 )
-_NUMBERED = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)[^\]\n]*\]?")
+_NUMBERED = re.compile(r"\[(\d{1,4}(?:\s*(?:[,;\u2013-]|and)\s*\d{1,4})*)[^\]\n]*\]?")
+_RANGE = re.compile(r"(\d+)(?:\s*[\u2013-]\s*(\d+))?")
 _LEAST_CLOSENESS = 0.5
 _COLUMNS: dict[str, Any] = {
     "question_idx": "int64",
@@ -185,8 +186,9 @@ def _named(answer: str, passages: Sequence[NumberedPassage]) -> list[Citation]:
     by_number = {passage.number: passage for passage in passages}
     found = []
     for mark in _NUMBERED.finditer(answer):
-        for passage in (by_number.get(int(number)) for number in re.split(r"\D+", mark[1])):
-            if passage is not None:
+        ranges = [(int(first), int(last or first)) for first, last in _RANGE.findall(mark[1])]
+        for number in (number for first, last in ranges for number in range(first, last + 1)):
+            if (passage := by_number.get(number)) is not None:
                 table = passage.sentences
                 ends = [end for end in table["end_ms"].to_pylist() if end is not None]
                 start, speaker = (table[name][0].as_py() for name in ("start_ms", "speaker_name"))

@@ -291,7 +291,7 @@ def small_multiples(
         df: Rows of any number of transcripts.
         plot: Plot function, such as `voxframe.plots.pace`, that takes a DataFrame and `ax`.
         ax: Axes whose place the panels take; they are hidden. None (default): a new figure.
-        by: Column with one panel per value.
+        by: Column with one panel per value. Rows without a value are left out.
         columns: Number of panels side by side.
         **options: Options of the plot.
 
