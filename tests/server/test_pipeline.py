@@ -101,11 +101,12 @@ def test_text_words_and_utterances_agree(interview):
 
 
 def test_sentences_have_capitals_and_marks(interview):
-    """The text ends with a mark, starts with a capital, and has a capital after each mark."""
+    """The text starts with a capital, has marks, and a capital after each; the recording ends within a sentence."""
     _, result = interview
     assert re.match("[A-Z]", result["text"])
-    assert result["text"][-1] in ".?"
-    assert all(part[0].isupper() or part[0].isdigit() for part in re.split(r"[.?] ", result["text"]))
+    sentences = re.split(r"[.?] ", result["text"])
+    assert len(sentences) >= 8
+    assert all(part[0].isupper() or part[0].isdigit() for part in sentences)
 
 
 def test_turns_are_those_of_the_script(interview):

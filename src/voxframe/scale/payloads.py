@@ -61,7 +61,7 @@ def read_payloads(
             source=source,
             table=table,
             options=options,
-            meta=frames.to_pandas(TABLES[table].empty, table),
+            meta=_frame([], source=source, table=table, options=options),
             label=table,
         )
     return frame
@@ -154,7 +154,7 @@ def _decoded(
 
 def _frame(paths: Sequence[str], *, source: str, table: str, options: Mapping[str, Any]) -> pd.DataFrame:
     found = [TABLES[table].empty, *(one[table] for one in _decoded(paths, source, [table], options))]
-    return frames.to_pandas(pa.concat_tables(found), table)
+    return frames.with_text_original(frames.to_pandas(pa.concat_tables(found), table), table)
 
 
 def _write(
