@@ -15,6 +15,7 @@ import yaml
 import voxframe
 from voxframe import export
 from voxframe.errors import ExportError, OptionError
+from voxframe.export import targets
 from voxframe.schema import SCHEMA_VERSION
 
 PAYLOADS = Path(__file__).parents[2] / "data" / "payloads"
@@ -201,6 +202,23 @@ def test_own_files_are_never_deleted(tables: dict[str, pd.DataFrame], tmp_path: 
     export.write(tables["words"], tmp_path / "set", form, overwrite=True)
     (tmp_path / "empty").mkdir()
     export.write(tables["words"], tmp_path / "empty", form)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_files_that_come_during_an_export_are_kept(tmp_path: Path, *, overwrite: bool) -> None:
+    """A folder that another program fills while an export is written is not replaced."""
+    own = tmp_path / "out" / "mine.txt"
+
+    def export_slowly() -> None:
+        with targets.folder(tmp_path / "out", overwrite=overwrite) as into:
+            into.write("ours.txt", "ours")
+            own.parent.mkdir()
+            own.write_text("keep")
+
+    with pytest.raises(ExportError, match="voxframe did not write" if overwrite else "already exists"):
+        export_slowly()
+    assert own.read_text() == "keep"
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "mine.txt"]
 
 
 def test_one_dataframe_as_parquet_has_its_card_inside(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:

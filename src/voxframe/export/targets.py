@@ -144,7 +144,8 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
         return
     path = Path(target).expanduser().resolve()
     hidden = hidden_path(path)
-    with _clear_errors(target):
+
+    def check() -> None:
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
             _check_free(target, overwrite=overwrite)
             found = (one for one in path.rglob("*") if one.is_symlink() or not one.is_dir())
@@ -154,9 +155,13 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
                 lambda name: (path / name).open("rb"),
                 is_file=not path.is_dir(),
             )
+
+    with _clear_errors(target):
+        check()
         try:
             hidden.mkdir(parents=True)
             yield Folder(str(hidden))
+            check()  # files may have come since
             _replace(hidden, path)
         finally:
             shutil.rmtree(hidden, ignore_errors=True)
