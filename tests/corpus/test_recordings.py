@@ -141,6 +141,11 @@ def test_columns_of_other_tables(filled: voxframe.Corpus, tmp_path: Path) -> Non
     assert {"words/recording=call-2/part-0.parquet", "transcripts/recording=call-2/part-0.parquet"} <= set(parts)
     assert filled.table("transcripts", metadata="recording").columns.to_list().count("recording") == 1
     assert filled.search("hi", metadata=["recording", "source"]).columns.to_list()[-1] == "source"
+
+
+@pytest.mark.long
+def test_delta_tables_are_partitioned_by_recording(filled: voxframe.Corpus, tmp_path: Path) -> None:
+    """Published tables can have the column `recording`, and be partitioned by it."""
     filled.publish(tmp_path / "delta", partition_by="recording")
     published = voxframe.export.open_delta(tmp_path / "delta")["words"]
     rows = published.to_pyarrow_dataset().to_table(columns=["transcript_id", "recording"]).to_pylist()

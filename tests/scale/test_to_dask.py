@@ -24,6 +24,7 @@ def test_a_dask_frame_is_the_table(corpus: voxframe.Corpus, name: str) -> None:
     pd.testing.assert_frame_equal(found, table)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_partitions")
 def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
     """Columns about recordings and people are those of `Corpus.table`, and words can be counted by them."""
