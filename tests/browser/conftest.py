@@ -25,7 +25,13 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-from tests.browser.player_notebook import in_lab, lab_notebook, notebook, voila_notebook  # noqa: F401  fixtures
+from tests.browser.player_notebook import (  # noqa: F401  fixtures
+    in_lab,
+    lab_notebook,
+    notebook,
+    page_without_faults,
+    voila_notebook,
+)
 
 #: Longest wait for a server, a kernel or a page on a slow, shared machine.
 BOOT_S = 90

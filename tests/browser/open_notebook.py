@@ -207,3 +207,14 @@ def dark_theme(page: Page) -> Iterator[None]:
     finally:
         page.evaluate(_SET_THEME, "Light")
         page.wait_for_function("document.body.dataset.jpThemeLight === 'true'")
+
+
+def plays(notebook: Notebook, start_ms: int) -> None:
+    """Wait until the latest player plays from a time."""
+    notebook.page.wait_for_function(
+        "start => { const sound = window.sounds.at(-1);"
+        "const now = sound ? sound.currentTime * 1000 : -1;"
+        "return sound && !sound.paused && now >= start && now < start + 8000 }",
+        arg=start_ms,
+    )
+    notebook.page.evaluate("for (const sound of window.sounds) sound.pause()")

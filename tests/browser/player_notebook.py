@@ -148,3 +148,13 @@ def in_lab(lab_notebook: PlayerNotebook, request: pytest.FixtureRequest) -> Iter
 def notebook(request: pytest.FixtureRequest) -> Iterator[PlayerNotebook]:
     """The notebook in its initial state, in JupyterLab, then in Voila."""
     yield from _lent(request.getfixturevalue(f"{request.param}_notebook"), request.node.name)
+
+
+@pytest.fixture
+def page_without_faults(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """Take a screenshot, and fail the test if the page raised an error, left loopback, or ran text as a script."""
+    notebook.faults.clear()
+    yield
+    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
+    assert not notebook.faults
+    assert notebook.page.evaluate("window.hurt") is None

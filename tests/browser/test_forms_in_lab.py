@@ -1,6 +1,5 @@
 """The search, submit, ask and live widgets in JupyterLab, with real clicks and a microphone."""
 
-import os
 import re
 import wave
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.open_notebook import WAIT_MS, Notebook, controls, dark_theme, write_notebook
+from tests.browser.open_notebook import WAIT_MS, Notebook, controls, dark_theme, plays, write_notebook
 from tests.language_model import language_model
 from voxframe.options import FIELDS
 
@@ -44,7 +43,7 @@ search""",
 #: What the first option of each group says it does.
 FIRST_HELP = {field.group: field.help for field in reversed(FIELDS.values()) if field.group}
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("page_without_faults")]
 
 
 class FormsNotebook(Notebook):
@@ -66,27 +65,6 @@ def notebook(lab, browser) -> Iterator[FormsNotebook]:
     notebook.page.set_default_timeout(WAIT_MS)
     yield notebook
     notebook.context.close()
-
-
-@pytest.fixture(autouse=True)
-def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """Fail the test if the page raised an error, left loopback, or ran text as a script."""
-    notebook.faults.clear()
-    yield
-    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
-    assert not notebook.faults
-    assert notebook.page.evaluate("window.hurt") is None
-
-
-def plays(notebook: Notebook, start_ms: int) -> None:
-    """Wait until the latest player plays from a time."""
-    notebook.page.wait_for_function(
-        "start => { const sound = window.sounds.at(-1);"
-        "const now = sound ? sound.currentTime * 1000 : -1;"
-        "return sound && !sound.paused && now >= start && now < start + 8000 }",
-        arg=start_ms,
-    )
-    notebook.page.evaluate("for (const sound of window.sounds) sound.pause()")
 
 
 def test_matches_appear_while_typing_and_play_with_the_keyboard(notebook):

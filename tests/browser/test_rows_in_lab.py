@@ -1,13 +1,12 @@
 """Widgets that play rows of DataFrames, in JupyterLab: passages, timeline, dispersion and groups."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.open_notebook import WAIT_MS, Notebook, write_notebook
+from tests.browser.open_notebook import WAIT_MS, Notebook, plays, write_notebook
 
 DATA = Path(__file__).parents[2] / "data"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
@@ -41,7 +40,7 @@ hostile = voxframe.PassageList(rows, audio=audio["call"], columns=["speaker"], t
 hostile""",
 ]
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("page_without_faults")]
 
 
 class RowsNotebook(Notebook):
@@ -62,27 +61,6 @@ def notebook(lab, browser) -> Iterator[RowsNotebook]:
     notebook.page.set_default_timeout(WAIT_MS)
     yield notebook
     notebook.context.close()
-
-
-@pytest.fixture(autouse=True)
-def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """Fail the test if the page raised an error, left loopback, or ran text as a script."""
-    notebook.faults.clear()
-    yield
-    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
-    assert not notebook.faults
-    assert notebook.page.evaluate("window.hurt") is None
-
-
-def plays(notebook: Notebook, start_ms: int) -> None:
-    """Wait until the latest player plays from a time."""
-    notebook.page.wait_for_function(
-        "start => { const sound = window.sounds.at(-1);"
-        "const now = sound ? sound.currentTime * 1000 : -1;"
-        "return sound && !sound.paused && now >= start && now < start + 8000 }",
-        arg=start_ms,
-    )
-    notebook.page.evaluate("for (const sound of window.sounds) sound.pause()")
 
 
 def test_passages_play_by_click_and_by_key(notebook):

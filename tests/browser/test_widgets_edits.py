@@ -44,7 +44,7 @@ jobs._counts = dict(all=2, finished=1, error=1)
 jobs""",
 ]
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("page_without_faults")]
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +60,6 @@ def notebook(lab, browser) -> Iterator[Notebook]:
     expect(notebook.page.locator(".vf-player[data-ready]")).to_have_count(2, timeout=WAIT_MS)
     yield notebook
     notebook.context.close()
-
-
-@pytest.fixture(autouse=True)
-def _shot(notebook: Notebook, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
-    """Fail the test if the page raised an error or left loopback."""
-    notebook.faults.clear()
-    yield
-    notebook.page.screenshot(path=Path(os.environ.get("BROWSER_SHOTS", tmp_path)) / f"{request.node.name}.png")
-    assert not notebook.faults
 
 
 def player_of(page: Page, title: str = "Interview"):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.embedded import embedded
+from tests.widgets.recordings import DATA, NAMES
 
 import voxframe
 
@@ -32,3 +33,12 @@ def short(tmp_path: Path) -> Path:
                 out.mux(stream.encode(piece))
         out.mux(stream.encode(None))
     return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """The recordings in data/."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name in NAMES:
+        corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
+    return corpus

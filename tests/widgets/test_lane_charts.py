@@ -1,11 +1,11 @@
 """Dispersion, GroupComparison, and playback of a Timeline."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.widgets.recordings import AUDIO, DATA, NAMES
 
 import voxframe
 from voxframe import analysis
@@ -13,19 +13,6 @@ from voxframe._text import clock
 from voxframe.errors import OptionError
 from voxframe.plots.style import COLORS
 from voxframe.widgets import Dispersion, GroupComparison, Timeline, TranscriptPlayer
-
-DATA = Path(__file__).parents[2] / "data"
-NAMES = ("call", "interview", "panel")
-AUDIO = {name: DATA / f"{name}.flac" for name in NAMES}
-
-
-@pytest.fixture
-def corpus(tmp_path) -> voxframe.Corpus:
-    """The recordings in data/."""
-    corpus = voxframe.Corpus(tmp_path / "corpus")
-    for name in NAMES:
-        corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
-    return corpus
 
 
 @pytest.fixture(scope="module")

@@ -1,29 +1,16 @@
 """PassageList: rows of any DataFrame that play."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.widgets.recordings import AUDIO, DATA, NAMES
 
 import voxframe
 from voxframe import compare
 from voxframe.errors import OptionError
 from voxframe.widgets import PassageList, TranscriptPlayer
-
-DATA = Path(__file__).parents[2] / "data"
-NAMES = ("call", "interview", "panel")
-AUDIO = {name: DATA / f"{name}.flac" for name in NAMES}
-
-
-@pytest.fixture
-def corpus(tmp_path) -> voxframe.Corpus:
-    """The recordings in data/."""
-    corpus = voxframe.Corpus(tmp_path / "corpus")
-    for name in NAMES:
-        corpus.raw.put(name, (DATA / "payloads" / f"{name}.json").read_bytes())
-    return corpus
 
 
 def lines(widget: PassageList, name: str) -> list[str]:

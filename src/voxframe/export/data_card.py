@@ -90,28 +90,28 @@ class DataCard:
                 for value, count in transcripts[name].dropna().value_counts().items():
                     self._values[name, getattr(value, "item", lambda value=value: value)()] += int(count)
 
-    def write(self, into: Folder, name: str, format: str, tables: Tables) -> None:  # noqa: A002  the usual name
+    def write(self, into: Folder, name: str, form: str, tables: Tables) -> None:
         """Write the card and the hashes of all other files into a directory, after all of them were written."""
-        prefix = "_" if format == "parquet" else ""
-        sums, card = f"{prefix}{CHECKSUMS}", f"{prefix}{CARDS[format == 'md']}"
+        prefix = "_" if form == "parquet" else ""
+        sums, card = f"{prefix}{CHECKSUMS}", f"{prefix}{CARDS[form == 'md']}"
         self.checksums = f"SHA-256 of every file, in {sums}: `sha256sum -c {sums}`"
         into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
-        into.write(card, self.text(name, format, tables))
+        into.write(card, self.text(name, form, tables))
 
-    def text(self, name: str, format: str, tables: Tables) -> str:  # noqa: A002
+    def text(self, name: str, form: str, tables: Tables) -> str:
         """Return the card as Markdown.
 
         Args:
             name: Name of the data set.
-            format: Name of its format.
+            form: Name of its format.
             tables: Schema, number of rows and pattern of the files of each table. Empty for files of speech. A pattern
                 is empty if `datasets` cannot load the files.
         """
-        return "\n".join([*self._front_matter(name, tables), *self._body(name, format, tables)]) + "\n"
+        return "\n".join([*self._front_matter(name, tables), *self._body(name, form, tables)]) + "\n"
 
-    def of_table(self, name: str, format: str, table: str) -> Callable[[pa.Schema, int], str]:  # noqa: A002
+    def of_table(self, name: str, form: str, table: str) -> Callable[[pa.Schema, int], str]:
         """Return a function that returns the card of a data set of one table, given its schema and number of rows."""
-        return lambda schema, rows: self.text(name, format, {table: (schema, rows, "")})
+        return lambda schema, rows: self.text(name, form, {table: (schema, rows, "")})
 
     def _front_matter(self, name: str, tables: Tables) -> list[str]:
         languages = {str(value).split("_")[0].split("-")[0] for (key, value) in self._values if key == "language_code"}
@@ -130,7 +130,7 @@ class DataCard:
             "---",
         ]
 
-    def _body(self, name: str, format: str, tables: Tables) -> list[str]:  # noqa: A002
+    def _body(self, name: str, form: str, tables: Tables) -> list[str]:
         counts = [] if self.transcripts is None else [quantity(self.transcripts, "transcript")]
         counts += [] if self._seconds is None else [f"{self._seconds / 3600:,.2f} hours of audio"]
         counts += [quantity(tables["words"][1], "word")] if "words" in tables else []
@@ -139,7 +139,7 @@ class DataCard:
             "Contents": ", ".join(counts),
             "Source": self.source or "a DataFrame",
             "Submitted for transcription": dates or "not known",
-            "Format": format,
+            "Format": form,
             "Written": f"{datetime.now(UTC).isoformat(timespec='seconds')}{CARD_MARK}{version('voxframe')}",
             "Models": self._summary(_MODELS) or "not stated by the service",
             "Options": self._summary([column.name for column in _SHOWN]) or "none known",

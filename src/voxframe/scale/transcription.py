@@ -161,7 +161,7 @@ def _wait(cluster: distributed.Client, rate: str, pause_s: float) -> None:
 
 @dataclass(frozen=True)
 class _Service:
-    """What a worker needs to know to send a request.
+    """Settings with which a worker sends requests; the key comes from its own environment.
 
     Attributes:
         base_url: URL of the service.

@@ -15,7 +15,7 @@ from voxframe.plots.spans import lane_values
 from voxframe.widgets.base import define_comment
 from voxframe.widgets.lane_chart import LaneChart, Marks
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.row_player import Audio
+from voxframe.widgets.row_player import Audio, text_column
 
 #: Number of steps of the axis.
 _STEPS = 100_000
@@ -142,8 +142,8 @@ class GroupComparison(LaneChart):
         """Return recording, time, speaker and text of each row."""
         when = ["" if pd.isna(ms) else clock(ms / 1000) for ms in rows["start_ms"]]
         columns = [self._places(rows), when]
-        columns += [rows[name].astype("string").fillna("").tolist() for name in ("speaker",) if name in rows.columns]
+        columns += [rows["speaker"].astype("string").fillna("").tolist()] if "speaker" in rows.columns else []
         where = [" ".join(filter(None, values)) for values in zip(*columns, strict=True)]
-        name = next((name for name in ("text", "match") if name in rows.columns), None)
+        name = text_column(rows)
         text = [""] * len(rows) if name is None else rows[name].astype("string").fillna("").tolist()
         return pd.Series([f"{a}: {b}" if b else a for a, b in zip(where, text, strict=True)], dtype=object)

@@ -14,10 +14,9 @@ from voxframe.corpus import Corpus
 from voxframe.widgets import encoding
 from voxframe.widgets.base import define_comment, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.row_player import Audio, RowPlayerWidget
+from voxframe.widgets.row_player import Audio, RowPlayerWidget, text_column
 
 _SPEAKERS = ("speaker_name", "person", "speaker")
-_TEXTS = ("match", "text")
 
 
 class PassageList(RowPlayerWidget):
@@ -73,7 +72,7 @@ class PassageList(RowPlayerWidget):
     ) -> None:
         columns = [columns] if isinstance(columns, str) else list(columns)
         require(df, ("start_ms", "end_ms", *([text] if text else []), *columns), "PassageList")
-        self._text = text or next((name for name in _TEXTS if name in df.columns), None)
+        self._text = text or text_column(df)
         self._given_text, self._columns = text, columns
         super().__init__(df, corpus, audio, player, title=title)
         self._show()

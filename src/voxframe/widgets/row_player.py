@@ -110,7 +110,8 @@ class RowPlayerWidget(PlayerWidget):
         if audio is None:
             raise OptionError(f"audio has no recording of {transcript_id!r}, only of {', '.join(self._audio)}; add it")
         spoken = own[[name for name in ("speaker", "speaker_name", "start_ms", "end_ms") if name in own.columns]]
-        spoken = spoken.assign(text=_texts(own), utterance_idx=range(len(own)))
+        text = text_column(own)
+        spoken = spoken.assign(text="" if text is None else own[text], utterance_idx=range(len(own)))
         return TranscriptPlayer(spoken, audio, title=min(names - {transcript_id}, default=transcript_id) or None)
 
     def _named(self) -> pd.DataFrame:
@@ -123,7 +124,7 @@ class RowPlayerWidget(PlayerWidget):
     def _places(self, rows: pd.DataFrame) -> list[str]:
         """Return the recording of each of some rows, or its transcript id; an empty text if it is unknown."""
         name = "recording" if "recording" in rows.columns else self._key
-        return ["" if name is None or pd.isna(one) else str(one) for one in rows[name or "start_ms"]]
+        return [""] * len(rows) if name is None else ["" if pd.isna(one) else str(one) for one in rows[name]]
 
     def _given(self) -> tuple[list[str], dict[str, str]]:
         """Return the arguments of a call that passes on corpus, recordings and player, and the names to define."""
@@ -141,7 +142,6 @@ class RowPlayerWidget(PlayerWidget):
                 self.play_row(position)
 
 
-def _texts(rows: pd.DataFrame) -> pd.Series[Any]:
-    """Return the text of each row."""
-    known = next((name for name in ("text", "match") if name in rows.columns), None)
-    return pd.Series("", rows.index) if known is None else rows[known]
+def text_column(rows: pd.DataFrame) -> str | None:
+    """Return the column with the text of the rows, or their occurrence of a search; None if they have neither."""
+    return next((name for name in ("match", "text") if name in rows.columns), None)
