@@ -255,8 +255,9 @@ class Spelling:
 
 def nearest(value: object, allowed: Sequence[str]) -> str:
     """Return a suggestion for the end of an error message, or an empty string if nothing is similar."""
-    close = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    names = {name.lstrip("-"): name for name in reversed(allowed)}  # the dashes of options are no similarity
+    close = difflib.get_close_matches(str(value).lstrip("-"), names, n=1, cutoff=0.6)
+    return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 
 def shown(value: object) -> str:

@@ -92,7 +92,7 @@ def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         ['text', 'text_original']
     """
     if name in CORRECTED_TABLES and TEXT_ORIGINAL.name not in frame.columns:
-        nulls = next(iter(_strings([pa.nulls(len(frame), TEXT)])))
+        nulls = text_array(pa.chunked_array([pa.nulls(len(frame), TEXT)]))
         frame.insert(list(frame.columns).index("text") + 1, TEXT_ORIGINAL.name, nulls)
     return frame
 
@@ -212,14 +212,14 @@ def _strings(columns: Sequence[Values]) -> Iterable[Any]:
     if TEXT_DTYPE != _STR:
         return _apart(text.to_numpy(), columns)
     if len(text) > _CHUNK:
-        text = _without_nulls_in_memory(text)
+        text = _with_shared_nulls(text)
     if text.type != TEXT:
         text = pc.call_function("cast", [text], _LARGE)
     return _apart(_STR.__from_arrow__(text), columns)
 
 
-def _without_nulls_in_memory(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the same large strings, with the same short array for all chunks of nulls: others take 8 bytes each."""
+def _with_shared_nulls(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return large strings in which all chunks of nulls share one short array: a null would take 8 bytes otherwise."""
     nulls = pa.nulls(_CHUNK, TEXT)
     chunks: list[pa.Array] = []
     for chunk in text.chunks:
