@@ -14,7 +14,7 @@ from voxframe.client import shared_server
 @contextmanager
 def embedded(data_dir: Path) -> Iterator[voxframe.Client]:
     """A client of an embedded service with data of its own, whatever the environment says."""
-    with pytest.MonkeyPatch.context() as patch:
+    with shared_server_stopped(data_dir), pytest.MonkeyPatch.context() as patch:  # code in another process shares one
         patch.setenv("VOXFRAME_DATA_DIR", str(data_dir))
         for name in ("VOXFRAME_BASE_URL", "VOXFRAME_API_KEY"):
             patch.delenv(name, raising=False)
