@@ -39,7 +39,7 @@ PROGRAM = f"""
 import os, resource, sys
 from voxframe import models
 from voxframe.errors import ModelError
-from voxframe.models import catalog, data_package, delivery, hub
+from voxframe.models import catalog, downloads
 import encodings.idna, tqdm.auto
 models.MODELS["small"] = eval({SMALL!r}, vars(catalog))
 try:

