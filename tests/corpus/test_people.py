@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.dataset
 import pytest
 
 import voxframe
@@ -191,7 +192,16 @@ def test_rows_are_chosen_by_person(corpus: voxframe.Corpus, tmp_path: Path) -> N
     ]
     with pytest.raises(CorpusError, match="'entities' has no column 'person'"):
         corpus.table("entities", where="person == 'Ada'")
-    written = corpus.export(tmp_path / "set", tables="words", partition_by="person").files
-    assert "words/person=Ada/part-0.parquet" in written
+    for by, words, transcripts in (
+        ("person", "words/person=Ada", "transcripts"),
+        (["recording", "person"], "words/recording=one/person=Ada", "transcripts/recording=one"),
+        (["customer", "person"], "words/customer=Acme/person=Ada", "transcripts/customer=Acme"),
+    ):
+        made = corpus.export(tmp_path / "set", partition_by=by, overwrite=True).files
+        assert {f"{words}/part-0.parquet", f"{transcripts}/part-0.parquet"} < {*made}
+        read = pyarrow.dataset.dataset(tmp_path / "set/words", partitioning="hive").to_table()
+        assert read.num_rows == len(corpus.words())
+    with pytest.raises(OptionError, match="cannot partition by 'person': no table has such a column; entities has"):
+        corpus.export(tmp_path / "other", tables=["entities", "chapters"], partition_by="person")
     corpus.speakers.undo()
     assert corpus.words(where="person == 'Ada'").empty

@@ -1,6 +1,7 @@
 """Targets of exports, and tables read back by other tools."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def files(folder: Path) -> list[str]:
 def test_parquet_as_duckdb_and_polars_read_it(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     """A folder a table, with the types of the data dictionary and rows as they were; empty tables too."""
     written = export.write(tables, tmp_path / "set", "parquet")
-    assert written.files == [*(f"{name}/part-0.parquet" for name in tables), "_SHA256SUMS", "_README.md"]
+    assert written.files == [*(f"{name}/part-0.parquet" for name in tables), "_README.md", "_SHA256SUMS"]
     words = pl.read_parquet(tmp_path / "set/words/*.parquet")
     assert words["text"].to_list() == tables["words"]["text"].to_list()
     assert words.schema["start_ms"] == pl.Int64
@@ -53,6 +54,10 @@ def test_partitions(tables: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     assert {(str(a), b): n for a, b, n in read.fetchall()} == expected.to_dict()
     with pytest.raises(OptionError, match="cannot partition by 'customer'"):
         export.write(tables["words"], tmp_path / "other", "parquet", partition_by="customer")
+    export.write(tables, tmp_path / "some", "parquet", partition_by="speaker")
+    assert files(tmp_path / "some/words") == [f"speaker={one}/part-0.parquet" for one in "ABCD"]
+    assert files(tmp_path / "some/chapters") == ["part-0.parquet"]  # a table without speakers is not divided
+    shutil.rmtree(tmp_path / "some")
     with pytest.raises(OptionError, match="only parquet can be partitioned, not csv"):
         export.write(tables["words"], tmp_path / "other", "csv", partition_by="speaker")
     assert files(tmp_path) == [f"set/{name}" for name in sorted(written)]
@@ -115,7 +120,7 @@ def test_a_data_set_has_a_card_and_checksums(tables: dict[str, pd.DataFrame], tm
     folder, mark = tmp_path / "my set", "_" if form == "parquet" else ""
     assert set(files(folder)) == set(written)
     listed = {line.split("  ", 1)[1] for line in (folder / f"{mark}SHA256SUMS").read_text().splitlines()}
-    assert listed == set(written) - {f"{mark}README.md", f"{mark}SHA256SUMS"}
+    assert listed == set(written) - {f"{mark}SHA256SUMS"}
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", f"{mark}SHA256SUMS"], cwd=folder, check=True)
     card = (folder / f"{mark}README.md").read_text("utf-8")
     about = yaml.safe_load(card.split("---")[1])
@@ -202,6 +207,25 @@ def test_own_files_are_never_deleted(tables: dict[str, pd.DataFrame], tmp_path: 
     export.write(tables["words"], tmp_path / "set", form, overwrite=True)
     (tmp_path / "empty").mkdir()
     export.write(tables["words"], tmp_path / "empty", form)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "srt"])
+def test_files_that_were_edited_since_are_not_replaced(
+    tables: dict[str, pd.DataFrame], tmp_path: Path, form: str
+) -> None:
+    """An edited file, also the data card, is named in the error and kept; without it, the export is replaced."""
+    given = {"words": tables["words"]} if form != "srt" else tables["words"]
+    for name in export.write(given, tmp_path / "set", form).files:
+        if name.endswith("SHA256SUMS"):
+            continue
+        file = tmp_path / "set" / name
+        before = file.read_bytes()
+        file.write_bytes(before.replace(b"e", b"E", 1))
+        with pytest.raises(ExportError, match=rf"'{name}' changed since voxframe wrote it; to keep the changes"):
+            export.write(given, tmp_path / "set", form, overwrite=True)
+        assert file.read_bytes() != before
+        file.write_bytes(before)
+    export.write(given, tmp_path / "set", form, overwrite=True)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

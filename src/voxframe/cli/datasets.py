@@ -54,7 +54,11 @@ def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
     )
     parser.add_argument("--table", action="append", metavar="NAME", help="export only this table; may be repeated")
     parser.add_argument(
-        "--partition-by", action="append", default=[], metavar="COLUMN", help="one folder per value; may be repeated"
+        "--partition-by",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="one folder per value in each table that has the column; may be repeated",
     )
     parser.add_argument(
         "--metadata",
@@ -78,7 +82,9 @@ def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
     )
     parser.add_argument("--license", metavar="NAME", help="licence of the data, for the data card")
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace an existing file, or a directory that voxframe exported"
+        "--overwrite",
+        action="store_true",
+        help="replace an existing file, or an exported directory without edited files",
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object with the files and the values not represented"

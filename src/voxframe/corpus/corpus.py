@@ -781,10 +781,11 @@ class Corpus:
             format: One of `voxframe.export.FORMATS`.
             tables: Tables of a dataset. None (default): all tables made from transcripts.
             ids: Only these transcripts. None (default): all transcripts.
-            partition_by: Columns, including metadata, with values that become folders (`speaker=A/`); parquet only.
-                Rows without a value, or with an empty text, are in `__HIVE_DEFAULT_PARTITION__`. DuckDB, Polars, Spark
-                and `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for
-                them.
+            partition_by: Columns with values that become folders (`speaker=A/`); parquet only. Every table can be
+                divided by `recording`, `source` and metadata, and tables with speakers by "person". A table that lacks
+                one of the columns is not divided by it; if all lack it, that is an error. Rows without a value, or with
+                an empty text, are in `__HIVE_DEFAULT_PARTITION__`. DuckDB, Polars, Spark and
+                `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for them.
             metadata: Metadata columns to add to every table of a dataset: a name, a list of names, or True for all.
                 `pii` does not change them. "person" is added to tables with speakers, also for `partition_by`.
             pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels;
@@ -795,7 +796,8 @@ class Corpus:
             license: Licence of the data, for the data card, such as "cc-by-4.0".
             audio: Add the column `audio` to `transcripts` with the submitted files that still exist; huggingface only.
                 `datasets` reads it as `Audio`. Also paths by transcript id or recording.
-            overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file.
+            overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file and none
+                was edited since.
             corrected: False writes the text, words and turns as the service sent them.
 
         Returns:
@@ -805,7 +807,8 @@ class Corpus:
             OptionError: An argument is invalid, the target overlaps the directory of the corpus, or `pii` is set and a
                 transcript was made without entity detection. Nothing was written.
             CorpusError: A transcript or table is not in the corpus.
-            ExportError: The target exists, has a file that voxframe did not write, or cannot be written.
+            ExportError: The target exists, has a file that voxframe did not write or that was edited since, or cannot
+                be written.
 
         Warns:
             ExportWarning: The format cannot represent a value.

@@ -22,6 +22,7 @@ from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, without_person
 from voxframe.corpus.query import Query
+from voxframe.corpus.reading import PERSON
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.store import View
 from voxframe.errors import CorpusError, ExportError, OptionError
@@ -33,6 +34,7 @@ from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import file, folder, is_remote
 from voxframe.export.writers import (
     check_format,
+    check_partitions,
     finished,
     is_single,
     names,
@@ -98,7 +100,9 @@ class Exporter:
                 "have all that was said"
             )
         about = self._about(wanted, names(partition_by), without_person(metadata)[0])
-        by_person = without_person(metadata)[1] or "person" in names(partition_by)
+        by_person = without_person(metadata)[1] or PERSON.name in names(partition_by)
+        if kind in TABLE_FORMATS:
+            check_partitions(partition_by, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
         parts = self._parts(wanted, chosen, about, pii, pii_types, by_person=by_person, corrected=corrected)
         jobs = _jobs(self._ledger, wanted)
         card = _started_card(self._archive.path, jobs, license)
@@ -188,7 +192,7 @@ class Exporter:
             some = ids[at : at + _AT_A_TIME]
             part = {}
             for name in needed:
-                person = "person" if by_person and "speaker" in CORPUS_TABLES[name].names else False
+                person = PERSON.name if by_person and "speaker" in CORPUS_TABLES[name].names else False
                 columns = None if name in chosen or pii else CARD_COLUMNS
                 part[name] = self._query.table(name, some, columns, metadata=person, corrected=corrected)
             if about is not None:
@@ -234,6 +238,12 @@ def _recordings(
         return (path.name, path.read_bytes()) if path is not None and is_held else None
 
     return read
+
+
+def _columns_of(name: str, about: tuple[pa.Table, list[str]] | None, *, by_person: bool) -> list[str]:
+    """Return the columns of an exported table."""
+    own = CORPUS_TABLES[name].names if name in CORPUS_TABLES else []
+    return [*own, *(about[1] if about else ()), *([PERSON.name] if by_person and "speaker" in own else ())]
 
 
 def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> list[str]:
@@ -305,9 +315,7 @@ class Publisher:
             for attempt in range(_TRIES):
                 about = self._about(columns, metadata)
                 schemas = {name: _schema(name, about) for name in wanted}
-                for column in columns:
-                    if not any(column in schema.names for schema in schemas.values()):
-                        raise OptionError(f"no table has the column {column!r}; partition_by names columns of tables")
+                check_partitions(columns, {name: schema.names for name, schema in schemas.items()})
                 now = self._fingerprints(wanted, about)
                 if before and not before.keys() & now.keys():
                     raise ExportError(

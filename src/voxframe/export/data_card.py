@@ -91,12 +91,12 @@ class DataCard:
                     self._values[name, getattr(value, "item", lambda value=value: value)()] += int(count)
 
     def write(self, into: Folder, name: str, form: str, tables: Tables) -> None:
-        """Write the card and the hashes of all other files into a directory, after all of them were written."""
+        """Write the card, and the hashes of all files, into a directory, after all other files were written."""
         prefix = "_" if form == "parquet" else ""
         sums, card = f"{prefix}{CHECKSUMS}", f"{prefix}{CARDS[form == 'md']}"
         self.checksums = f"SHA-256 of every file, in {sums}: `sha256sum -c {sums}`"
-        into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
         into.write(card, self.text(name, form, tables))
+        into.write(sums, "".join(f"{digest}  {file}\n" for file, digest in sorted(into.checksums.items())))
 
     def text(self, name: str, form: str, tables: Tables) -> str:
         """Return the card as Markdown.

@@ -41,7 +41,7 @@ class TableWriter:
         name: Name of the table and of its folder. None: write the files directly into `folder`.
         form: One of `TABLE_FORMATS`.
         losses: Counter for values that the format cannot hold.
-        partition_by: Columns whose values become folders (`speaker=A/`); Parquet only.
+        partition_by: Columns whose values become folders (`speaker=A/`), if the table has them; Parquet only.
         escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only.
         audio: Returns file name and content of the recording of a transcript, for a column `audio` in the form of
             `datasets.Audio`; None if it is not at hand. Default: no such column.
@@ -84,10 +84,11 @@ class TableWriter:
         """Write the rows of a DataFrame. The first DataFrame sets the columns and types.
 
         Raises:
-            OptionError: The columns or types do not fit, or a column to partition by is missing.
+            OptionError: The columns or types do not fit.
         """
         table = arrow(df, self._losses, self._name, self.schema)
         self.schema = table.schema
+        self._partition_by = [column for column in self._partition_by if column in table.column_names]
         self.rows += table.num_rows
         if self._card is not None:
             table = with_card(table, self._card)
@@ -141,11 +142,6 @@ class TableWriter:
         return self._out
 
     def _add_partitioned(self, table: pa.Table) -> None:
-        missing = [name for name in self._partition_by if name not in table.column_names]
-        if missing:
-            raise OptionError(
-                f"cannot partition by {missing[0]!r}; {self._name or 'the table'} has {', '.join(table.column_names)}"
-            )
         kept = [field for field in table.schema if field.name not in self._partition_by]  # folders are columns
         if not kept:
             raise OptionError("every column is a column to partition by; leave one out of partition_by")

@@ -21,12 +21,14 @@ from voxframe.errors import ExportError, MissingExtraError, OptionError, Voxfram
 
 #: Partition value of nulls, as in Hive, Spark, DuckDB, Polars and pyarrow.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-#: Names of the data card and of the hashes of all other files. In some formats they begin with `_`.
+#: Names of the data card and of the hashes of all files. In some formats they begin with `_`.
 CARDS, CHECKSUMS = ("README.md", "README.txt"), "SHA256SUMS"
 #: Text of every data card, by which a directory or file that voxframe wrote is recognised.
 CARD_MARK = " by voxframe "
 #: Key of the data card in the metadata of a Parquet file that is a data set of its own.
 CARD_KEY = b"voxframe.data_card"
+_NAMED = 3  # files in a message
+_BLOCK = 2**20  # bytes
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
@@ -119,10 +121,12 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
 
     Args:
         target: Path or URL.
-        overwrite: Replace an existing directory, if voxframe wrote every file in it.
+        overwrite: Replace an existing directory, if voxframe wrote every file in it and none was edited since. Files in
+            a remote store are not compared, because that would download all of them.
 
     Raises:
-        ExportError: The target already exists, has a file that voxframe did not write, or cannot be written.
+        ExportError: The target already exists, has a file that voxframe did not write or that was edited since, or
+            cannot be written.
         MissingExtraError: The target is a URL and fsspec is not installed.
         OptionError: The protocol of the URL is unknown, or its library is not installed.
     """
@@ -138,6 +142,7 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
                     [name.removeprefix(root).lstrip("/") for name in names],
                     lambda name: filesystem.open(f"{root}/{name}", "rb"),
                     is_file=filesystem.isfile(root),
+                    compare=False,
                 )
                 filesystem.rm(root, recursive=True)
             yield Folder(root, filesystem)
@@ -154,6 +159,7 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
                 (one.relative_to(path).as_posix() for one in found),
                 lambda name: (path / name).open("rb"),
                 is_file=not path.is_dir(),
+                compare=True,
             )
 
     with _clear_errors(target):
@@ -224,7 +230,12 @@ def _check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
 
 
 def _check_written(
-    target: str | os.PathLike[str], names: Iterable[str], open_file: Callable[[str], IO[bytes]], *, is_file: bool
+    target: str | os.PathLike[str],
+    names: Iterable[str],
+    open_file: Callable[[str], IO[bytes]],
+    *,
+    is_file: bool,
+    compare: bool,
 ) -> None:
     """Check that voxframe wrote every file of an existing directory, so that replacing it deletes nothing else.
 
@@ -233,24 +244,33 @@ def _check_written(
         names: Names of all files in it.
         open_file: Opens one of them.
         is_file: True if the target is a file.
+        compare: Also check that no file was edited since.
 
     Raises:
-        ExportError: The target is a file, or has a file that voxframe did not write.
+        ExportError: The target is a file, or has a file that voxframe did not write or that was edited since.
     """
     shown = os.fspath(target)
     if is_file:
         raise ExportError(f"{shown!r} is a file, and a directory is to be written; choose another target")
-    listed = _listed(open_file)
-    other = next((name for name in names if name not in listed and not _has_card(name, open_file)), None)
+    listed, here = _listed(open_file), list(names)
+    other = next((name for name in here if name not in listed and not _has_card(name, open_file)), None)
     if other is not None:
         raise ExportError(
             f"{shown!r} is not replaced, because voxframe did not write {other!r} in it; choose another target, or "
             "move your own files to another folder"
         )
+    edited = [name for name in here if compare and listed.get(name) and _digest(open_file(name)) != listed[name]]
+    if edited:
+        more = f" and {len(edited) - _NAMED} more" if len(edited) > _NAMED else ""
+        raise ExportError(
+            f"{shown!r} is not replaced, because {', '.join(map(repr, edited[:_NAMED]))}{more} changed since voxframe "
+            "wrote it; to keep the changes, choose another target or move these files to another folder, otherwise "
+            "delete the directory and export again"
+        )
 
 
-def _listed(open_file: Callable[[str], IO[bytes]]) -> set[str]:
-    """Return the names of the files that an export into a directory wrote; none if there was no export into it."""
+def _listed(open_file: Callable[[str], IO[bytes]]) -> dict[str, str]:
+    """Return the SHA-256 of the files that an export into a directory wrote, empty if it is not known, by name."""
     for prefix in ("", "_"):
         with suppress(OSError):
             with open_file(f"{prefix}{CHECKSUMS}") as file:
@@ -258,9 +278,17 @@ def _listed(open_file: Callable[[str], IO[bytes]]) -> set[str]:
             for card in CARDS:
                 with suppress(OSError), open_file(f"{prefix}{card}") as file:
                     if CARD_MARK.encode() in file.read():
-                        names = {line.partition("  ")[2] for line in lines}
-                        return {*names, f"{prefix}{card}", f"{prefix}{CHECKSUMS}"}
-    return set()
+                        found = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+                        return {f"{prefix}{card}": "", f"{prefix}{CHECKSUMS}": ""} | found
+    return {}
+
+
+def _digest(file: IO[bytes]) -> str:
+    found = hashlib.sha256()
+    with file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
 
 
 def _has_card(name: str, open_file: Callable[[str], IO[bytes]]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, NamedTuple, Protocol
 
 import pandas as pd
@@ -38,6 +38,7 @@ class SpeechFormat(NamedTuple):
     columns: frozenset[str]
 
 
+_NAMED = 3  # tables in a message
 _TIMES = frozenset({"transcript_id", "start_ms", "end_ms"})
 _SPEAKER = frozenset({"speaker", "speaker_name"})
 _TEXT = _TIMES | _SPEAKER | {"text"}
@@ -91,19 +92,22 @@ def write(
             tsv, labelstudio). Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
         target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
         format: One of `FORMATS`.
-        partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder.
+        partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder. A table
+            that lacks one of the columns is not divided by it.
         escape_formulas: Put an apostrophe before texts that begin with `=`, `+`, `-`, `@`, a tab or a line end; CSV
             only. A spreadsheet would run these as formulas. Use it for files that people open in a spreadsheet, and
             leave it off for files that programs read.
         license: Licence of the data, for the data card, such as "cc-by-4.0".
-        overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file.
+        overwrite: Replace an existing file, or an existing directory in which voxframe wrote every file and none was
+            edited since.
 
     Returns:
         The files written, and the number of values that the format could not hold.
 
     Raises:
         OptionError: An argument is invalid, or a column is missing.
-        ExportError: The target already exists, has a file that voxframe did not write, or cannot be written.
+        ExportError: The target already exists, has a file that voxframe did not write or that was edited since, or
+            cannot be written.
 
     Warns:
         ExportWarning: The format cannot hold a value.
@@ -143,6 +147,7 @@ def write(
     else:
         lone = "data" if format == "huggingface" else None
         named: dict[str | None, pd.DataFrame] = dict(data.items()) if isinstance(data, Mapping) else {lone: data}
+        check_partitions(partition_by, {table or "the table": df.columns for table, df in named.items()})
         inside = format == "parquet" and None in named  # readers of the folder take every file in it for a part
         with folder(target, overwrite=overwrite) as into:
             writers: dict[str, TableWriter] = {}
@@ -203,6 +208,23 @@ def check_format(
         raise OptionError(f"only parquet can be partitioned, not {format}; leave partition_by out")
     if escape_formulas and format != "csv":
         raise OptionError(f"escape_formulas works with csv, which spreadsheets open, not with {format}; leave it out")
+
+
+def check_partitions(partition_by: str | Sequence[str], columns: Mapping[str, Iterable[object]]) -> None:
+    """Check that at least one table has each column to partition by; the other tables are not divided by it.
+
+    Args:
+        partition_by: The columns to partition by.
+        columns: Columns of each table, by its name.
+
+    Raises:
+        OptionError: No table has the column.
+    """
+    known = {name: list(map(str, own)) for name, own in columns.items()}
+    for column in names(partition_by):
+        if not any(column in own for own in known.values()):
+            there = "; ".join(f"{name} has {', '.join(own)}" for name, own in list(known.items())[:_NAMED])
+            raise OptionError(f"cannot partition by {column!r}: no table has such a column; {there}")
 
 
 def names(given: str | Sequence[str]) -> list[str]:
