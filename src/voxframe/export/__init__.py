@@ -3,10 +3,9 @@
 from voxframe.export.annotation_edits import read_edits
 from voxframe.export.annotation_formats import eaf, label_studio, label_studio_config, textgrid
 from voxframe.export.delta import open_delta
-from voxframe.export.line_formats import audacity, ctm, rttm, stm
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
-from voxframe.export.text_formats import docx, md, srt, tsv, txt, vtt
+from voxframe.export.text_formats import audacity, ctm, docx, md, rttm, srt, stm, tsv, txt, vtt
 from voxframe.export.writers import FORMATS, write
 
 __all__ = [

@@ -1,4 +1,8 @@
-"""Transcripts to read: captions, plain text, Markdown and Word documents; and words as tab-separated values."""
+"""Speech formats that are text: captions, documents, tab-separated values, and lines for NIST tools and Audacity.
+
+RTTM: NIST Rich Transcription 2009 evaluation plan, appendix A. CTM and STM: the manual of NIST's sclite. Times are in
+seconds. Spaces separate their fields, so spaces in a name or a label become `_`.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,21 @@ from voxframe import _text
 from voxframe._text import DEFAULT_CHARS, Cue, clock
 from voxframe.errors import MissingExtraError, OptionError
 from voxframe.export.result import Losses, counted
-from voxframe.export.segments import SpeechSegment, grouped, turns, whole
+from voxframe.export.segments import SpeechSegment, grouped, token, transcripts, turns, whole
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#])")
 _NONCHARACTERS = "texts or names with characters that a Word document cannot hold, written without them"
 _TSV = ("transcript_id", "start_ms", "end_ms", "speaker", "speaker_name", "channel", "confidence", "text")
 _NEEDED = ("transcript_id", "start_ms", "end_ms", "text")
+_EMPTY_CAPTIONS = "captions without a length, shown for one millisecond"
+_ESTIMATED = "captions that begin or end inside a row, at a time estimated from the number of letters"
+_ARROWS = "captions with -->, written as \N{RIGHTWARDS ARROW}"
+_UNESCAPED = "captions that a player may read as markup, because SRT has no escapes"
+_MARKUP_OF_PLAYERS = re.compile(r"</?\s*[A-Za-z][^>]*>|\{\\")
+_EMPTY_TURNS = "turns without a length, left out"
+_NO_SPEAKER = "turns without a speaker, written as 'unknown'"
+_SHARED_TIMES = "words of rows with several words, at times estimated from the number of letters"
+_LABELS = "turns that begin with <, which would begin a label, written without it"
 
 
 def txt(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
@@ -137,13 +150,6 @@ def _start(segment: SpeechSegment) -> str:
     return clock(segment.start // 1000, hours=True)
 
 
-_NO_LENGTH = "captions without a length, shown for one millisecond"
-_ESTIMATED = "captions that begin or end inside a row, at a time estimated from the number of letters"
-_ARROWS = "captions with -->, written as \N{RIGHTWARDS ARROW}"
-_UNESCAPED = "captions that a player may read as markup, because SRT has no escapes"
-_MARKUP_OF_PLAYERS = re.compile(r"</?\s*[A-Za-z][^>]*>|\{\\")
-
-
 def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, losses: Losses | None = None) -> str:
     """Return captions of one transcript as SRT.
 
@@ -216,5 +222,135 @@ def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Ite
             losses[_ESTIMATED] += 1
         shown = _text.visible(cue)
         if shown != cue:
-            losses[_NO_LENGTH] += 1
+            losses[_EMPTY_CAPTIONS] += 1
         yield shown, begins
+
+
+def rttm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    r"""Return who speaks when as RTTM: one line per turn, for any number of transcripts.
+
+    A turn without a speaker has the speaker `unknown`. Rows without times are left out.
+
+    Args:
+        df: Words, or turns (`voxframe.load_utterances`).
+        losses: Counter for values that RTTM cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing.
+
+    Warns:
+        ExportWarning: RTTM cannot hold a value.
+
+    Example:
+        >>> words = pd.DataFrame({"transcript_id": "t", "text": ["Hi!"], "start_ms": 50, "end_ms": 450, "speaker": "A"})
+        >>> rttm(words)
+        'SPEAKER t 1 0.050 0.400 <NA> <NA> A <NA> <NA>\n'
+    """
+    lines = []
+    with counted(losses, "rttm") as lost:
+        for name, segments in transcripts(df, "rttm", lost, untimed=False):
+            for s in turns(segments):
+                if s.end == s.start:
+                    lost[_EMPTY_TURNS] += 1
+                    continue
+                times = f"{_seconds(s.start)} {_seconds(s.end - s.start)}"
+                lines.append(f"SPEAKER {_place(name, s, lost)} {times} <NA> <NA> {_speaker(s, lost)} <NA> <NA>\n")
+    return "".join(lines)
+
+
+def ctm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return words with times and confidences as CTM, sorted by transcript, channel and time.
+
+    Rows without times are left out.
+
+    Args:
+        df: Words. Longer rows are split into words, which share the time by their number of letters.
+        losses: Counter for values that CTM cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing.
+
+    Warns:
+        ExportWarning: CTM cannot hold a value.
+    """
+    lines = []
+    with counted(losses, "ctm") as lost:
+        for name, segments in sorted(transcripts(df, "ctm", lost, untimed=False)):
+            for s in sorted(segments, key=lambda s: (s.channel, s.start)):
+                confidence = "" if s.confidence is None else f" {s.confidence!r}"
+                words = s.text.split()
+                if len(words) > 1:
+                    lost[_SHARED_TIMES] += len(words)
+                letters = sum(map(len, words))
+                begin = 0
+                for word in words:
+                    start, end = (s.start + (s.end - s.start) * n // letters for n in (begin, begin + len(word)))
+                    begin += len(word)
+                    times = f"{_seconds(start)} {_seconds(end - start)}"
+                    lines.append(f"{_place(name, s, lost)} {times} {word}{confidence}\n")
+    return "".join(lines)
+
+
+def stm(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return who says what when as STM: one line per turn, for any number of transcripts.
+
+    A turn without a speaker has the speaker `unknown`. A `<` at the beginning of a text is removed, because it would
+    start a label.
+
+    Args:
+        df: Words, or turns.
+        losses: Counter for values that STM cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing.
+
+    Warns:
+        ExportWarning: STM cannot hold a value.
+    """
+    lines = []
+    with counted(losses, "stm") as lost:
+        for name, segments in sorted(transcripts(df, "stm", lost)):
+            for s in sorted(turns(segments), key=lambda s: (s.channel, s.start)):
+                text = s.text.lstrip("< ")
+                if text != s.text:
+                    lost[_LABELS] += 1
+                times = f"{_seconds(s.start)} {_seconds(s.end)}"
+                lines.append(f"{_place(name, s, lost)} {_speaker(s, lost)} {times} {text}".rstrip() + "\n")
+    return "".join(lines)
+
+
+def audacity(df: pd.DataFrame, *, losses: Losses | None = None) -> str:
+    """Return turns of one transcript as an Audacity label track (File, Import, Labels).
+
+    Each line has start, end and text, separated by tabs.
+
+    Args:
+        df: Words, or turns.
+        losses: Counter for values that a label cannot hold. None (default): warn about them.
+
+    Raises:
+        OptionError: A column is missing, or there is more than one transcript.
+
+    Warns:
+        ExportWarning: A label cannot hold a value.
+    """
+    with counted(losses, "audacity") as lost:
+        return "".join(
+            f"{_seconds(s.start)}\t{_seconds(s.end)}\t{f'{s.voice}: ' if s.voice else ''}{s.text}\n"
+            for s in turns(whole(df, "audacity", lost))
+        )
+
+
+def _place(name: str, segment: SpeechSegment, losses: Losses) -> str:
+    return f"{token(name, losses)} {token(segment.channel, losses)}"
+
+
+def _speaker(segment: SpeechSegment, losses: Losses) -> str:
+    if segment.voice is None:
+        losses[_NO_SPEAKER] += 1
+        return "unknown"
+    return token(segment.voice, losses)
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.3f}"

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from voxframe._files import file_name
 from voxframe.errors import OptionError
-from voxframe.export import annotation_formats, line_formats, text_formats
+from voxframe.export import annotation_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
@@ -48,10 +48,10 @@ SPEECH_FORMATS = {
     "vtt": SpeechFormat(text_formats.vtt, ".vtt", _TEXT),
     "textgrid": SpeechFormat(annotation_formats.textgrid, ".TextGrid", _TEXT),
     "eaf": SpeechFormat(annotation_formats.eaf, ".eaf", _TEXT),
-    "audacity": SpeechFormat(line_formats.audacity, ".txt", _TEXT),
-    "rttm": SpeechFormat(line_formats.rttm, ".rttm", _TIMES | _SPEAKER | {"channel"}),
-    "ctm": SpeechFormat(line_formats.ctm, ".ctm", _TIMES | {"text", "channel", "confidence"}),
-    "stm": SpeechFormat(line_formats.stm, ".stm", _TEXT | {"channel"}),
+    "audacity": SpeechFormat(text_formats.audacity, ".txt", _TEXT),
+    "rttm": SpeechFormat(text_formats.rttm, ".rttm", _TIMES | _SPEAKER | {"channel"}),
+    "ctm": SpeechFormat(text_formats.ctm, ".ctm", _TIMES | {"text", "channel", "confidence"}),
+    "stm": SpeechFormat(text_formats.stm, ".stm", _TEXT | {"channel"}),
     "txt": SpeechFormat(text_formats.txt, ".txt", _TEXT - {"end_ms"}),
     "md": SpeechFormat(text_formats.md, ".md", _TEXT - {"end_ms"}),
     "docx": SpeechFormat(text_formats.docx, ".docx", _TEXT - {"end_ms"}),
