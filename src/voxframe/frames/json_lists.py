@@ -17,9 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe.frames.columns import TEXT, parse_type
-from voxframe.frames.extra import FastPathUnsupported, Misfit, decoded, elements, field, texts, unknown_of_item
+from voxframe.frames.extra import (
+    FastPathUnsupported,
+    Misfit,
+    decoded,
+    elements,
+    field,
+    texts,
+    unknown_of_item,
+    unknown_texts,
+)
 from voxframe.frames.json_schema import Shape, raw_lists, same_response, steps
-from voxframe.frames.unknown_fields import unknown_texts
 from voxframe.schema import EXTRA, FLOAT, INT, TABLES, Column
 
 #: Raw JSON of a list; None where the field is absent.
