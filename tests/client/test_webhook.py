@@ -193,7 +193,7 @@ def test_only_the_newest_notifications_are_remembered(
     inbox: webhooks.WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Memory is bounded: a repetition is recognised among the newest notifications, and the oldest are forgotten."""
-    monkeypatch.setattr("voxframe.client.webhook_receiver._MAX_SEEN", 2)
+    monkeypatch.setattr("voxframe.webhooks._MAX_SEEN", 2)
     for name in ("a", "b", "a", "c", "b", "c", "a"):
         assert post(inbox, {"transcript_id": name, "status": "completed"}) == 200
     assert [inbox.get(timeout=1).transcript_id for _ in range(4)] == ["a", "b", "c", "a"]
@@ -266,9 +266,7 @@ def test_the_queue_is_bounded(inbox: webhooks.WebhookReceiver) -> None:
 
 def test_a_slow_sender_is_disconnected(inbox: webhooks.WebhookReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that does not arrive in time is disconnected."""
-    from voxframe.client import webhook_receiver as module
-
-    monkeypatch.setattr(module, "_REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr(webhooks, "_REQUEST_SECONDS", 0.5)
     parts = urlsplit(inbox.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=10) as slow:
         slow.sendall(f"POST {parts.path} HTTP/1.1\r\nContent-Length: 50\r\n\r\n".encode())

@@ -23,8 +23,8 @@ from tests.server.conftest import Service
 _BEFORE = """
 import logging
 logging.basicConfig(level=logging.DEBUG, filename={log!r})
-from voxframe.client import webhook_receiver
-webhook_receiver.listen.__defaults__ = ({port}, None, None)
+from voxframe import webhooks
+webhooks.listen.__defaults__ = ({port}, None, None)
 """
 _AFTER = """
 import ipywidgets, json

@@ -1,6 +1,6 @@
-"""The API client: a client of the service, handles for its jobs, streaming sessions and webhooks.
+"""The API client: a client of the service, handles for its jobs, and streaming sessions.
 
-Names are imported when they are first used, so that a webhook receiver does not load the HTTP client.
+Names are imported when they are first used, so that importing a module of this package does not load the HTTP client.
 """
 
 from __future__ import annotations
