@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxframe._sentences import paragraphs, sentences
+from voxframe._text import paragraphs, sentences
 
 
 def said(*parts: tuple[int, str], speaker: str | None = None, channel: str | None = None) -> list[dict]:

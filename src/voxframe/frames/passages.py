@@ -10,8 +10,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from voxframe import _sentences
-from voxframe._text import join_words
+from voxframe import _text
 from voxframe.frames.columns import as_table, from_rows
 from voxframe.frames.extra import Misfit, Rest, decoded, elements, extra_text, field, unknown, unknown_of_item
 from voxframe.frames.json_schema import shape
@@ -111,12 +110,14 @@ def derived_passages(words: pa.Table, name: str) -> pa.Table:
     starts, ends, speakers, channels = columns.values()
     rows, originals = [], list[str | None]()
     for n, places in enumerate(passage_rows(words, name)):
-        said, before = (join_words(texts["text"][place] for place in places), None)
+        said, before = (_text.join_words(texts["text"][place] for place in places), None)
         if TEXT_ORIGINAL.name in texts:
             changed = [texts[TEXT_ORIGINAL.name][place] for place in places]
             if any(one is not None for one in changed):
                 pairs = zip(changed, places, strict=True)
-                before = join_words(filter(None, (texts["text"][at] if one is None else one for one, at in pairs)))
+                before = _text.join_words(
+                    filter(None, (texts["text"][at] if one is None else one for one, at in pairs))
+                )
         originals.append(before)
         voices = {speakers[place] for place in places}
         rows.append(
@@ -153,7 +154,7 @@ def passage_rows(words: pa.Table, name: str) -> list[list[int]]:
         if text:
             word = {"text": text, "start": begin, "end": last, "speaker": speaker, "channel": channel, "row": row}
             said.append(word)
-    groups = (_sentences.sentences if name == "sentences" else _sentences.paragraphs)(said)
+    groups = (_text.sentences if name == "sentences" else _text.paragraphs)(said)
     return [[word["row"] for word in group] for group in groups]
 
 

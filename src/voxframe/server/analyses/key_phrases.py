@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from voxframe._sentences import WordDict
+from voxframe._text import WordDict
 from voxframe.server.analyses.english_lexicon import STOPWORDS, nounness, rarity, stem, words_of
 from voxframe.server.text.sentences import Sentence
 

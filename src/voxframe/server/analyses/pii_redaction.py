@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from voxframe._sentences import ABBREVIATIONS, WordDict
+from voxframe._text import ABBREVIATIONS, WordDict
 from voxframe.server.analyses.entities import Entity
 
 _PAD_MS = 60  # tolerance for errors in word times

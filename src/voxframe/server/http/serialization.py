@@ -7,9 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from voxframe import _sentences as boundaries
-from voxframe import options
-from voxframe._text import join_words
+from voxframe import _text, options
 from voxframe.options import WORD_SEARCH_WORDS
 from voxframe.server.jobs.job_store import JobRecord
 
@@ -120,12 +118,12 @@ _NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" 
 
 def sentences(transcript: dict[str, Any]) -> dict[str, Any]:
     """Return the sentences response of a transcript object."""
-    return _passages(transcript, "sentences", boundaries.sentences(transcript["words"] or []))
+    return _passages(transcript, "sentences", _text.sentences(transcript["words"] or []))
 
 
 def paragraphs(transcript: dict[str, Any]) -> dict[str, Any]:
     """Return the paragraphs response of a transcript object."""
-    return _passages(transcript, "paragraphs", boundaries.paragraphs(transcript["words"] or []))
+    return _passages(transcript, "paragraphs", _text.paragraphs(transcript["words"] or []))
 
 
 def _passages(transcript: dict[str, Any], name: str, groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
@@ -139,7 +137,7 @@ def _passages(transcript: dict[str, Any], name: str, groups: list[list[dict[str,
 
 def _passage(words: list[dict[str, Any]]) -> dict[str, Any]:
     passage = {
-        "text": join_words(word["text"] for word in words),
+        "text": _text.join_words(word["text"] for word in words),
         "start": words[0]["start"],
         "end": max(word["end"] for word in words),
         "confidence": sum(word["confidence"] for word in words) / len(words),

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from voxframe import _sentences as boundaries
-from voxframe._text import join_words
+from voxframe import _text
 
 _SPEAKER = re.compile(r"\s*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?((?:Speaker )?[^\W\d_][\w .'-]{0,39}):\s+(?=\S)")
 #: The boundary between two turns of a dialogue on one line.
@@ -47,8 +46,8 @@ class Source:
 def from_transcript(transcript: dict[str, Any]) -> Source:
     """Return the sentences of a transcript."""
     lines = [
-        Line(join_words(word["text"] for word in words), words[0].get("speaker"))
-        for words in boundaries.sentences(transcript["words"] or [])
+        Line(_text.join_words(word["text"] for word in words), words[0].get("speaker"))
+        for words in _text.sentences(transcript["words"] or [])
     ]
     return Source(lines, transcript["audio_duration"] or 0.0)
 
@@ -79,9 +78,9 @@ def from_text(text: str) -> Source:
 def _sentences(row: str) -> Iterator[str]:
     # All times are 0, so that only punctuation ends a sentence.
     words = [{"text": word, "start": 0, "end": 0} for word in row.split()]
-    for sentence in boundaries.sentences(words):
+    for sentence in _text.sentences(words):
         for at in range(0, len(sentence), _LONGEST):
-            yield join_words(word["text"] for word in sentence[at : at + _LONGEST])
+            yield _text.join_words(word["text"] for word in sentence[at : at + _LONGEST])
 
 
 def written(lines: Sequence[Line]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
-from voxframe._sentences import SENTENCE_ENDS
+from voxframe._text import SENTENCE_ENDS
 from voxframe.server.text import Word, runs
 
 _PAUSE_MS = 260  # ends a sentence

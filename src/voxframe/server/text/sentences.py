@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from voxframe import _text
-from voxframe._sentences import WordDict, sentences
-from voxframe._text import DEFAULT_CHARS, Cue
+from voxframe._text import DEFAULT_CHARS, Cue, WordDict, sentences
 
 #: As in the sentences response: text, start, end, words, speaker, and channel if channels are separate.
 Sentence = dict[str, Any]
