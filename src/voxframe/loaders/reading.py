@@ -22,8 +22,7 @@ from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, Payloa
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
 from voxframe.frames.repair import caller
-from voxframe.loaders.fetching import cached_export, cached_tables
-from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, each, resolve
+from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, cached_export, cached_tables, each, resolve
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
