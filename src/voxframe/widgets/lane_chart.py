@@ -1,8 +1,9 @@
-"""LaneChart: base of the interactive plots with lanes, which zoom, select, and play a mark on a click."""
+"""Interactive plots with lanes, which zoom, select, and play a mark on a click: Timeline and Dispersion."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -12,17 +13,21 @@ import pandas as pd
 import traitlets
 
 from voxframe._text import clock
+from voxframe.analysis.speaker_turns import label_names, require
 from voxframe.corpus import Corpus
-from voxframe.plots.spans import Floats, Ints
-from voxframe.plots.style import MAX_LANES
+from voxframe.plots.lane_plots import occurrences, term_lanes
+from voxframe.plots.spans import Floats, Ints, one_transcript, several_transcripts, spans
+from voxframe.plots.style import MAX_LANES, lane_color_indexes
 from voxframe.widgets import encoding
-from voxframe.widgets.base import check_range, escaped
+from voxframe.widgets.base import check_range, define_comment, escaped, text_map
 from voxframe.widgets.encoding import lanes_svg, write_page
 from voxframe.widgets.player import TranscriptPlayer
 from voxframe.widgets.row_player import Audio, RowPlayerWidget
 
 #: Longer texts (characters in total) are not sent to the browser; tooltips then show no text.
 _MAX_CHARS = 4_000_000
+#: Number of words that a tooltip of Dispersion shows on each side of an occurrence.
+_CONTEXT = 6
 
 
 @dataclass(frozen=True)
@@ -169,3 +174,226 @@ class LaneChart(RowPlayerWidget):
             path: Path of the page; an existing file is replaced.
         """
         write_page(self, path, _plays=False)
+
+
+class Timeline(LaneChart):
+    """Spans on a canvas, one lane per speaker; smooth with a million spans.
+
+    A tooltip shows the text of a span. A click sets the time, and plays the span if a corpus, a recording or a player
+    is given. A drag selects. Ctrl + wheel zooms; the strip below shows the visible part. "?" lists the keyboard
+    shortcuts. When zoomed out, the opacity of a pixel shows how much of its time is covered.
+
+    Args:
+        df: Rows with `start_ms` and `end_ms` (ms), such as words, utterances or sentences. Rows are not shown if a
+            time is missing, the end is before the start, or they end after 24 days.
+        by: Column for the lanes. None (default): `speaker` (or `channel`) of each transcript.
+        bands: Titled spans of one transcript to show above the lanes, such as the result of `voxframe.load_chapters`.
+        corpus: Corpus with the transcripts and their recordings.
+        audio: Path or URL of the recording, or a dict of them by transcript id or name.
+        player: A player that plays its own transcript; other transcripts use a player below the lanes.
+        title: Title of the widget.
+
+    Attributes:
+        time (int): Position of the cursor in ms. Link it with `player.link(timeline)`, which also passes names on.
+        interval (list[int]): Start and end of the selection in ms; empty for none.
+        view (list[int]): Start and end of the visible span in ms; empty for everything.
+        names (dict[str, str]): Names to show for speakers, by label. They change neither colours nor `result`.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, there are more than 200 lanes, or the bands belong to several transcripts.
+        OptionError: `audio` is one recording, but the rows belong to several.
+
+    Example:
+        >>> import voxframe
+        >>> turns = voxframe.load_utterances({"id": "a", "utterances": [
+        ...     {"speaker": "A", "text": "Ready?", "start": 0, "end": 900},
+        ...     {"speaker": "B", "text": "Yes.", "start": 1000, "end": 1500}]})
+        >>> timeline = Timeline(turns)
+        >>> timeline.interval = [950, 1600]
+        >>> timeline.selection["text"].to_list()
+        ['Yes.']
+    """
+
+    names = text_map()
+    _speakers = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(
+        self,
+        df: pd.DataFrame,
+        *,
+        by: str | None = None,
+        bands: pd.DataFrame | None = None,
+        corpus: Corpus | None = None,
+        audio: Audio = None,
+        player: TranscriptPlayer | None = None,
+        title: str = "Timeline",
+    ) -> None:
+        super().__init__(df, corpus, audio, player, title)
+        self._by, self._bands = by, bands
+        found = spans(self._named(), by, "Timeline")
+        found = found.where((found.start >= 0) & (found.end * 1000 <= encoding.LAST_MS))
+        several = by is None and several_transcripts(df)
+        named = None if several or by not in (None, "speaker_name") else label_names(df)
+        label_of = {name: label for label, name in reversed((named or {}).items())}
+        self._given_names = {label: name for label, name in (named or {}).items() if label and label != name}
+        of_speakers = not several and by in (None, "speaker", "speaker_name")
+        above = {}
+        if bands is not None:
+            require(bands, ("start_ms", "end_ms"), "bands of Timeline")
+            one_transcript(bands, "bands of Timeline")
+            titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
+            above = encoding.bands(bands, titles, "band")
+        marks = Marks(
+            (found.start * 1000).round(),
+            (found.end * 1000).round(),
+            found.code,
+            found.row,
+            found.names,
+            lane_color_indexes(found.names, found.named),
+            df["text"] if "text" in df.columns else None,
+        )
+        self._draw(
+            marks,
+            by,
+            _columns=above,
+            names=self._given_names,
+            _speakers=[(label_of.get(name, name) if of_speakers else None) or "" for name in found.names],
+        )
+
+    def __repr__(self) -> str:
+        spans = sum(len(start) for start, _ in self._lanes)
+        return f"Timeline({spans:,} spans, {len(self._lanes)} lanes, 0:00 to {clock(self._until / 1000)})"
+
+    @property
+    def code(self) -> str:
+        """Python code that shows the same; its first line describes `df` (and `bands`)."""
+        given, defined = self._given()
+        given = [
+            *([f"by={self._by!r}"] if self._by else []),
+            *(["bands=bands"] if self._bands is not None else []),
+            *given,
+        ]
+        given += [f"title={self.title!r}"] if self.title != "Timeline" else []
+        define = {"df": "the DataFrame with start_ms and end_ms"}
+        define |= {"bands": "the DataFrame of bands"} if self._bands is not None else {}
+        lines = [define_comment(define | defined), "import voxframe", ""]
+        lines += [f"timeline = voxframe.Timeline({', '.join(['df', *given])})"]
+        lines += [f"timeline.names = {self.names!r}"] if self.names != self._given_names else []
+        lines += self._state_code("timeline")
+        if self.interval:
+            low, high = self.interval
+            lines.append(f'selection = df[(df["start_ms"] < {high}) & (df["end_ms"] > {low})]')
+        return "\n".join([*lines, "result = timeline.result", "timeline"])
+
+    def _lane_names(self) -> list[str | None]:
+        lanes: Any = zip(self._names, self._speakers, strict=True)
+        return [self.names.get(voice, voice) if voice else name for name, voice in lanes]
+
+
+class Dispersion(LaneChart):
+    """Positions of searched words on a canvas: one stroke per occurrence, one colour per query.
+
+    A tooltip shows the words around an occurrence, and a click plays it if a corpus, a recording or a player is given.
+    A drag selects. Ctrl + wheel zooms; the strip below shows the visible part. "?" lists the keyboard shortcuts.
+
+    Args:
+        df: Result of `Corpus.search`, or words together with `queries`: see `voxframe.plots.dispersion`.
+        queries: Words and phrases to find in `df`; if it is a search result, the queries to show.
+        by: Column for the lanes; the default and the special values are those of `voxframe.plots.dispersion`.
+        corpus: Corpus with the transcripts and their recordings.
+        audio: Path or URL of the recording, or a dict of them by transcript id or name.
+        player: A player that plays its own transcript; other transcripts use a player below the lanes.
+        title: Title of the widget.
+
+    Attributes:
+        time (int): Position of the cursor in ms.
+        interval (list[int]): Start and end of the selection in ms; empty for none.
+        view (list[int]): Start and end of the visible span in ms; empty for everything.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing, or there are more than 200 lanes.
+        OptionError: A query contains no word, or `audio` is one recording, but the rows belong to several.
+
+    Example:
+        >>> import voxframe
+        >>> words = voxframe.load_words(voxframe.sample().with_name("payloads") / "interview.json")
+        >>> dispersion = Dispersion(words, ["tree*", "money"], audio=voxframe.sample())
+        >>> dispersion.interval = [0, 20_000]
+        >>> dispersion.selection["text"].iloc[0]
+        'with Dr. Paul Baker about the trees in our city. Good morning, Susan.'
+    """
+
+    _what = "Where words occur"
+    _points = True
+
+    def __init__(
+        self,
+        df: pd.DataFrame,
+        queries: str | Iterable[str] | None = None,
+        *,
+        by: str | None = None,
+        corpus: Corpus | None = None,
+        audio: Audio = None,
+        player: TranscriptPlayer | None = None,
+        title: str = "Dispersion",
+    ) -> None:
+        found, asked = occurrences(df, queries)
+        if "match" in found.columns:
+            sides = [found[name].fillna("") for name in ("left", "match", "right") if name in found.columns]
+            found = found.assign(text=[" ".join(filter(None, side)) for side in zip(*sides, strict=True)])
+        elif "text" in df.columns:
+            found = found.assign(text=_around(df, found))
+        self._queries, self._by = (None if queries is None else asked), by
+        super().__init__(found, corpus, audio, player, title)
+        used, lane, names = term_lanes(self._named(), asked, by)
+        start, end, known = encoding.times(found)
+        term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
+        rows = np.flatnonzero(known & (lane >= 0) & (term >= 0))
+        colors = lane_color_indexes(asked)
+        parts = asked if used != "term" and len(asked) > 1 else []
+        place = lane * len(parts) + term if parts else lane
+        if used != "term" and not parts:
+            colors = colors[:1]
+        repeated = [colors[n % len(colors)] for n in range(len(names) * max(1, len(parts)))] if colors else []
+        texts = found["text"] if "text" in found.columns else None
+        self._draw(Marks(start[rows], end[rows], place[rows], rows, names, repeated, texts, parts), used)
+
+    def __repr__(self) -> str:
+        return f"Dispersion({sum(len(start) for start, _ in self._lanes):,} occurrences, {len(self._lanes)} lanes)"
+
+    @property
+    def code(self) -> str:
+        """Python code that shows the same; its first line describes `df` (and `player`)."""
+        given, define = self._given()
+        given = [
+            *([] if self._queries is None else [repr(self._queries)]),
+            *([f"by={self._by!r}"] if self._by else []),
+            *given,
+        ]
+        given += [f"title={self.title!r}"] if self.title != "Dispersion" else []
+        lines = [define_comment({"df": "the DataFrame of words or matches", **define}), "import voxframe", ""]
+        lines += [f"dispersion = voxframe.Dispersion({', '.join(['df', *given])})", *self._state_code("dispersion")]
+        return "\n".join([*lines, "result = dispersion.result", "dispersion"])
+
+
+def _around(words: pd.DataFrame, found: pd.DataFrame) -> list[str]:
+    """Return the words around each occurrence, in its transcript."""
+    key = "transcript_id" if "transcript_id" in words.columns else None
+    said: dict[Any, tuple[Any, list[str]]] = {}
+    timed = words[words["start_ms"].notna()].sort_values("start_ms", kind="stable")
+    for name, part in timed.groupby(key, sort=False, dropna=False) if key else [(None, timed)]:
+        said[name] = part["start_ms"].to_numpy(np.float64), part["text"].fillna("").astype(str).tolist()
+    texts = []
+    for name, start, end in zip(
+        found[key] if key else [None] * len(found), found["start_ms"], found["end_ms"], strict=True
+    ):
+        if pd.isna(start) or name not in said:
+            texts.append("")
+            continue
+        starts, spoken = said[name]
+        first = int(np.searchsorted(starts, start))
+        last = max(first + 1, int(np.searchsorted(starts, start if pd.isna(end) else end)))
+        texts.append(" ".join(spoken[max(0, first - _CONTEXT) : last + _CONTEXT]))
+    return texts
