@@ -27,7 +27,7 @@ from voxframe.cli.console import (
 from voxframe.client import connect
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
-from voxframe.corpus.batch.inputs import Recordings
+from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.dictionary import describe
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError

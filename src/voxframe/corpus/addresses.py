@@ -1,13 +1,23 @@
-"""URLs of recordings: classify, tag, normalize, and remove signatures."""
+"""URLs and names of recordings: classify, tag and normalize URLs, remove signatures, and derive a short name."""
 
 from __future__ import annotations
 
 import re
 import uuid
-from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
+from pathlib import PurePath
+from urllib.parse import SplitResult, quote, unquote, urlsplit, urlunsplit
+
+from voxframe.errors import OptionError
 
 _MARK = re.compile(r"[#&]voxframe=[0-9a-f-]{36}$")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
+#: Extensions of recordings.
+EXTENSIONS = frozenset(
+    ".3ga .3gp .8svx .aac .ac3 .aif .aifc .aiff .alac .amr .ape .au .caf .dss .flac .flv .m2ts .m4a .m4b .m4p .m4r "
+    ".m4v .mkv .mov .mp2 .mp3 .mp4 .mpeg .mpga .mpg .mts .mxf .oga .ogg .ogv .opus .qcp .ts .tta .voc .wav .webm .wma "
+    ".wmv .wv".split()
+)
+_LONGEST = 120  # characters of a name
 
 
 def is_address(source: str) -> bool:
@@ -90,3 +100,49 @@ _SIGNATURES: tuple[tuple[set[str], str, set[str]], ...] = (
     ({"signature", "expires"}, "", set("signature expires awsaccesskeyid googleaccessid key-pair-id".split())),
     ({"signature", "policy", "key-pair-id"}, "", set("signature policy key-pair-id".split())),
 )
+
+
+def short_name(source: str) -> str | None:
+    """Return the stem of a file name, or the last segment of a URL.
+
+    Args:
+        source: Path or URL.
+
+    Returns:
+        The name; None if the source has none.
+
+    Example:
+        >>> short_name("calls/2024/call 7.wav"), short_name("https://b.example/calls/call%207.mp3?sig=x")
+        ('call 7', 'call 7.mp3')
+    """
+    if "://" in source:
+        return tidy(unquote(split(source).path.rstrip("/").rpartition("/")[2])) or None
+    return tidy(PurePath(source).stem) or None
+
+
+def tidy(name: str) -> str:
+    """Return a name without control characters, slashes and outer spaces, and not longer than 120 characters."""
+    printable = "".join(c if c.isprintable() and c not in "/\\" else " " for c in name)
+    return re.sub(r"\s+", " ", printable).strip()[:_LONGEST].rstrip()
+
+
+def checked_name(value: object) -> str | None:
+    """Return the name of a recording that a user gave; None for null.
+
+    Raises:
+        OptionError: It is not a text with a visible character, or is too long.
+    """
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if not isinstance(value, str) or not value.strip() or tidy(value) != value.strip():
+        raise OptionError(
+            f"the name of a recording must be text of 1 to {_LONGEST} characters without slashes, got {value!r:.100}"
+        )
+    return value.strip()
+
+
+def job_stem(source: str, transcript_id: str | None, key: str) -> str:
+    """Return the wanted name of the recording of a job: from its source, otherwise the id."""
+    if source == transcript_id:
+        return source
+    return short_name(source) or transcript_id or key[:12]

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe._files import write_atomic
-from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
 from voxframe.corpus.part_files import stored_schema
 from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of

@@ -16,7 +16,7 @@ from voxframe.client import llm_requests
 from voxframe.client.llm_requests import LlmOptions, LlmQuestion
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.batch import Batch
-from voxframe.corpus.batch.inputs import Recordings
+from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.plan import Plan
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.corpus.correction_files import CurrentCorrections

@@ -19,7 +19,7 @@ import pandas as pd
 
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.speaker_names import checked_text
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError

@@ -19,9 +19,8 @@ import pyarrow as pa
 from voxframe import frames
 from voxframe._text import storable
 from voxframe.client.progress import Progress
-from voxframe.corpus.addresses import canonical, is_address, unmarked
+from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.recording_names import EXTENSIONS, short_name, tidy
 from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError

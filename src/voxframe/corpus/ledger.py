@@ -14,6 +14,7 @@ from typing import Any
 
 from voxframe._files import file_lock, private_folder
 from voxframe.corpus import ledger_file
+from voxframe.corpus.addresses import job_stem
 from voxframe.corpus.job import (
     JOB_COLUMNS,
     PENDING,
@@ -29,7 +30,6 @@ from voxframe.corpus.job import (
     record_of,
     stored,
 )
-from voxframe.corpus.recording_names import NameGiver, job_stem, name_jobs
 from voxframe.corpus.store import check_writable, is_writable
 from voxframe.errors import CorpusWarning
 
@@ -223,7 +223,7 @@ class Ledger:
             submitted = {row[0] for row in db.execute(of_jobs, [known])}
             old_names = "SELECT * FROM recordings WHERE transcript_id IN (SELECT value FROM json_each(?))"
             found = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in db.execute(old_names, [known])}
-            giver = NameGiver(db)
+            giver = ledger_file.NameGiver(db)
             for transcript_id, (stem, source, audio) in wanted.items():
                 if transcript_id not in submitted and transcript_id not in found:
                     row = (transcript_id, giver.name(stem, audio), source, audio)
@@ -345,7 +345,7 @@ class Ledger:
         writable = is_writable(self.path.parent)
         if writable and not ledger_file.is_there(self.path):
             self.rebuild()
-        with ledger_file.opened(self.path, JOB_COLUMNS, writable=writable) as db:
+        with ledger_file.opened(self.path, writable=writable) as db:
             yield db
 
     def restore(self) -> None:
@@ -387,7 +387,7 @@ class Ledger:
                 with self.writing() as db:
                     db.executemany(_UPSERT, _rows(better))
                     db.executemany("INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)", self._recorded_names())
-                    name_jobs(db)
+                    ledger_file.name_jobs(db)
                 return len(better)
             return self._make()
 
@@ -397,12 +397,12 @@ class Ledger:
         Returns:
             Number of jobs.
         """
-        found = ledger_file.salvage(self.path, JOB_COLUMNS)
+        found = ledger_file.salvage(self.path)
         rows = (dict(zip(JOB_COLUMNS, row, strict=True)) for row in found["jobs"])
         known = {job.key: job for row in rows if (job := job_of(row)) is not None}
         known |= {job.key: job for job in self._better(known)}
         names = [*self._recorded_names(), *found["recordings"]]
-        ledger_file.make(self.path, JOB_COLUMNS, {**found, "jobs": _rows(known.values()), "recordings": names})
+        ledger_file.make(self.path, {**found, "jobs": _rows(known.values()), "recordings": names})
         return len(known)
 
     def recorded(self) -> list[Job]:
@@ -437,7 +437,7 @@ def _stamped(jobs: Iterable[Job]) -> list[Job]:
 
 def _named(db: sqlite3.Connection, jobs: Iterable[Job]) -> list[Job]:
     """Return jobs with the names of their recordings. A known job keeps its name, unless it is given another one."""
-    giver, named = NameGiver(db), []
+    giver, named = ledger_file.NameGiver(db), []
     for job in jobs:
         name = job.recording
         if name is None:

@@ -19,8 +19,8 @@ from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
-from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
 from voxframe.corpus.search import Search
 from voxframe.corpus.search.concordance import SearchQuery, check_count

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from voxframe import frames
 from voxframe._text import masked
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import Job
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.reading import DTYPES, PERSON, Where, all_of
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, OptionError

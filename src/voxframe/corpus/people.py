@@ -18,7 +18,7 @@ from voxframe._files import file_lock, write_atomic
 from voxframe.analysis.speaker_turns import speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.reading import DTYPES, PERSON, TEXT, Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text

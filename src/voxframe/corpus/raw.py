@@ -16,8 +16,8 @@ from voxframe._files import file_name
 from voxframe.client import results
 from voxframe.corpus import answer_cache
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.llm import Llm
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 from voxframe._files import private_folder, sync
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, with_metadata
 from voxframe.corpus.part_files import parquet_options
 from voxframe.corpus.query import Query

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names

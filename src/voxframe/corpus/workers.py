@@ -23,7 +23,7 @@ from tqdm.auto import tqdm
 
 from voxframe import errors
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.io_errors import clear_errors
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError

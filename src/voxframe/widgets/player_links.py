@@ -12,8 +12,7 @@ import traitlets
 from ipywidgets import widget_serialization
 
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address, is_remote
-from voxframe.corpus.recording_names import short_name
+from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.errors import AudioError, CorpusError, CorpusWarning
 from voxframe.widgets.base import ScriptedWidget
 from voxframe.widgets.player import TranscriptPlayer

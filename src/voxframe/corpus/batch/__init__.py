@@ -24,17 +24,16 @@ from voxframe._files import private_folder
 from voxframe.client.progress import Progress
 from voxframe.client.waiting import interval
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.batch.inputs import Recordings, expand
-from voxframe.corpus.batch.media import UNREADABLE, identify
+from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
 from voxframe.corpus.batch.reconcile import find_lost_jobs
 from voxframe.corpus.batch.submit import BatchResult, Sender, check_concurrency, count, read_again, send_all, store_plan
 from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, keep
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
 from voxframe.corpus.importing import Added, Payloads, add_payloads
-from voxframe.corpus.io_errors import clear_errors
 from voxframe.corpus.job import LOST, PENDING, Job, State, new_job
 from voxframe.corpus.ledger import Ledger
+from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.people import People
 from voxframe.corpus.search import Search

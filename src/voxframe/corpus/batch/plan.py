@@ -13,8 +13,7 @@ import pandas as pd
 from voxframe._text import html_table, masked, quantity
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import is_address
-from voxframe.corpus.batch.inputs import Recording
-from voxframe.corpus.batch.media import UNREADABLE, ManyFiles, Media, identify, unreadable
+from voxframe.corpus.batch.media import UNREADABLE, ManyFiles, Media, Recording, identify, unreadable
 from voxframe.corpus.batch.worker_pool import run_in_threads
 from voxframe.corpus.job import LOST, PENDING, Job, merged, new_job
 from voxframe.corpus.ledger import Ledger

@@ -14,8 +14,7 @@ from voxframe.client.api import create_transcript
 from voxframe.client.async_bridge import stopped_by
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import is_address, marked
-from voxframe.corpus.batch.inputs import Recording
-from voxframe.corpus.batch.media import identify, opened, signature
+from voxframe.corpus.batch.media import Recording, identify, opened, signature
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
 from voxframe.corpus.batch.reconcile import claim_listed_job, find_lost_jobs
 from voxframe.corpus.batch.worker_pool import UNUSABLE, AdaptiveThrottle, Stopped, is_of_one_job, run_in_threads
