@@ -72,8 +72,7 @@ def load_all(
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
     check_limit(limit)
-    read = _load_everything if names is _ALL else _load_export if {*names} & {*EXPORTS} else load_some
-    found = read(names, source, client, corpus, refresh, limit, corrected=corrected)
+    found = load_some(names, source, client, corpus, refresh, limit, corrected=corrected)
     for name, frame in found.items():
         whole = frame if limit is None or len(frame) <= limit else frame.head(limit)
         found[name] = frames.suited(frames.with_text_original(whole, name), category=category, timedeltas=timedeltas)
@@ -90,26 +89,49 @@ def load_some(
     *,
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
-    """Return some tables of transcripts, by name; exports cannot be among them and are not fetched."""
-    if isinstance(source, Corpus) and not refresh:
+    """Return tables of transcripts by name; exports are read or fetched if they are among them."""
+    views = [view for view in EXPORTS if view in names]
+    nothing_to_fetch = names is not _ALL and not (views and client)
+    if isinstance(source, Corpus) and not refresh and nothing_to_fetch:
         return _of_corpus(_only(source, corpus), names, limit, corrected=corrected)
+    empty = _Empty(names)
 
-    def of_bytes(raw: bytes) -> Mapping[str, frames.Arrays]:
-        arrays = frames.transcript_arrays(raw, only=names)
-        if _says_nothing(arrays):
-            found = _plain(raw)
-            if (kind := found.kind) != "transcript":
-                raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
-            empty.note(frames.transcript_tables(raw, ("transcripts",))["transcripts"])
-        return arrays
+    def of_bytes(raw: bytes) -> Made:
+        if names is _ALL:
+            return _everything(raw)
+        return {view: _export(raw, view) for view in views} if views else _some(raw, names, empty)
 
     def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        return cached_tables(corpus, found, names, refresh=refresh, corrected=corrected)
+        tables = {name: CORPUS_TABLES[name].empty for name in names}
+        if own := [name for name in names if name not in views]:
+            tables |= cached_tables(corpus, found, own, refresh=refresh, corrected=corrected)
+        if names is not _ALL or found.fetch is not None or found.transcript_id in corpus:
+            for view in views:
+                tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
+        return tables
 
-    empty = _Empty(names)
     found = _made(source, client, corpus, _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected))
     empty.report(found)
     return _one_each(found, names)
+
+
+def _some(raw: bytes, names: Collection[str], empty: _Empty) -> Mapping[str, frames.Arrays]:
+    """Return some tables of the payload of a transcript."""
+    arrays = frames.transcript_arrays(raw, only=names)
+    if _says_nothing(arrays):
+        if (kind := _plain(raw).kind) != "transcript":
+            raise PayloadError(f"this payload is an export of {kind}, not a transcript; load it with load_{kind}")
+        empty.note(frames.transcript_tables(raw, ("transcripts",))["transcripts"])
+    return arrays
+
+
+def _everything(raw: bytes) -> Made:
+    """Return all tables of the payload of a transcript or an export."""
+    nothing = {name: frames.no_rows(name) for name in _ALL}
+    arrays = frames.transcript_arrays(raw)
+    if not _says_nothing(arrays) or (kind := _plain(raw).kind) == "transcript":
+        return nothing | arrays
+    return nothing | {kind: _export(raw, kind)}
 
 
 def _of_corpus(
@@ -155,64 +177,6 @@ def _only(source: Corpus, corpus: Corpus | None) -> Corpus:
     if corpus is not None and corpus.path != source.path:
         raise OptionError(f"the source is already a corpus, {source!r}; leave out corpus={corpus!r}")
     return source
-
-
-def _load_export(
-    names: Collection[str],
-    source: Sources,
-    client: Fetcher | None,
-    corpus: Corpus | None,
-    refresh: bool,
-    limit: int | None,
-    *,
-    corrected: bool,
-) -> dict[str, pd.DataFrame]:
-    """Return the table of an export."""
-    if isinstance(source, Corpus) and client is None and not refresh:  # nothing is fetched
-        return _of_corpus(_only(source, corpus), names, limit, corrected=corrected)
-    view: View = "sentences" if "sentences" in names else "paragraphs"
-
-    def of_bytes(raw: bytes) -> Made:
-        return {view: _export(raw, view)}
-
-    def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        return {view: cached_export(corpus, found, view, refresh=refresh, corrected=corrected)}
-
-    empty = _Empty(names)
-    found = _made(source, client, corpus, _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected))
-    empty.report(found)
-    return _one_each(found, names)
-
-
-def _load_everything(
-    names: Collection[str],
-    source: Sources,
-    client: Fetcher | None,
-    corpus: Corpus | None,
-    refresh: bool,
-    limit: int | None,
-    *,
-    corrected: bool,
-) -> dict[str, pd.DataFrame]:
-    """Return all tables of transcripts, including their exports if these are stored or can be fetched."""
-
-    def of_bytes(raw: bytes) -> Made:
-        nothing = {name: frames.no_rows(name) for name in _ALL}
-        arrays = frames.transcript_arrays(raw)
-        if not _says_nothing(arrays) or (kind := _plain(raw).kind) == "transcript":
-            return nothing | arrays
-        return nothing | {kind: _export(raw, kind)}
-
-    def of_remote(corpus: Corpus, found: Remote) -> Mapping[str, pa.Table]:
-        tables = {name: CORPUS_TABLES[name].empty for name in _ALL}
-        tables |= cached_tables(corpus, found, TRANSCRIPT_TABLES, refresh=refresh, corrected=corrected)
-        for view in EXPORTS:
-            if found.fetch is not None or found.transcript_id in corpus:
-                tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
-        return tables
-
-    reads = _Reads(names, of_bytes, of_remote, _Empty(names), refresh, limit, corrected)
-    return _one_each(_made(source, client, corpus, reads), names)
 
 
 class _Reads(NamedTuple):

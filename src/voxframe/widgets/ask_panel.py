@@ -19,7 +19,7 @@ from voxframe.corpus.citations import citations
 from voxframe.corpus.llm import Answers
 from voxframe.corpus.services import service_name
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
-from voxframe.loaders.result_loaders import load_responses
+from voxframe.loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
 from voxframe.widgets.player import TranscriptPlayer

@@ -17,7 +17,7 @@ from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
 from voxframe.client.stream.stream_options import StreamOptions
 from voxframe.errors import AudioError, OptionError
-from voxframe.loaders.result_loaders import load_stream, load_stream_words
+from voxframe.loaders import load_stream, load_stream_words
 from voxframe.widgets.base import Background, ScriptedWidget, absolute_path, connect_call, escaped
 
 #: Maximum number of buffered blocks of 0.1 s; beyond it the oldest is dropped.
