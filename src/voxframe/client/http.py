@@ -146,11 +146,6 @@ class Transport:
     def download(self, url: str, headers: Mapping[str, str], limits: ResponseLimits) -> Iterator[Download]:
         """Request a file once. The key is only sent if the URL is on the service itself.
 
-        Args:
-            url: URL of the file.
-            headers: Headers of the request.
-            limits: Limits of the response.
-
         Raises:
             ServiceError: No response, or the connection was lost.
             ResponseTooSlowError: The file arrived too slowly.

@@ -52,14 +52,7 @@ _MAX_RECORDING = 2**31 - 1  # bytes of a value in Arrow's binary type
 
 
 class Exporter:
-    """Writes the transcripts of a corpus to files.
-
-    Args:
-        archive: The transcripts.
-        query: Reads their tables.
-        metadata: Columns about the recordings.
-        ledger: Knows the submitted recordings.
-    """
+    """Writes the transcripts of a corpus to files."""
 
     def __init__(self, archive: Archive, query: Query, metadata: Metadata, ledger: Ledger) -> None:
         self._archive, self._query, self._metadata, self._ledger = archive, query, metadata, ledger
@@ -282,14 +275,7 @@ class Publication:
 
 
 class Publisher:
-    """Writes a corpus as Delta tables.
-
-    Args:
-        archive: The transcripts.
-        query: Reads their tables.
-        metadata: Columns about the recordings.
-        corrections: Corrections of the transcripts.
-    """
+    """Writes a corpus as Delta tables."""
 
     def __init__(self, archive: Archive, query: Query, metadata: Metadata, corrections: CurrentCorrections) -> None:
         self._archive, self._query, self._metadata, self._corrections = archive, query, metadata, corrections

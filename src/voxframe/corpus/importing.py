@@ -103,10 +103,6 @@ def is_payload_file(name: str) -> bool:
 def contents(file: IO[bytes], name: str) -> bytes:
     """Return the content of a payload file, decompressed if its name ends in .gz or .zst.
 
-    Args:
-        file: The open file.
-        name: Its name.
-
     Raises:
         UnreadableFileError: The file is damaged or too large.
     """

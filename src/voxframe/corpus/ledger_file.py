@@ -80,12 +80,7 @@ def opened(path: Path, *, writable: bool = True) -> Iterator[sqlite3.Connection]
 
 
 def make(path: Path, rows: Mapping[str, Iterable[Sequence[object]]]) -> None:
-    """Create a ledger atomically, readable only by its owner. A damaged one is kept beside it.
-
-    Args:
-        path: The file.
-        rows: Rows by table.
-    """
+    """Create a ledger atomically, readable only by its owner. A damaged one is kept beside it."""
     hidden = hidden_path(path)
     try:
         os.close(os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -111,9 +106,6 @@ def damaged_path(path: Path) -> Path:
 
 def salvage(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Read every row of a damaged ledger that can still be read.
-
-    Args:
-        path: The file.
 
     Returns:
         Rows by table. Rows of `jobs` have the columns `JOB_COLUMNS`.

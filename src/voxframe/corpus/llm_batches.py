@@ -31,14 +31,7 @@ class LlmBatch:
 
 
 class LlmTexts:
-    """Splits selections of transcripts into batches that fit into one request.
-
-    Args:
-        archive: The transcripts.
-        query: Reads their tables.
-        speakers: Names of their speakers.
-        corrections: Corrections of their turns.
-    """
+    """Splits selections of transcripts into batches that fit into one request."""
 
     def __init__(self, archive: Archive, query: Query, speakers: Speakers, corrections: CurrentCorrections) -> None:
         self._archive, self._query, self._speakers, self._corrections = archive, query, speakers, corrections

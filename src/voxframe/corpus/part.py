@@ -19,13 +19,7 @@ class PartReplacedError(Exception):
 
 
 class PartDamagedError(Exception):
-    """A file of a part is missing or damaged.
-
-    Args:
-        part: The part.
-        path: The file.
-        reason: Description of the damage.
-    """
+    """A file of a part is missing or damaged."""
 
     def __init__(self, part: Part, path: Path, reason: str) -> None:
         super().__init__(f"{path} is damaged ({reason})")

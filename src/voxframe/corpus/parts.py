@@ -49,12 +49,7 @@ _FAN = 8
 
 
 class Parts:
-    """The parts of a corpus. Threads and processes may share them.
-
-    Args:
-        root: Directory of the corpus.
-        tables: Names of all tables.
-    """
+    """The parts of a corpus. Threads and processes may share them."""
 
     def __init__(self, root: Path, tables: Collection[str]) -> None:
         self.root = root

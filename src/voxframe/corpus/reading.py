@@ -312,10 +312,6 @@ class Apart(NamedTuple):
 def lazy_frame(name: str, apart: Apart) -> pl.LazyFrame:
     """Return a table as a Polars LazyFrame, which is read when it is collected.
 
-    Args:
-        name: Name of the table.
-        apart: The table.
-
     Raises:
         MissingExtraError: Polars is not installed.
     """

@@ -32,10 +32,6 @@ class RecordingNames:
     """Names and sources of recordings.
 
     A transcript without a name, such as one from `corpus.raw.put`, has its id as the name of its recording.
-
-    Args:
-        store: The payloads.
-        ledger: Holds the names.
     """
 
     def __init__(self, store: Store, ledger: Ledger) -> None:

@@ -94,11 +94,7 @@ class SpeakerNames:
 
 
 class SpeakerFiles:
-    """Speaker names on disk.
-
-    Args:
-        root: Directory of the corpus.
-    """
+    """Speaker names on disk."""
 
     def __init__(self, root: Path) -> None:
         self._files = TranscriptFiles(root, "names", _parse)

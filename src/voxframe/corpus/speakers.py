@@ -39,10 +39,6 @@ class CurrentNames:
 
     A name of a single turn applies as long as the turn keeps its start and text in the payload. That of a turn that a
     correction has split off applies as long as this turn exists.
-
-    Args:
-        archive: The transcripts.
-        corrections: Corrections of turns.
     """
 
     def __init__(self, archive: Archive, corrections: CurrentCorrections) -> None:
@@ -104,13 +100,7 @@ class CurrentNames:
 
 
 class Speakers:
-    """Names of the speakers of a corpus, as `corpus.speakers`.
-
-    Args:
-        archive: The transcripts.
-        current: The names that apply.
-        people: The people across transcripts.
-    """
+    """Names of the speakers of a corpus, as `corpus.speakers`."""
 
     def __init__(self, archive: Archive, current: CurrentNames, people: People) -> None:
         self._archive = archive

@@ -28,11 +28,7 @@ class _Storing(NamedTuple):
 
 
 class TableBatch:
-    """Tables of many transcripts, written in large parts. Threads may share it.
-
-    Args:
-        archive: The corpus.
-    """
+    """Tables of many transcripts, written in large parts. Threads may share it."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive

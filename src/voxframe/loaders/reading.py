@@ -147,11 +147,7 @@ def _of_corpus(
 
 
 class _Empty:
-    """The transcripts without rows in the requested tables, to warn about the reason.
-
-    Args:
-        names: The tables.
-    """
+    """The transcripts without rows in the requested tables, to warn about the reason."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names

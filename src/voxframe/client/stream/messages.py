@@ -256,11 +256,7 @@ class MessageBuffer:
 
 
 class Cursor:
-    """A reader of a buffer.
-
-    Args:
-        buffer: The buffer.
-    """
+    """A reader of a buffer."""
 
     def __init__(self, buffer: MessageBuffer) -> None:
         self._buffer = buffer

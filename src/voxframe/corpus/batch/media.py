@@ -78,11 +78,7 @@ class Files(Protocol):
 
 
 class ManyFiles:
-    """Cache of file hashes that reads the ledger once and writes to it in batches. Thread-safe.
-
-    Args:
-        ledger: The ledger.
-    """
+    """Cache of file hashes that reads the ledger once and writes to it in batches. Thread-safe."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

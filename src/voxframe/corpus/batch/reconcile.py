@@ -57,10 +57,6 @@ def find_lost_jobs(ledger: Ledger, client: Client) -> int:
     These conditions show that the account is the right one, that the service repeats URLs, and that the list is
     complete and current. If one of them does not hold, the submission becomes "uncertain".
 
-    Args:
-        ledger: The ledger.
-        client: The service.
-
     Returns:
         Number of submissions that were found.
 

@@ -103,9 +103,6 @@ class AdaptiveThrottle:
     def back_off(self, error: ServiceError) -> None:
         """Pause all threads after a transient error. Call it only if repeating the request is safe.
 
-        Args:
-            error: The error.
-
         Raises:
             ServiceError: `error` itself, if it is not transient or has lasted too long.
             Stopped: The batch is being stopped.

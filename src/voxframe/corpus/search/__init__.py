@@ -29,15 +29,7 @@ from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
 
 
 class Search:
-    """Search over the words of a corpus. `Corpus` describes the methods.
-
-    Args:
-        archive: The transcripts.
-        names: Names of their speakers.
-        metadata: Columns about the recordings.
-        corrections: Corrections of the words.
-        people: People across transcripts.
-    """
+    """Search over the words of a corpus. `Corpus` describes the methods."""
 
     def __init__(
         self, archive: Archive, names: CurrentNames, metadata: Metadata, corrections: CurrentCorrections, people: People
