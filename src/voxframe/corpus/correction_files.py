@@ -69,6 +69,11 @@ class CurrentCorrections:
                 tables[view] = self._archive.table(view, transcript_id)
         return correct_tables(tables, edits)
 
+    def table(self, name: str, transcript_id: str) -> pa.Table:
+        """Return a table of a transcript, corrected."""
+        made = self.tables(name, [transcript_id])
+        return made[transcript_id] if transcript_id in made else self._archive.table(name, transcript_id)
+
     def tables(self, name: str, ids: Iterable[str]) -> dict[str, pa.Table]:
         """Return a table of each transcript with corrections, by transcript id; not of those that cannot be read."""
         if name not in CORRECTED_TABLES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -56,18 +57,14 @@ class CurrentNames:
 
     def add_to(self, table: pa.Table) -> pa.Table:
         """Return a table with the column `speaker_name`, if it has `speaker`."""
-        return with_names(table, self.all(), self._corrected_turns)
+        return with_names(table, self.all(), partial(self._corrections.table, "utterances"))
 
     def turns(self, transcript_id: str) -> pa.Table:
         """Return the turns as the service sent them, and after them those that corrections have split off."""
         turns = self._archive.table("utterances", transcript_id)
-        now = self._corrected_turns(transcript_id).select(turns.column_names)
+        now = self._corrections.table("utterances", transcript_id).select(turns.column_names)
         split_off = pc.invert(pc.is_in(now["utterance_idx"], turns["utterance_idx"].combine_chunks()))
         return pa.concat_tables([turns, now.filter(split_off).cast(turns.schema)])
-
-    def _corrected_turns(self, transcript_id: str) -> pa.Table:
-        made = self._corrections.tables("utterances", [transcript_id])
-        return made.get(transcript_id) or self._archive.table("utterances", transcript_id)
 
     def stale(self, transcript_id: str) -> list[tuple[int, str, Fingerprint]]:
         """Return the turns with a name that no longer applies: index, name and fingerprint."""

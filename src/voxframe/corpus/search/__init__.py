@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -40,12 +40,7 @@ class Search:
     @cached_property
     def index(self) -> SearchIndex:
         """The search index; loaded when it is first used."""
-        return SearchIndex(self._archive.store, self._words, self._corrections.stamps)
-
-    def _words(self, transcript_id: str) -> pa.Table:
-        """Return the corrected words of a transcript."""
-        made = self._corrections.tables("words", [transcript_id])
-        return made.get(transcript_id) or self._archive.table("words", transcript_id)
+        return SearchIndex(self._archive.store, partial(self._corrections.table, "words"), self._corrections.stamps)
 
     def _view(self, *, corrected: bool) -> OpenIndex:
         """Return the index, in which the words of the service replace corrected ones if these are not wanted."""

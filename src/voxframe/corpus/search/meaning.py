@@ -75,17 +75,12 @@ class MeaningSearch:
             for stem, at in store.listing().items()
         }
 
-    def _table(self, name: str, transcript_id: str) -> pa.Table:
-        """Return a table of a transcript, corrected."""
-        made = self._corrections.tables(name, [transcript_id])
-        return made[transcript_id] if transcript_id in made else self._archive.table(name, transcript_id)
-
     def _sentences(self, transcript_id: str) -> pa.Table:
         """Return the sentences of the service, else those that the punctuation of the words gives."""
-        words = self._table("words", transcript_id)
+        words = self._corrections.table("words", transcript_id)
         if not self._archive.has(transcript_id, "sentences"):
             return sentences_of(words)
-        table = self._table("sentences", transcript_id)
+        table = self._corrections.table("sentences", transcript_id)
         first, count = table["first_word_idx"], table["word_count"]
         place = pc.index_in(first, words["word_idx"].combine_chunks())
         columns = {name: table[name] for name in ("transcript_id", "text", "speaker", "channel")}
