@@ -11,7 +11,7 @@ from tests.server.conftest import KEY, Service, Web
 
 import voxframe
 from voxframe import options
-from voxframe.corpus.llm_batches import MAX_CHARS, split_by_limits
+from voxframe.corpus.llm import MAX_CHARS, split_by_limits
 from voxframe.errors import BadRequestError, CorpusError, NotFoundError, OptionError
 from voxframe.server.data_dir import DataDir
 from voxframe.server.jobs.job_store import JobStore
@@ -52,7 +52,7 @@ def client(service: Service) -> Iterator[voxframe.Client]:
 @pytest.fixture(autouse=True)
 def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request accepts one transcript less than there are, instead of a hundred."""
-    monkeypatch.setattr("voxframe.corpus.llm_batches.LLM_TRANSCRIPTS", MANY - 1)
+    monkeypatch.setattr("voxframe.corpus.llm.LLM_TRANSCRIPTS", MANY - 1)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_large_selection_is_split_and_combined(corpus: voxframe.Corpus, client
 
 def test_partial_results_that_fit_into_no_request_are_joined(corpus: voxframe.Corpus, client, monkeypatch) -> None:
     """If no two partial results fit into one request, they are joined instead of being combined by the model."""
-    monkeypatch.setattr("voxframe.corpus.llm_batches.MAX_CHARS", 10)
+    monkeypatch.setattr("voxframe.corpus.llm.MAX_CHARS", 10)
     found = corpus.summarize(client=client, answer_format="two sentences")
     assert len(found.responses) > 1
     assert found.text == "\n\n".join(response.text for response in found.responses)
@@ -255,7 +255,7 @@ def test_transcripts_without_speech_are_left_out(corpus: voxframe.Corpus, client
 
 def test_batches_keep_to_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No batch exceeds the limits of transcripts, hours and characters, and no transcript is left out."""
-    monkeypatch.setattr("voxframe.corpus.llm_batches.LLM_TRANSCRIPTS", options.LLM_TRANSCRIPTS)
+    monkeypatch.setattr("voxframe.corpus.llm.LLM_TRANSCRIPTS", options.LLM_TRANSCRIPTS)
     assert [len(group) for group in split_by_limits({f"{n}": 0.1 for n in range(205)})] == [100, 100, 5]
     corpus = voxframe.Corpus(tmp_path / "corpus")
     words = [{"text": "word" * 500, "start": n, "end": n + 1, "speaker": "AB"[n % 2]} for n in range(60)]

@@ -25,8 +25,7 @@ from voxframe.corpus.dask_frame import dask_frame
 from voxframe.corpus.edited_files import apply_edits
 from voxframe.corpus.export import Exporter, Publication, Publisher
 from voxframe.corpus.importing import Added, Payloads
-from voxframe.corpus.llm import Answers, Llm, Refresh, Selection
-from voxframe.corpus.llm_batches import LlmTexts
+from voxframe.corpus.llm import Answers, Llm, LlmTexts, Refresh, Selection
 from voxframe.corpus.metadata import Metadata, Wanted
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query

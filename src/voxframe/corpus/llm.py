@@ -18,18 +18,23 @@ from voxframe.client.llm_requests import LlmOptions
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
+from voxframe.corpus.archive import Archive
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
+from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.llm_batches import LlmBatch, LlmTexts, texts_together
+from voxframe.corpus.query import Query
 from voxframe.corpus.search import Search
 from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.services import EMBEDDED, DefaultClient
+from voxframe.corpus.speakers import Speakers
 from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
+from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
 
 if TYPE_CHECKING:
     from voxframe.client import Client
+
 
 #: A transcript id, an iterable of ids, or a table with a column `transcript_id`. None: every completed transcript.
 Selection = str | Iterable[str] | pd.DataFrame | None
@@ -37,6 +42,8 @@ Selection = str | Iterable[str] | pd.DataFrame | None
 Refresh: TypeAlias = bool | Literal["lost"]
 #: Number of sentences per question that are sent instead of many transcripts, each with the sentences beside it.
 PASSAGES = 20
+#: Maximum number of characters of a text. In any language, a token rarely has fewer than two characters.
+MAX_CHARS = 2 * LLM_INPUT_DEFAULT
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
@@ -88,10 +95,7 @@ class Llm:
     """
 
     def __init__(self, texts: LlmTexts, search: Search, ledger: Ledger, default_client: DefaultClient) -> None:
-        self._texts = texts
-        self._search = search
-        self._ledger = ledger
-        self._default_client = default_client
+        self._texts, self._search, self._ledger, self._default_client = texts, search, ledger, default_client
 
     def run(
         self,
@@ -265,12 +269,8 @@ class _Requests:
                 "The service may have charged for it, and has no list to find it in. refresh='lost' (--lost) "
                 "sends the request again"
             )
-        answer_cache.mark_pending(
-            ledger,
-            key,
-            self._service,
-            {"task": self.task, "prompt": self._arguments.get("prompt"), "transcript_ids": ids},
-        )
+        request = {"task": self.task, "prompt": self._arguments.get("prompt"), "transcript_ids": ids}
+        answer_cache.mark_pending(ledger, key, self._service, request)
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:
@@ -310,3 +310,114 @@ def _restored(answer: answer_cache.CachedAnswer) -> LlmResponse:
     ids: Sequence[str] = note["transcript_ids"]
     found = read_response(HTTPResponse(200, {}, answer.content, "GET", ""), note["task"], note["prompt"], tuple(ids))
     return replace(found, created=answer.created)
+
+
+@dataclass(frozen=True)
+class LlmBatch:
+    """Transcripts of one request.
+
+    Attributes:
+        ids: Ids of the transcripts.
+        text: Their text, if it is sent. None (default): the service looks up the transcripts by id.
+    """
+
+    ids: tuple[str, ...]
+    text: str | None = None
+
+
+class LlmTexts:
+    """Splits selections of transcripts into batches that fit into one request."""
+
+    def __init__(self, archive: Archive, query: Query, speakers: Speakers, corrections: CurrentCorrections) -> None:
+        self._archive, self._query, self._speakers, self._corrections = archive, query, speakers, corrections
+
+    def batches(self, transcripts: Any) -> list[LlmBatch]:
+        """Return the batches of a selection.
+
+        Transcripts sent by id come first, then transcripts with names or corrections as text; both in the given order.
+        Transcripts without speech are left out, because a service refuses a request that contains one.
+
+        Args:
+            transcripts: A transcript id, an iterable of ids, or a DataFrame with a column `transcript_id`. None: every
+                completed transcript.
+
+        Raises:
+            CorpusError: A transcript is not in the corpus, or an id is invalid.
+            OptionError: The selection is empty, a transcript is not completed, or none contains speech.
+        """
+        ids = None if transcripts is None else self._archive.recordings.ids(transcripts)
+        known = self._query.table("transcripts", ids, columns=["transcript_id", "status", "audio_duration_s"])
+        if ids is not None and (undone := known[known["status"] != "completed"]["transcript_id"].to_list()):
+            raise OptionError(f"transcript {undone[0]!r} is not completed, so it has no text; leave it out")
+        known = known[known["status"] == "completed"]
+        if known.empty:
+            raise OptionError(f"the selection contains no completed transcript of the corpus {self._archive.path}")
+        chosen = known["transcript_id"].tolist()
+        spoken = self._archive.with_rows("words", chosen) | self._archive.with_rows("utterances", chosen)
+        known = known[known["transcript_id"].isin(spoken)]
+        if known.empty:
+            raise OptionError(f"the selected transcripts of the corpus {self._archive.path} contain no speech")
+        named = {*self._speakers.get(known["transcript_id"])["transcript_id"]}
+        named |= self._corrections.edits().keys()
+        lengths = (known["audio_duration_s"].fillna(0) / 3600).tolist()
+        hours: dict[str, float] = dict(zip(known["transcript_id"].tolist(), lengths, strict=True))
+        groups = split_by_limits({i: h for i, h in hours.items() if i not in named})
+        return [*(LlmBatch(tuple(group)) for group in groups), *self.as_texts([i for i in hours if i in named])]
+
+    def as_texts(self, ids: Sequence[str]) -> Iterator[LlmBatch]:
+        """Yield batches with the text of transcripts and the names of their speakers, as many per batch as fit."""
+        held: list[str] = []
+        text = ""
+        for transcript_id in ids:
+            for piece in texts_together(self._lines(transcript_id), "\n"):
+                if held and len(text) + 2 + len(piece) > MAX_CHARS:
+                    yield LlmBatch(tuple(held), text)
+                    held, text = [], ""
+                text = f"{text}\n\n{piece}" if text else piece
+                if transcript_id not in held:
+                    held.append(transcript_id)
+        if held:
+            yield LlmBatch(tuple(held), text)
+
+    def _lines(self, transcript_id: str) -> Iterator[str]:
+        """Yield one line per turn with the name of its speaker and its corrected text; one too long is split."""
+        turns = self._query.table("utterances", transcript_id)
+        if turns.empty:
+            from voxframe.analysis import turns as grouped
+
+            turns = grouped(self._query.table("words", transcript_id))
+        from voxframe.analysis.speaker_turns import row_speakers
+
+        for who, text in zip(row_speakers(turns), turns["text"], strict=True):
+            if isinstance(text, str) and text.strip():
+                line = f"{who}: {text}" if isinstance(who, str) else text
+                yield from (line[at : at + MAX_CHARS] for at in range(0, len(line), MAX_CHARS))
+
+
+def texts_together(texts: Iterable[str], separator: str = "\n\n") -> list[str]:
+    """Join texts into as few as possible that each fit into one request."""
+    found: list[str] = []
+    for text in texts:
+        if found and len(found[-1]) + len(separator) + len(text) <= MAX_CHARS:
+            found[-1] += separator + text
+        else:
+            found.append(text)
+    return found
+
+
+def split_by_limits(hours: dict[str, float]) -> Iterator[list[str]]:
+    """Yield groups of transcript ids that each fit into one request, by number and total duration.
+
+    Args:
+        hours: Duration of each transcript in hours, by id.
+    """
+    group: list[str] = []
+    total = 0.0
+    for transcript_id, length in hours.items():
+        if group and (len(group) == LLM_TRANSCRIPTS or total + length > LLM_HOURS):
+            yield group
+            group, total = [], 0.0
+        group.append(transcript_id)
+        total += length
+    if group:
+        yield group
