@@ -243,7 +243,10 @@ def masked(text: str) -> str:
         >>> masked("no audio at https://ada:pw@b.example/a.mp3?v=1&X-Amz-Signature=ab12")
         'no audio at https://***@b.example/a.mp3?v=1&X-Amz-Signature=***'
     """
-    return _SECRET.sub(r"\1***", _LOGIN.sub("***@", text)) if "://" in text else text
+    if "://" not in text:
+        return text
+    text = _LOGIN.sub("***@", text) if "@" in text else text
+    return _SECRET.sub(r"\1***", text) if "=" in text else text
 
 
 #: HTML attribute that keeps MathJax in a notebook page from rendering "$5 and $6" as a formula. MathJax 2 reads the

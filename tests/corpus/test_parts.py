@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -102,14 +103,39 @@ def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:
 
 
 def test_encodings_are_compact(corpus: voxframe.Corpus) -> None:
-    """Texts and confidences use dictionaries, times and ordinals deltas, everything zstd, and ids have statistics."""
+    """Texts and confidences use dictionaries, times and ordinals deltas, long columns zstd, and ids have statistics."""
     corpus.raw.put("t1", _raw("t1", 1000))
-    group = pq.read_metadata(table_files(corpus, "words")[0]).row_group(0)
-    columns = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+    columns = _columns(table_files(corpus, "transcripts")[0])
+    assert {name for name in columns if columns[name].compression == "ZSTD"} == {"text", "summary", "extra"}
+    assert {column.compression for column in columns.values()} == {"ZSTD", "SNAPPY"}
+    columns = _columns(table_files(corpus, "words")[0])
     assert {column.compression for column in columns.values()} == {"ZSTD"}
     assert all("DELTA_BINARY_PACKED" in columns[name].encodings for name in ("word_idx", "start_ms", "end_ms"))
     assert all("RLE_DICTIONARY" in columns[name].encodings for name in ("transcript_id", "text", "confidence"))
     assert columns["transcript_id"].statistics.min == "t1"
+
+
+def _columns(path: Path) -> dict[str, pq.ColumnChunkMetaData]:
+    group = pq.read_metadata(path).row_group(0)
+    return {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+
+
+def test_transcripts_of_many_parts_are_read_in_order(corpus: voxframe.Corpus) -> None:
+    """Every value is the one that Arrow reads from the files, in the order of the ids; short columns are one chunk."""
+    corpus._archive.merges = False
+    for first in range(3):
+        more = ((n, {"text": f"{n} " * 3000 if n % 2 else None, "audio_duration": n}) for n in range(first, 200, 3))
+        corpus.add(json.dumps(json.loads(_raw(f"t{n:03}", n % 4)) | fields).encode() for n, fields in more)
+    assert len(table_files(corpus, "transcripts")) >= 3
+    for name in ("transcripts", "words"):
+        frame, key = corpus.table(name), list(TABLES[name].key)
+        stored = pa.concat_tables([pq.read_table(path) for path in table_files(corpus, name)])
+        stored = stored.sort_by([(column, "ascending") for column in key])
+        assert frame[key].to_dict("list") == stored.select(key).to_pydict()
+        for column in stored.column_names:
+            values = [None if value is pd.NA or value != value else value for value in frame[column].to_list()]
+            assert values == stored[column].to_pylist(), column
+    assert corpus.table("transcripts")["status"].array._pa_array.num_chunks == 1
 
 
 def test_transcripts_are_collected_in_few_parts(corpus: voxframe.Corpus) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 DAMAGE = (pa.ArrowException, OSError)
 #: Columns that only tables in memory have.
 _ADDED = (TEXT_ORIGINAL.name, DERIVED.name)
+#: At least this many pieces of tables, with fewer rows than this on average, are copied if values have fewer bytes.
+_MANY, _ROWS, _BYTES = 64, 512, 4096
+_MOST = 1 << 30  # bytes of a column that is copied: positions in a chunk of text have 32 bits
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,31 @@ def assemble(
             pieces[-1] = piece[0], pieces[-1][1], pieces[-1][2] + piece[2]
         else:
             pieces.append(piece)
-    if not pieces:
-        return schema.empty_table()
-    return pa.concat_tables([whole.slice(start, rows) for whole, start, rows in pieces], promote_options="default")
+    return _joined(pieces) if pieces else schema.empty_table()
+
+
+def _joined(pieces: Sequence[tuple[pa.Table, int, int]]) -> pa.Table:
+    """Return pieces of tables, given as table, start and number of rows, as one table.
+
+    Ids in order are often in short pieces, from many parts. A chunk costs as much time as copying hundreds of short
+    values, so these are copied to one chunk for each column. Long texts are not copied.
+    """
+    if len(pieces) < _MANY or sum(rows for _, _, rows in pieces) >= len(pieces) * _ROWS:
+        return pa.concat_tables([whole.slice(start, rows) for whole, start, rows in pieces], promote_options="default")
+    wholes = {id(whole): whole for whole, _, _ in pieces}
+    firsts = dict(zip(wholes, np.cumsum([0, *(whole.num_rows for whole in wholes.values())]), strict=False))
+    together = pa.concat_tables(wholes.values(), promote_options="default")
+    starts = np.array([firsts[id(whole)] + start for whole, start, _ in pieces])
+    counts = np.array([rows for _, _, rows in pieces])
+    rows = np.arange(counts.sum()) + np.repeat(starts - (counts.cumsum() - counts), counts)
+    columns = []
+    for column in together.columns:
+        if column.nbytes <= min(_BYTES * len(column), _MOST):
+            columns.append(column.take(rows))
+        else:
+            runs = (column.slice(*run).chunks for run in zip(starts.tolist(), counts.tolist(), strict=True))
+            columns.append(pa.chunked_array(chain.from_iterable(runs), column.type))
+    return pa.Table.from_arrays(columns, schema=together.schema)
 
 
 def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -51,9 +51,10 @@ def from_table(name: str, table: pa.Table) -> Arrays:
     kind = TABLES[name].arrow
     if not table.schema.equals(kind):
         table = table.select(kind.names).cast(kind)  # another tool wrote the file
-    batches = table.to_batches()
-    arrays: Arrays = (batches[0] if len(batches) == 1 else table).columns  # arrays cost less than chunked ones
-    return arrays
+    columns: list[pa.ChunkedArray] = table.columns
+    if all(column.num_chunks == 1 for column in columns):
+        return [column.chunk(0) for column in columns]  # arrays cost less than chunked ones
+    return columns
 
 
 @lru_cache(maxsize=len(TABLES))

@@ -208,26 +208,28 @@ def _blocks(name: str) -> tuple[list[Places], list[Places]]:
 
 
 def _strings(columns: Sequence[Values]) -> Iterable[Any]:
+    if TEXT_DTYPE == _STR and sum(map(len, columns)) > _CHUNK:
+        return [_STR.__from_arrow__(_with_shared_nulls(column)) for column in columns]
     text = _together(columns)
     if TEXT_DTYPE != _STR:
         return _apart(text.to_numpy(), columns)
-    if len(text) > _CHUNK:
-        text = _with_shared_nulls(text)
     if text.type != TEXT:
         text = pc.call_function("cast", [text], _LARGE)
     return _apart(_STR.__from_arrow__(text), columns)
 
 
-def _with_shared_nulls(text: pa.ChunkedArray) -> pa.ChunkedArray:
+def _with_shared_nulls(text: Values) -> Values:
     """Return large strings in which all chunks of nulls share one short array: a null would take 8 bytes otherwise."""
-    nulls = pa.nulls(_CHUNK, TEXT)
-    chunks: list[pa.Array] = []
-    for chunk in text.chunks:
+    chunks: list[pa.Array] = text.chunks if text.null_count and isinstance(text, pa.ChunkedArray) else [text]
+    if not any(len(chunk) and chunk.null_count == len(chunk) for chunk in chunks):
+        return text if text.type == TEXT else pc.call_function("cast", [text], _LARGE)
+    nulls, shared = pa.nulls(_CHUNK, TEXT), list[pa.Array]()
+    for chunk in chunks:
         if chunk.null_count == len(chunk):
-            chunks += [nulls.slice(0, min(_CHUNK, len(chunk) - at)) for at in range(0, len(chunk), _CHUNK)]
+            shared += [nulls.slice(0, min(_CHUNK, len(chunk) - at)) for at in range(0, len(chunk), _CHUNK)]
         else:
-            chunks.append(chunk if chunk.type == TEXT else pc.call_function("cast", [chunk], _LARGE))
-    return pa.chunked_array(chunks, TEXT)
+            shared.append(chunk if chunk.type == TEXT else pc.call_function("cast", [chunk], _LARGE))
+    return pa.chunked_array(shared, TEXT)
 
 
 def _numbers(columns: Sequence[Values]) -> Iterable[Any]:
