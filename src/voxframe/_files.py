@@ -8,7 +8,8 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Literal, TypeVar
@@ -64,6 +65,21 @@ def readable_name(name: str) -> str:
         if not safe or name.startswith((".", "~")) or _DEVICES.fullmatch(safe.lower().partition(".")[0])
         else safe
     )
+
+
+def file_stems(names: Mapping[str, str]) -> dict[str, str]:
+    """Return a different file name without suffix for each transcript: its recording, with the id if others have it.
+
+    Args:
+        names: Name of the recording by transcript id; the id itself if it has none.
+
+    Example:
+        >>> file_stems({"a1": "Call", "b2": "call", "c3": "c3"})
+        {'a1': 'Call-a1', 'b2': 'call-b2', 'c3': 'c3'}
+    """
+    stems = {i: file_name(i) if name == i else readable_name(name) for i, name in names.items()}
+    spelled = Counter(stem.casefold() for stem in stems.values())  # a file system may ignore case
+    return {i: stem if spelled[stem.casefold()] == 1 else f"{stem}-{file_name(i)}" for i, stem in stems.items()}
 
 
 def is_plain(name: str) -> bool:

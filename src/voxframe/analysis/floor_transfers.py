@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import By, ratio, times, with_keys
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken as spoken_words
 from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, require
 from voxframe.errors import OptionError
@@ -25,6 +26,7 @@ TRANSFERS = ("gap", "latch", "overlap")
 _NEEDED = ("transcript_id", "text", "start_ms", "end_ms")
 
 
+@keeps_names
 def turn_taking(
     spoken: pd.DataFrame,
     by: By = None,
@@ -214,6 +216,7 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     return turns[names].reset_index(drop=True)
 
 
+@keeps_names
 def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"), **options: Any) -> pd.DataFrame:
     """Return turns, response latency, overlaps, interruptions, backchannels and monologues of each speaker.
 
@@ -282,6 +285,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     return found[[*columns, "response_ms", "within", "backchannels"]]
 
 
+@keeps_names
 def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "speaker", **options: Any) -> pd.DataFrame:
     """Count who follows whom.
 

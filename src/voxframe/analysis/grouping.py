@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.recordings import distinct_names, known_names
 from voxframe.analysis.speaker_turns import TEXT, require, speaker_codes
 from voxframe.errors import OptionError
 
@@ -18,6 +19,8 @@ from voxframe.errors import OptionError
 By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
 _BIN = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)$")
 _UNITS = {"s": 1, "min": 60, "h": 3600}
+#: Columns from which keys are computed.
+_NEEDED = {"person": "person", "recording": "transcript_id"}
 
 
 def time_bin(key: object) -> dict[str, Any] | None:
@@ -59,7 +62,7 @@ def group_columns(
             found.append(key.reindex(df.index).rename(str(key.name or "group")))
         elif key in df.columns and not (key in ("speaker", "person") and key in computed):
             found.append(df[key])
-        elif key in computed and not (key == "person" and key not in df.columns):
+        elif key in computed and _NEEDED.get(key) in (None, *df.columns):
             found.append(computed[key](df).rename(key))
         else:
             known = ", ".join(name for name in dict.fromkeys([*computed, *df.columns]) if name != key)
@@ -79,6 +82,7 @@ def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.Data
       different speakers, so `transcript_id` is added to the keys.
     - "person": person across transcripts, in the column `person`. A label without a person is a group of its own:
       "A (call)", with the recording or else the id of its transcript.
+    - "recording": name of the recording, if the rows come from a corpus or from files; else the id of the transcript.
     - A time bin, by the start of a row: "minute" of the recording, or a length such as "30s", "5min" or "1h". The value
       is the number of the bin, from 0.
     - "tenth": tenth of the recording in which a row starts, 0 to 9. A recording ends with the last row.
@@ -134,16 +138,32 @@ def people_of(df: pd.DataFrame) -> pd.Series[str]:
     """Return the person of each row; if it has none, the label with the recording, such as "A (call)".
 
     Args:
-        df: Rows with `person`, `speaker` or `channel`, and `recording` or `transcript_id`.
+        df: Rows with `person`, `speaker` or `channel`, and `transcript_id` or `recording`.
     """
     return df["person"].astype(TEXT).fillna(labels_of(df)).rename("person")
 
 
 def labels_of(df: pd.DataFrame) -> pd.Series[str]:
     """Return the speaker of each row with the recording, or else the id of the transcript, such as "A (call)"."""
-    columns = [df[name].astype(TEXT) for name in ("recording", "transcript_id") if name in df.columns]
-    where = columns[0].fillna(columns[-1]) if columns else pd.Series("", index=df.index, dtype=TEXT)
-    return speakers_of(df).fillna("no speaker") + " (" + where.fillna("") + ")"
+    return speakers_of(df).fillna("no speaker") + " (" + recordings_of(df, distinct=True).fillna("") + ")"
+
+
+def recordings_of(df: pd.DataFrame, *, distinct: bool = False) -> pd.Series[str]:
+    """Return the recording of each row, or else the id of its transcript.
+
+    Args:
+        df: Rows with `transcript_id` or `recording`.
+        distinct: Return different names for the transcripts of one recording.
+    """
+    if "transcript_id" not in df.columns:
+        own = df["recording"] if "recording" in df.columns else pd.Series(index=df.index)
+        return own.astype(TEXT)
+    code, values = pd.factorize(df["transcript_id"])
+    ids = list(values)
+    known = known_names(ids, df)
+    names = distinct_names(ids, df) if distinct else [known.get(one, one) for one in ids]
+    texts = pd.array([*names, None], dtype=TEXT)  # the last one is for rows without an id
+    return pd.Series(texts.take(code), index=df.index, name="recording")
 
 
 def _bin_number(df: pd.DataFrame, key: str) -> pd.Series[Any]:
@@ -202,4 +222,5 @@ def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:
 _COMPUTED: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
     "speaker": speakers_of,
     "person": people_of,
+    "recording": recordings_of,
 }

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.analysis.grouping import By, durations_ms, ratio, times, with_keys
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import annotate, split_spans
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.analysis.speech_delivery import speech_pieces
@@ -18,6 +19,7 @@ from voxframe.errors import OptionError
 _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
 
 
+@keeps_names
 def pace(
     words: pd.DataFrame,
     by: By = "transcript_id",
@@ -76,6 +78,7 @@ def pace(
     )
 
 
+@keeps_names
 def sentiment_over_time(
     sentiments: pd.DataFrame,
     by: By = "transcript_id",
@@ -188,6 +191,7 @@ def _windows(
     return table.assign(**measures(rolled, (end - start) / 1000))
 
 
+@keeps_names
 def label_shares(
     labels: pd.DataFrame, words: pd.DataFrame, by: By = ("transcript_id", "speaker", "minute")
 ) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
 
@@ -22,6 +23,7 @@ _NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" 
 _ACCENTS = re.compile("[\u0300-\u036f]")  # excludes the vowel signs of Indic scripts and the voicing marks of kana
 
 
+@keeps_names
 def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFrame:
     """Find every occurrence of words and phrases, by the rules of `Corpus.search`.
 

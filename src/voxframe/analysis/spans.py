@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import durations_ms, times
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import require
 from voxframe.errors import OptionError
 
@@ -22,6 +23,7 @@ _RULES = ("most", "start", "middle", "within", "all")
 _CHUNK = 4_000_000  # spans at a time, to limit memory
 
 
+@keeps_names
 def annotate(
     spans: pd.DataFrame,
     others: pd.DataFrame,
@@ -229,6 +231,7 @@ def pack(start: _Floats, end: _Floats) -> _Ints:
     return lanes
 
 
+@keeps_names
 def split_spans(
     spans: pd.DataFrame,
     *,

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.recordings import keeps_names
+
 
 def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
     """Check that a DataFrame has the required columns.
@@ -130,6 +132,7 @@ def begins_spurt(
 TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
+@keeps_names
 def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[str] = ()) -> pd.DataFrame:
     """Group words into turns: a new turn begins when the speaker changes.
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.analysis.grouping import By, durations_ms, ratio, speakers_of, time_bin, times, with_keys
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, label_names, require, turns
 from voxframe.errors import OptionError
@@ -17,6 +18,7 @@ Whole: TypeAlias = Literal["talk", "speech", "recording"]
 _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
 
 
+@keeps_names
 def talk_time(
     spoken: pd.DataFrame,
     by: By = ("transcript_id", "speaker"),
@@ -122,6 +124,7 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     return rows.astype(dict.fromkeys(text, TEXT)), names
 
 
+@keeps_names
 def speech_activity(
     spoken: pd.DataFrame,
     by: By = "transcript_id",
@@ -248,6 +251,7 @@ def _activity(
     return cells
 
 
+@keeps_names
 def balance(
     spoken: pd.DataFrame, by: By = "transcript_id", *, of: Literal["talk_s", "words", "turns"] = "talk_s"
 ) -> pd.DataFrame:

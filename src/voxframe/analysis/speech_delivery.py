@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import By, ratio, times, with_keys
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.speaker_turns import TEXT, require
 
@@ -25,6 +26,7 @@ _ASKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
 _ENDS = (*_ASKS, ".", "!", "\u3002", "\uff01")
 
 
+@keeps_names
 def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.DataFrame:
     """Return the silent pauses of speakers.
 
@@ -67,6 +69,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
     )
 
 
+@keeps_names
 def questions(words: pd.DataFrame) -> pd.DataFrame:
     """Return the sentences that end with a question mark.
 
@@ -103,6 +106,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
+@keeps_names
 def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     """Return runs of words whose recognition confidence is low, to check them first.
 
@@ -188,6 +192,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     )
 
 
+@keeps_names
 def delivery(
     words: pd.DataFrame,
     by: By = ("transcript_id", "speaker"),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import By, group_columns, ratio, times, with_keys
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
 
@@ -91,6 +92,7 @@ def summed(counts: pd.DataFrame, keys: list[pd.Series[Any]]) -> pd.DataFrame:
     return counts.groupby(keys, dropna=False, sort=True).sum().reset_index()
 
 
+@keeps_names
 def rates(
     table: pd.DataFrame,
     numerator: str,

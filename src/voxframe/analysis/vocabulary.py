@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import By, ratio, with_keys
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken
 from voxframe.analysis.speaker_turns import TEXT, require, speaker_codes
 from voxframe.errors import OptionError
@@ -20,6 +21,7 @@ from voxframe.errors import OptionError
 _COUNTS = ("ngram", "count", "transcripts")
 
 
+@keeps_names
 def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """Count words, or sequences of n words, by group.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
 from voxframe.errors import OptionError
@@ -57,6 +58,7 @@ class Tokens(NamedTuple):
     table: pd.DataFrame
 
 
+@keeps_names
 def align(
     reference: Spoken, hypothesis: Spoken, *, on: str | None = None, normalize: Normalization = DEFAULT
 ) -> pd.DataFrame:
@@ -261,6 +263,7 @@ _PLACE_TYPES: dict[str, Any] = {
 _TIMES = [f"{side}_{edge}_ms" for side in ("ref", "hyp") for edge in ("start", "end")]
 
 
+@keeps_names
 def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
     """Return the places at which two transcripts differ, in order of time.
 

@@ -424,6 +424,7 @@ class Corpus:
             A DataFrame with the dtypes of the data dictionary, even if it has no rows. After `speaker` comes
             `speaker_name`, which `corpus.speakers.set` changes. `text` is the text with the changes of
             `corpus.corrections`, and `text_original` that of the service if it was changed. Metadata columns come last.
+            Plots and groups of the rows show names of recordings, also without the column `recording`.
 
         Raises:
             CorpusError: A transcript is not in the corpus, a table or column does not exist, or a condition is invalid.

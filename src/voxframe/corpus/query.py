@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
+from voxframe.analysis.recordings import attach
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
@@ -80,7 +81,8 @@ class Query:
         """Return every table of one transcript by name."""
         transcript_id = self._archive.recordings.id(transcript_id)
         names = [*TRANSCRIPT_TABLES, *EXPORTS]
-        return reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
+        found = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
+        return {name: attach(frame, self._archive.recordings) for name, frame in found.items()}
 
     def arrow_tables(
         self, transcript_id: str, names: Collection[str], *, corrected: bool = True
@@ -217,7 +219,8 @@ class Query:
             parts = (
                 self.arrow(name, ids[at : at + _IN_CATEGORIES], columns, where, corrected=corrected) for at in read
             )
-            return joined([suited(reading.to_frame(name, table), category=True) for table in parts])
+            whole = joined([suited(reading.to_frame(name, table), category=True) for table in parts])
+            return attach(whole, self._archive.recordings)
         if limit is None or len(ids) <= _AT_A_TIME:
             table = self.arrow(name, ids, columns, where, asked=asked, corrected=corrected)
         else:  # the first rows are often in the first transcripts
@@ -227,7 +230,7 @@ class Query:
                 table = pa.concat_tables([table, self.arrow(name, some, columns, where, corrected=corrected)])
                 if table.num_rows >= limit:
                     break
-        return reading.to_frame(name, table.slice(0, limit))
+        return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
 
     def arrow(
         self,
@@ -402,9 +405,10 @@ class Query:
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
         try:
-            return _run_sql(query, parameters, tables, self._apart, others)
+            found = _run_sql(query, parameters, tables, self._apart, others)
         except _DamageError:
-            return _run_sql(query, parameters, tables, partial(self._apart, verify=True), others)
+            found = _run_sql(query, parameters, tables, partial(self._apart, verify=True), others)
+        return attach(found, self._archive.recordings)
 
     def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
         """Return a table as stored, and what voxframe adds to it when it is read."""

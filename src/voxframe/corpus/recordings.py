@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe._files import file_name, readable_name
+from voxframe._files import file_stems
 from voxframe._text import masked
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.store import Store
@@ -29,13 +29,22 @@ _FEW = 500  # transcripts that are looked up one by one
 
 
 class RecordingNames:
-    """Names and sources of recordings.
+    """Names and sources of recordings. Those of the same corpus are equal, and a copy reads the files itself.
 
     A transcript without a name, such as one from `corpus.raw.put`, has its id as the name of its recording.
     """
 
     def __init__(self, store: Store, ledger: Ledger) -> None:
         self._store, self._ledger = store, ledger
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordingNames) and self._store.root == other._store.root
+
+    def __hash__(self) -> int:
+        return hash(self._store.root)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_corpus, (self._store.root,)
 
     def table(self, ids: Sequence[str]) -> pa.Table:
         """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
@@ -45,6 +54,10 @@ class RecordingNames:
         rows = [found.get(transcript_id, (transcript_id, None)) for transcript_id in ids]
         columns = [ids, [name for name, _ in rows], [source and masked(source) for _, source in rows]]
         return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
+
+    def names(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the names of the recordings of transcripts, by id."""
+        return dict(zip(ids, self.table(ids)["recording"].to_pylist(), strict=True))
 
     def add_to(self, table: pa.Table, name: str) -> pa.Table:
         """Return a table with those of the columns `recording` and `source` that it has in a corpus.
@@ -93,10 +106,7 @@ class RecordingNames:
 
     def stems(self, ids: Sequence[str]) -> dict[str, str]:
         """Return a file name without suffix for each transcript: its recording, with the id if others have it, too."""
-        recordings = self.table(ids)["recording"].to_pylist()
-        names = [file_name(i) if name == i else readable_name(name) for i, name in zip(ids, recordings, strict=True)]
-        spelled = Counter(name.casefold() for name in names)  # a file system may ignore case
-        return {i: n if spelled[n.casefold()] == 1 else f"{n}-{file_name(i)}" for i, n in zip(ids, names, strict=True)}
+        return file_stems(self.names(ids))
 
     def _steady(self, read: Callable[[], T], otherwise: T) -> T:
         """Read the ledger, after rebuilding it if it is damaged."""
@@ -107,6 +117,11 @@ class RecordingNames:
                 self._ledger.restore()
                 return read()
         return otherwise
+
+
+def _of_corpus(root: Path) -> RecordingNames:
+    store = Store(root)
+    return RecordingNames(store, Ledger(root / "ledger.sqlite", store.submissions, store.recordings))
 
 
 def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], list[str]]) -> str:

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from voxframe._files import private_folder, sync
+from voxframe.analysis.recordings import attach
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.ledger_file import clear_errors
@@ -115,6 +116,16 @@ class Snapshot:
         """Return the metadata of the recordings at the time of the snapshot; see `corpus.metadata.get`."""
         return to_frame(self._about())
 
+    def names(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the names of the recordings of transcripts in the snapshot, by id."""
+        known = self._names()
+        return {transcript_id: known[transcript_id] for transcript_id in ids if transcript_id in known}
+
+    def _names(self) -> dict[str, str]:
+        about = self._about()
+        names = about["recording" if "recording" in about.column_names else "transcript_id"].to_pylist()
+        return dict(zip(about["transcript_id"].to_pylist(), names, strict=True))
+
     def ids(self) -> list[str]:
         """Return the ids of the transcripts in the snapshot, sorted."""
         found: list[str] = self._about()["transcript_id"].to_pylist()
@@ -136,12 +147,8 @@ class Snapshot:
 
     def _id(self, given: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording."""
-        about = self._about()
-        names = about["recording" if "recording" in about.column_names else "transcript_id"].to_pylist()
-        ids = about["transcript_id"].to_pylist()
-        return one_id(
-            given, set(ids).__contains__, lambda name: [i for i, n in zip(ids, names, strict=True) if n == name]
-        )
+        known = self._names()
+        return one_id(given, known.__contains__, lambda name: [i for i, n in known.items() if n == name])
 
     def verify(self) -> None:
         """Compare every file with its hash in the manifest.
@@ -168,7 +175,7 @@ class Snapshot:
         where: Where | None,
     ) -> pd.DataFrame:
         try:
-            return _read(name, data, ids, columns, where)
+            return attach(_read(name, data, ids, columns, where), self)
         except CorpusError:
             try:
                 pq.read_metadata(self._file(name))

@@ -10,7 +10,8 @@ from typing import IO, NamedTuple, Protocol
 import pandas as pd
 import pyarrow.parquet as pq
 
-from voxframe._files import file_name
+from voxframe._files import file_name, file_stems
+from voxframe.analysis.recordings import known_names
 from voxframe.errors import OptionError
 from voxframe.export import annotation_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
@@ -248,17 +249,19 @@ def write_transcripts(
         format: A speech format.
         losses: Counter for values that the format cannot hold.
         omitted: Counter for values of columns that the format has no field for.
-        stems: Name of the file of each transcript without its suffix, by id. None (default): the id.
+        stems: Name of the file of each transcript without its suffix, by id. None (default): its recording.
 
     Raises:
         OptionError: A column is missing.
     """
     if "transcript_id" not in df:
         SPEECH_FORMATS[format].text(df, losses=losses)  # raises OptionError with the missing columns
+    if stems is None:
+        ids = [str(transcript_id) for transcript_id in df["transcript_id"].dropna().unique()]
+        stems = file_stems(dict(zip(ids, ids, strict=True)) | known_names(ids, df))
     for transcript_id, part in df.groupby("transcript_id", sort=False, dropna=False):
         name = "" if pd.isna(transcript_id) else str(transcript_id)
-        stem = (stems or {}).get(name) or file_name(name)
-        with into.open(f"{stem}{FORMATS[format]}") as out:
+        with into.open(f"{stems.get(name) or file_name(name)}{FORMATS[format]}") as out:
             out.write(_speech(part, format, losses, omitted))
 
 

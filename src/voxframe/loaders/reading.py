@@ -13,9 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
+from voxframe.analysis.recordings import Source as NameSource
+from voxframe.analysis.recordings import attach
 from voxframe.corpus import Corpus
-from voxframe.corpus.importing import UnreadableFileError
+from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.reading import check_limit, to_frames, unfinished, why_empty
+from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning
@@ -110,9 +113,12 @@ def load_some(
                 tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
         return tables
 
-    found = _made(source, client, corpus, _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected))
-    empty.report(found)
-    return _one_each(found, names)
+    reads = _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected, {}, [])
+    made = _made(source, client, corpus, reads)
+    empty.report(made)
+    tables = _one_each(made, names)
+    named: list[NameSource] = [*([reads.stems] if reads.stems else []), *reads.corpora]
+    return {name: attach(frame, *named) for name, frame in tables.items()} if named else tables
 
 
 def _some(raw: bytes, names: Collection[str], empty: _Empty) -> Mapping[str, frames.Arrays]:
@@ -186,6 +192,8 @@ class _Reads(NamedTuple):
         refresh: Fetch transcripts even if the corpus has them.
         limit: Number of rows after which no further source is read. None: read all.
         corrected: Apply corrections.
+        stems: Collects the names of payload files, by transcript id.
+        corpora: Collects the names of the corpora that are read.
     """
 
     names: Collection[str]
@@ -195,6 +203,8 @@ class _Reads(NamedTuple):
     refresh: bool
     limit: int | None
     corrected: bool
+    stems: dict[str, str]
+    corpora: list[RecordingNames]
 
     def is_stored(self, corpus: Corpus, found: Remote) -> bool:
         """Return True if a transcript can be read from the corpus together with others, without a request."""
@@ -268,6 +278,8 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             continue
         if isinstance(found, Remote):
             where = _corpus(corpus)
+            if where._archive.recordings not in reads.corpora:
+                reads.corpora.append(where._archive.recordings)
             known = where._archive.recordings.id(found.transcript_id)
             if known != found.transcript_id:  # the name of a recording
                 found = Remote(known, None if client is None else partial(client.fetch, known))
@@ -285,6 +297,8 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
                 bad.append(_named(made, f"{name or 'payload'}{place}" if name or place else ""))
             else:
                 good.append(made)
+                if not place and isinstance(one, str | os.PathLike) and (stem := payload_stem(str(one))):
+                    reads.stems.update(dict.fromkeys(_ids(made), stem))
     read_stored()
     if bad and not good:
         raise bad[0]
@@ -342,6 +356,12 @@ def _one_each(found: Sequence[Made], names: Collection[str]) -> dict[str, pd.Dat
     if len(found) == 1 and not any(isinstance(table, pa.Table) for table in found[0].values()):
         return frames.all_to_pandas(found[0])
     return to_frames({name: _together([_table(name, made[name]) for made in found], name) for name in names})
+
+
+def _ids(made: Made) -> list[str]:
+    """Return the id of the transcript in a payload; an empty list if no table has rows."""
+    firsts = [table["transcript_id"] if isinstance(table, pa.Table) else table[0] for table in made.values()]
+    return [one[0].as_py() for one in firsts if len(one)][:1]
 
 
 def _rows(table: frames.Arrays | pa.Table) -> int:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from voxframe import analysis
 from voxframe._text import clock
+from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import require, row_speakers
 from voxframe.plots import style
 from voxframe.plots.spans import (
@@ -24,7 +25,6 @@ from voxframe.plots.spans import (
     lane_names,
     lane_values,
     packed,
-    recordings_of,
     seconds,
     several_transcripts,
     spans,
@@ -55,9 +55,8 @@ def timeline(
         df: Words, utterances, sentences, entities or any other rows with `start_ms` and `end_ms` (ms). Rows without
             times are left out.
         ax: Axes to draw on. None (default): a new figure.
-        by: Column with one lane per value, such as "entity_type" or "transcript_id"; if the rows have a column
-            `recording`, it names the lanes of transcripts. None (default): `speaker`, or `channel` if there is no
-            speaker, of each transcript.
+        by: Column with one lane per value, such as "entity_type" or "transcript_id". None (default): `speaker`, or
+            `channel` if there is no speaker, of each transcript.
         pack: Put the spans into as few lanes as possible without overlap, with a legend for the colours, instead of one
             lane per speaker.
         speakers: Lanes from top to bottom; all others are left out. None (default): by first occurrence.
@@ -323,7 +322,7 @@ def term_lanes(
         require(found, (by,), "dispersion")
         ids = _transcripts(found, transcripts)
         code = pd.Index(ids, dtype=object).get_indexer(pd.Index(found[by], dtype=object))
-        return by, code, list(recordings_of(ids, found, transcripts))
+        return by, code, list(distinct_names(ids, found, transcripts))
     if by == "term":
         of = transcript_names(found)
         names: list[Any] = [f"{name}{term}" for name in (of.unique() if several else [""]) for term in asked]

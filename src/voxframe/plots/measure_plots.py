@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 
 from voxframe import analysis
+from voxframe.analysis.grouping import recordings_of
+from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import require
 from voxframe.plots import style
-from voxframe.plots.spans import recordings_of, transcript_names
+from voxframe.plots.spans import transcript_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,6 +214,8 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     keys = list(table.columns[: list(table.columns).index("units")])
     keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
     shown = table[keys].astype("string").fillna("(unknown)")
+    if "transcript_id" in keys:
+        shown["transcript_id"] = recordings_of(table, distinct=True).astype("string").fillna("(unknown)")
     names = [" · ".join(row) for row in shown.itertuples(index=False)] if keys else ["all"]
     if len(names) > style.MAX_LANES:
         raise ValueError(f"{len(names)} groups are too many, at most {style.MAX_LANES} can be shown; choose some")
@@ -325,7 +329,7 @@ def small_multiples(
         spec = figure.add_gridspec(rows, columns, **edges) if place is None else place.subgridspec(rows, columns)
         ax.set_axis_off()
     found, highest = [figure.add_subplot(spec[n // columns, n % columns]) for n in range(len(parts))], 0.0
-    titles = recordings_of([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
+    titles = distinct_names([str(key) for key in parts], df) if by == "transcript_id" else [str(key) for key in parts]
     for panel, title, part in zip(found, style.shown_names(titles), parts.values(), strict=True):
         plot(part, ax=panel, **options)
         legend = panel.get_legend()

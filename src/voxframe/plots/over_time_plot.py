@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 from voxframe.compare.alignment import disagreements as places_of
 from voxframe.plots import style
@@ -253,7 +254,7 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         face = style.themed(style.COLORS[color], dark=dark)
         bars.append(PolyCollection(list(paths), facecolors=face, linewidths=0, label=kind))
         ax.add_collection(bars[-1], autolim=False)
-    style.name_lanes(ax, lasts.index)
+    style.name_lanes(ax, distinct_names(list(lasts.index), df))
     style.clock_axis(ax, 0.0, high)
     style.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], [*_LEVELS])
     return ax

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.grouping import labels_of, people_of
+from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.spans import pack
 from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
 
@@ -94,7 +94,7 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
     else:
         code, labels = pd.factorize(lane_values(df, by), use_na_sentinel=False)
         names = [None if pd.isna(label) else str(label) for label in labels]
-        names = recordings_of(names, df) if by == "transcript_id" else names
+        names = distinct_names(names, df) if by == "transcript_id" else names
     start, end = seconds(df["start_ms"]), seconds(df["end_ms"])
     found = Spans(start, end, code, np.arange(len(df)), names, named)
     found = _sorted(found.where(np.isfinite(start) & np.isfinite(end) & (end >= start)))
@@ -150,22 +150,6 @@ def lane_values(df: pd.DataFrame, by: str) -> pd.Series[Any]:
     return df[by]
 
 
-def recordings_of(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:
-    """Return the recording of each transcript as the name of its lane; the id if it is unknown or has several.
-
-    Args:
-        ids: Ids of the transcripts.
-        *tables: Tables that may have the columns `transcript_id` and `recording`.
-    """
-    known: dict[Any, str] = {}
-    for table in tables:
-        if table is not None and {"transcript_id", "recording"} <= {*table.columns}:
-            rows = table[["transcript_id", "recording"]].dropna().drop_duplicates("transcript_id")
-            known |= dict(rows.itertuples(index=False))
-    shared = {name for name, count in Counter(known.get(i) for i in ids).items() if count > 1}
-    return [i if i not in known or known[i] in shared else str(known[i]) for i in ids]
-
-
 def several_transcripts(df: pd.DataFrame) -> bool:
     """Return True if the rows belong to more than one transcript."""
     if "transcript_id" not in df.columns or (df["transcript_id"] == df["transcript_id"].head(1).squeeze()).all():
@@ -186,7 +170,7 @@ def transcript_names(df: pd.DataFrame, source: pd.DataFrame | None = None, last:
     code, ids = pd.factorize(df["transcript_id"].astype(str))
     names = [
         name if name != id_ or len(id_) <= 12 else id_[:8]
-        for name, id_ in zip(recordings_of(list(ids), df, source), ids, strict=True)
+        for name, id_ in zip(distinct_names(list(ids), source, df), ids, strict=True)
     ]
     names = names if len(set(names)) == len(names) else list(ids)
     return pd.Series(np.array([f"{name}{last}" for name in names], object)[code], index=df.index, dtype=object)

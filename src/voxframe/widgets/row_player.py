@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from voxframe.analysis.grouping import recordings_of
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
@@ -115,9 +116,11 @@ class RowPlayerWidget(PlayerWidget):
         return TranscriptPlayer(spoken, audio, title=min(names - {transcript_id}, default=transcript_id) or None)
 
     def _named(self) -> pd.DataFrame:
-        """Return the rows with a column `recording` that names the recordings of a corpus."""
-        if "recording" in self._df.columns or self._finder is None or self._key is None:
+        """Return the rows with a column `recording`: the names in the corpus, or those that came with the rows."""
+        if "recording" in self._df.columns or self._key is None:
             return self._df
+        if self._finder is None:
+            return self._df.assign(recording=recordings_of(self._df))
         ids = self._df[self._key]
         return self._df.assign(recording=ids.map({i: self._finder.name(str(i)) for i in ids.dropna().unique()}))
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from voxframe._files import file_name
 from voxframe.analysis.grouping import people_of
+from voxframe.analysis.recordings import attach
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
@@ -18,7 +19,7 @@ from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where, to_frame
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
-from voxframe.corpus.search.counts import GROUPS, TEXT, counts
+from voxframe.corpus.search.counts import GROUPS, counts
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
@@ -156,7 +157,7 @@ class Search:
     def _with_recordings(self, table: Table, found: pa.Table, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches as a DataFrame with the names of their recordings, and with metadata."""
         frame = to_frame(table.name, self._archive.recordings.add_to(found, table.name))
-        return self._with_columns(frame, about, metadata)
+        return self._with_columns(attach(frame, self._archive.recordings), about, metadata)
 
     def _with_columns(self, frame: pd.DataFrame, about: pa.Table | None, metadata: Wanted) -> pd.DataFrame:
         """Return matches with metadata, and with `person` if it is requested."""
@@ -178,7 +179,8 @@ class Search:
         """Return clusters of sentences, with metadata."""
         ids, where, about = self._resolved(SENTENCE_MATCHES, ids, where, metadata)
         found = self.meaning.topics(topics, ids, speaker, where, words, seed, progress)
-        return found._replace(sentences=self._with_columns(found.sentences, about, metadata))
+        sentences = attach(found.sentences, self._archive.recordings)
+        return found._replace(sentences=self._with_columns(sentences, about, metadata))
 
     def _resolved(
         self, table: Table, ids: str | Iterable[str] | None, where: Where | None, metadata: Wanted
@@ -209,7 +211,7 @@ class Search:
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self._metadata.get(ids)
         named = self._named if self._names.all() else labelled
-        return counts(
+        found = counts(
             self._view(corrected=corrected),
             SearchQuery.check(query, slop),
             by=by,
@@ -219,12 +221,11 @@ class Search:
             about=about,
             people=self._person,
         )
+        return attach(found, self._archive.recordings)
 
     def _person(self, cells: pd.DataFrame) -> pd.Series[str]:
         """Return the person of each row; for a label without a person, the label with the recording."""
-        about = self._archive.recordings.table(cells["transcript_id"].unique().tolist()).to_pandas()
-        recordings = cells["transcript_id"].map(about.set_index("transcript_id")["recording"])
-        return people_of(cells.assign(person=self._people.of_rows(cells), recording=recordings)).astype(TEXT)
+        return people_of(attach(cells.assign(person=self._people.of_rows(cells)), self._archive.recordings))
 
     def _known(self, ids: str | Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""
