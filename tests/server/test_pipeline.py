@@ -11,7 +11,7 @@ import jiwer
 import numpy as np
 import pytest
 
-from voxframe.server.jobs.pipeline import JobCancelled, JobFailed, new_pool, run_job
+from voxframe.server.jobs.pipeline import JobFailed, new_pool, run_job
 from voxframe.server.speech import RATE
 from voxframe.server.speech.audio import Audio
 
@@ -237,21 +237,6 @@ def test_an_unsupported_language_is_an_error(tmp_path):
     """An unsupported language is an error before anything is decoded."""
     with pytest.raises(JobFailed, match="'es' is not available: the sphinx engine transcribes en"):
         run_job(tmp_path / "never-read.wav", {"language_code": "es"}, engine="sphinx")
-
-
-@pytest.mark.parametrize("processes", [0, 1])
-def test_a_job_can_be_cancelled(interview, processes):
-    """A job stops when it is cancelled, in this process and with a pool."""
-    path, _ = interview
-    told: list[float] = []
-    pool = new_pool(processes) if processes else None
-    try:
-        with pytest.raises(JobCancelled):
-            run_job(path, NANO, progress=told.append, cancelled=lambda: bool(told), pool=pool)
-    finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
-    assert len(told) <= 2
 
 
 def test_real_speech_is_recognized(audio_folder):

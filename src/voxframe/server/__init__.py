@@ -42,7 +42,7 @@ secret are echoed.
 | auto_chapters | changes of subject; Pk 0.05, against 0.25 for equal lengths | analyses.chapters |
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
 | summarization, summary_model, summary_type | quotes; 59 % right | analyses.summary |
-| speech_threshold | share of speech; below it, the job is an error | speech.recognition |
+| speech_threshold | share of speech; below it, the job is an error | jobs.pipeline |
 
 Fields of a result that are not echoed:
 

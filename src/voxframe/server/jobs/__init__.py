@@ -15,7 +15,3 @@ class JobFailed(VoxframeError):  # noqa: N818  # an outcome of a job ("status": 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class JobCancelled(VoxframeError):  # noqa: N818  # an outcome, as above
-    """A job that was cancelled."""

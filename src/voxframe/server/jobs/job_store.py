@@ -5,6 +5,9 @@ The end of a job and its notification are recorded in one transaction (see `webh
 A job is `queued`, `processing`, `completed` or `error`. The server process that works on a job is its holder; a queued
 job has a holder while its media is downloaded. When a holder dies, another process releases its jobs, which are queued
 again.
+
+Triggers keep the number of jobs per list filter up to date, because counting would read all jobs for each page of a
+list. In the table `totals`, '' stands for any status or any day, and 0 for jobs whether throttled or not.
 """
 
 from __future__ import annotations
@@ -20,8 +23,80 @@ from typing import Any, Literal
 
 import orjson
 
-from voxframe.server.jobs import job_tables
 from voxframe.server.jobs.database import Database
+
+_JOBS = """
+CREATE TABLE IF NOT EXISTS jobs (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'processing', 'completed', 'error')),
+    created TEXT NOT NULL,
+    completed TEXT,
+    request TEXT NOT NULL,
+    media TEXT,
+    error TEXT,
+    holder TEXT,
+    crashes INTEGER NOT NULL DEFAULT 0,
+    throttled INTEGER,
+    deleted INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS jobs_status ON jobs (status);
+CREATE TABLE IF NOT EXISTS uploads (id TEXT PRIMARY KEY, owner TEXT NOT NULL, created TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS webhooks (
+    seq INTEGER PRIMARY KEY,
+    job TEXT NOT NULL,
+    event TEXT NOT NULL CHECK (event IN ('transcript', 'redacted_audio')),
+    allowed INTEGER NOT NULL,
+    header_value TEXT,
+    tries INTEGER NOT NULL DEFAULT 0,
+    due REAL,
+    status_code INTEGER,
+    UNIQUE (job, event)
+);
+CREATE INDEX IF NOT EXISTS webhooks_due ON webhooks (due);
+"""
+
+
+def _add(row: str, by: int) -> str:
+    """Return the statement that adds `by` to each total of a job."""
+    kinds = [
+        f"SELECT {status} AS status, {day} AS day, {throttled} AS throttled"
+        for status in ("''", f"{row}.status")
+        for day in ("''", f"substr({row}.created, 1, 10)")
+        for throttled in ("0", f"coalesce({row}.throttled, 0)")
+    ]
+    # UNION removes duplicates: a job that is not throttled counts once in each total.
+    return (
+        f"INSERT INTO totals SELECT status, day, throttled, {by} FROM ({' UNION '.join(kinds)}) WHERE 1 "  # noqa: S608
+        f"ON CONFLICT DO UPDATE SET jobs = jobs + ({by});"
+    )
+
+
+_TOTALS = """
+CREATE INDEX IF NOT EXISTS jobs_day ON jobs (substr(created, 1, 10));
+CREATE INDEX IF NOT EXISTS jobs_status_day ON jobs (status, substr(created, 1, 10));
+CREATE INDEX IF NOT EXISTS jobs_throttled ON jobs (throttled) WHERE throttled = 1;
+CREATE TABLE IF NOT EXISTS totals (
+    status TEXT NOT NULL, day TEXT NOT NULL, throttled INTEGER NOT NULL, jobs INTEGER NOT NULL,
+    PRIMARY KEY (status, day, throttled)
+) WITHOUT ROWID;
+INSERT INTO totals SELECT * FROM (
+    WITH either (n) AS (VALUES (0), (1))
+    SELECT iif(s.n, status, ''), iif(d.n, substr(created, 1, 10), ''), t.n, count(*)
+    FROM jobs, either AS s, either AS d, either AS t
+    WHERE t.n = 0 OR throttled = 1 GROUP BY 1, 2, 3
+) WHERE NOT EXISTS (SELECT 1 FROM totals);
+CREATE TRIGGER IF NOT EXISTS totals_insert AFTER INSERT ON jobs BEGIN {inserted} END;
+CREATE TRIGGER IF NOT EXISTS totals_update AFTER UPDATE OF status, throttled ON jobs BEGIN {removed} {inserted} END;
+"""
+
+#: Version of the tables.
+_VERSION = 2
+#: Statements that create missing tables, triggers and indexes, and count existing jobs.
+_SCHEMA = _JOBS + _TOTALS.format(inserted=_add("NEW", 1), removed=_add("OLD", -1))
+#: Number of jobs with a status ('' for any), created on a day ('' for any), throttled (1) or any (0).
+_TOTAL = "SELECT jobs FROM totals WHERE status = ? AND day = ? AND throttled = ?"
+
 
 STATUSES = ("queued", "processing", "completed", "error")
 
@@ -30,7 +105,7 @@ Stage = Literal["fetch", "speech"]
 _WAITING = {"fetch": "media IS NULL", "speech": "media IS NOT NULL"}
 
 #: Rows of jobs with the status of the last response to their notification.
-_JOBS = """(SELECT jobs.*, webhooks.status_code AS webhook_status_code
+_JOB_ROWS = """(SELECT jobs.*, webhooks.status_code AS webhook_status_code
     FROM jobs LEFT JOIN webhooks ON webhooks.job = jobs.id AND webhooks.event = 'transcript')"""
 
 
@@ -93,7 +168,6 @@ class JobPage:
         total: Number of matching jobs on all pages.
         older: True if older jobs match.
         newer: True if newer jobs match.
-
     """
 
     jobs: list[JobRecord]
@@ -126,7 +200,7 @@ class JobStore:
     """
 
     def __init__(self, path: Path) -> None:
-        self.database = Database(path, job_tables.SCHEMA, job_tables.VERSION)
+        self.database = Database(path, _SCHEMA, _VERSION)
         self._transaction, self._rows = self.database.transaction, self.database.rows
 
     def close(self) -> None:
@@ -168,7 +242,7 @@ class JobStore:
 
     def get(self, job_id: str) -> JobRecord | None:
         """Return a job, or None if the id is unknown."""
-        rows = self._rows(f"SELECT * FROM {_JOBS} WHERE id = ?", job_id)  # noqa: S608 - a fixed piece
+        rows = self._rows(f"SELECT * FROM {_JOB_ROWS} WHERE id = ?", job_id)  # noqa: S608 - a fixed piece
         return _job(rows[0]) if rows else None
 
     def page(
@@ -196,14 +270,11 @@ class JobStore:
         if after is not None:
             bounds, edges = f"{bounds} AND seq > ?", [*edges, after]
         upward = after is not None and before is None
-        rows = self._rows(
-            f"SELECT * FROM {_JOBS} WHERE {filters} AND {bounds} ORDER BY seq {'ASC' if upward else 'DESC'} LIMIT ?",  # noqa: S608 - fixed pieces
-            *values,
-            *edges,
-            limit,
-        )
+        selected = f"SELECT * FROM {_JOB_ROWS} WHERE {filters} AND {bounds}"  # noqa: S608 - fixed pieces
+        order = "ASC" if upward else "DESC"
+        rows = self._rows(f"{selected} ORDER BY seq {order} LIMIT ?", *values, *edges, limit)
         jobs = sorted((_job(row) for row in rows), key=lambda job: -job.seq)
-        total = self._rows(job_tables.TOTAL, status or "", created_on or "", throttled_only)
+        total = self._rows(_TOTAL, status or "", created_on or "", throttled_only)
 
         def any_beyond(sign: str, seq: int) -> bool:
             return bool(self._rows(f"SELECT 1 FROM jobs WHERE {filters} AND seq {sign} ? LIMIT 1", *values, seq))  # noqa: S608 - fixed pieces

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
 
 from voxframe._text import join_words
 from voxframe.server import analyses
-from voxframe.server.jobs import JobCancelled, JobFailed
-from voxframe.server.speech import RATE, engines
+from voxframe.server.jobs import JobFailed
+from voxframe.server.jobs.child_process import end_with_parent
+from voxframe.server.speech import RATE, Samples, engines
 from voxframe.server.speech.audio import Audio
-from voxframe.server.speech.decoding import detect_language
+from voxframe.server.speech.decoding import Decoded, decode, detect_language
 from voxframe.server.speech.diarization import VoiceFeatures, label_speakers
-from voxframe.server.speech.engines import EngineOptions
-from voxframe.server.speech.recognition import first_speech, new_pool, recognize, speech_fraction
+from voxframe.server.speech.engines import EngineOptions, StretchLimits, stretch_limits
+from voxframe.server.speech.vad import Segmenter, Stretch
 from voxframe.server.text import Word, turns, utterance
 from voxframe.server.text.formatting import (
     add_capitals,
@@ -28,7 +35,21 @@ from voxframe.server.text.formatting import (
 )
 from voxframe.server.text.word_options import masked, respell, without_filled_pauses
 
-__all__ = ["JobCancelled", "JobFailed", "new_pool", "run_job"]
+_AHEAD = 2 * (os.cpu_count() or 1)  # maximum number of stretches in progress; bounds memory and keeps all cores busy
+
+
+class RecognizedStretch(NamedTuple):
+    """A stretch of speech and its recognition result.
+
+    Attributes:
+        channel: Channel number, from 0.
+        stretch: The stretch.
+        result: Its words and voice features.
+    """
+
+    channel: int
+    stretch: Stretch
+    result: Decoded
 
 
 def run_job(
@@ -36,7 +57,6 @@ def run_job(
     options: Mapping[str, Any],
     *,
     progress: Callable[[float], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
     pool: Executor | None = None,
     engine: str = engines.DEFAULT,
     model: str | None = None,
@@ -47,7 +67,6 @@ def run_job(
         media: The file, in any common container and codec.
         options: Fields of the request; None and missing fields have their defaults.
         progress: Called with the completed share, from 0 to 1, after each stretch of speech.
-        cancelled: Called repeatedly; the job stops when it returns True.
         pool: Executor for speech decoding (see `new_pool`). None (default): decode in this process.
         engine: Name of the speech engine.
         model: Directory or name of its model. None (default): the engine's own.
@@ -59,7 +78,6 @@ def run_job(
 
     Raises:
         JobFailed: The job cannot be completed; its reason is the text for `error`.
-        JobCancelled: `cancelled` returned True.
     """
     language, confidence = options.get("language_code") or "en_us", None
     if not engines.supports(language, engine):
@@ -77,7 +95,7 @@ def run_job(
         model = engines.default_model(engine, options.get("speech_model"), None if detected else language)
     least = options.get("speech_threshold")
     if least:
-        fraction = speech_fraction(open_audio())
+        fraction = _speech_fraction(open_audio())
         if fraction < least:
             raise JobFailed(
                 f"Speech makes up {fraction:.3f} of the audio, less than the speech_threshold of {least:g}."
@@ -93,7 +111,7 @@ def run_job(
     channels: list[list[Word]] = [[] for _ in range(audio.channels)]
     voices: list[list[VoiceFeatures]] = [[] for _ in range(audio.channels)]
     voiced = bool(options.get("speaker_labels"))
-    for part in recognize(audio, engine, engine_options, voices=voiced, pool=pool, cancelled=cancelled):
+    for part in _recognize(audio, engine, engine_options, voices=voiced, pool=pool):
         at = (audio.start + part.stretch.start) * 1000 // RATE
         channels[part.channel] += [
             Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in part.result.words
@@ -126,7 +144,7 @@ def run_job(
 
 def _detected(audio: Audio, engine: str, model: str | None, least: float, pool: Executor | None) -> tuple[str, float]:
     """Return the language of a recording and the engine's confidence in it."""
-    samples = first_speech(audio)
+    samples = _first_speech(audio)
     if not len(samples):
         raise JobFailed("No speech was found, so its language cannot be detected; send language_code instead.")
     work = partial(detect_language, engine, model, samples)
@@ -184,3 +202,76 @@ def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool,
         for word in words:
             word.text = masked(word.text)
     return list(words)
+
+
+def new_pool(workers: int | None = None) -> Executor:
+    """Create a pool of decoding processes, one per core by default. It can serve any number of jobs."""
+    return ProcessPoolExecutor(
+        workers or os.cpu_count() or 1,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
+    )
+
+
+def _recognize(
+    audio: Audio, engine: str, options: EngineOptions, *, voices: bool, pool: Executor | None
+) -> Iterator[RecognizedStretch]:
+    """Yield the stretches of speech of a recording, ordered by the time at which each was complete.
+
+    Args:
+        audio: The recording.
+        engine: Name of the engine.
+        options: Options for the engine.
+        voices: Compute voice features too.
+        pool: Pool to decode in (see `new_pool`). None decodes in this process.
+    """
+    job = uuid4().hex
+    pending: deque[tuple[int, Stretch, Future[Decoded]]] = deque()
+
+    def oldest() -> RecognizedStretch:
+        channel, stretch, future = pending.popleft()
+        return RecognizedStretch(channel, stretch, future.result())
+
+    try:
+        for channel, stretch in _stretches(audio, stretch_limits(engine)):
+            if pool is None:
+                yield RecognizedStretch(channel, stretch, decode(job, engine, options, stretch.samples, voices))
+                continue
+            pending.append((channel, stretch, pool.submit(decode, job, engine, options, stretch.samples, voices)))
+            if len(pending) > _AHEAD:
+                yield oldest()
+        while pending:
+            yield oldest()
+    finally:
+        for _, _, future in pending:
+            future.cancel()
+
+
+def _first_speech(audio: Audio, seconds: float = 30.0) -> Samples:
+    """Return the first `seconds` of speech of all channels, with silence removed."""
+    found: list[Samples] = []
+    for _, stretch in _stretches(audio, StretchLimits()):
+        found.append(stretch.samples)
+        if sum(map(len, found)) >= seconds * RATE:
+            break
+    return np.concatenate(found)[: round(seconds * RATE)] if found else np.zeros(0, np.int16)
+
+
+def _speech_fraction(audio: Audio) -> float:
+    """Return the fraction of a recording that is speech, 0 to 1. Speech on any of several channels counts."""
+    segmenters = [Segmenter() for _ in range(audio.channels)]
+    for block in audio.blocks():
+        for segmenter, samples in zip(segmenters, block, strict=True):
+            for _ in segmenter.feed(samples):
+                pass
+    return min(1.0, sum(segmenter.speech / max(segmenter.frames, 1) for segmenter in segmenters))
+
+
+def _stretches(audio: Audio, limits: StretchLimits) -> Iterator[tuple[int, Stretch]]:
+    segmenters = [Segmenter(limits) for _ in range(audio.channels)]
+    for block in audio.blocks():
+        for channel, samples in enumerate(block):
+            yield from ((channel, stretch) for stretch in segmenters[channel].feed(samples))
+    for channel, segmenter in enumerate(segmenters):
+        yield from ((channel, stretch) for stretch in segmenter.finish())
