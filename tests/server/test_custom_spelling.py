@@ -3,8 +3,7 @@
 from itertools import pairwise
 
 from voxframe.server.text import Word
-from voxframe.server.text.formatting import add_capitals, join_punctuation, split_punctuation
-from voxframe.server.text.word_options import respell
+from voxframe.server.text.formatting import add_capitals, join_punctuation, respell, split_punctuation
 
 
 def said(text: str) -> list[Word]:

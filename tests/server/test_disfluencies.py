@@ -1,7 +1,7 @@
 """Filled pauses are left out unless they were asked for."""
 
 from voxframe.server.text import Word
-from voxframe.server.text.word_options import without_filled_pauses
+from voxframe.server.text.formatting import without_filled_pauses
 
 
 def said(text: str) -> list[Word]:

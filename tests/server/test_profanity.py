@@ -2,7 +2,7 @@
 
 import pytest
 
-from voxframe.server.text.word_options import masked
+from voxframe.server.text.formatting import masked
 
 
 @pytest.mark.parametrize(

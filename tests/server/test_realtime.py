@@ -24,8 +24,7 @@ from voxframe.server.data_dir import DataDir
 from voxframe.server.http.app import make_app
 from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
-from voxframe.server.realtime import websocket
-from voxframe.server.realtime.stream_validation import SessionRefusedError, record_of
+from voxframe.server.realtime import SessionRefusedError, record_of, websocket
 from voxframe.server.realtime.websocket import StreamLimits
 from voxframe.server.server import SOCKETS
 from voxframe.server.speech.engines import EngineChoice

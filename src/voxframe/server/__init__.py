@@ -30,18 +30,18 @@ secret are echoed.
 | audio_start_from, audio_end_at | only that part is transcribed; times are those of the file | speech.audio |
 | word_boost | in the prompt of whisper, up to 800 characters | speech.engines.whisper |
 | boost_param | with sphinx; whisper says in X-Ignored-Options that it has no effect | speech.engines.sphinx |
-| filter_profanity | letters of listed words become asterisks | text.word_options |
+| filter_profanity | letters of listed words become asterisks | text.formatting |
 | redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses.pii_redaction |
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
 | speaker_labels, speakers_expected | diarization; confusion 0.00 on synthetic voices | speech.diarization |
 | content_safety, content_safety_confidence | labels 1 % of ordinary, 98 % of unsafe texts | analyses.content_safety |
 | iab_categories | 160 labels; the first level is right for 97 % | analyses.topics |
 | custom_topics, topics | the same for the given topics; F1 0.94 | analyses.topics |
-| custom_spelling | words and phrases, in any case | text.word_options |
+| custom_spelling | words and phrases, in any case | text.formatting |
 | sentiment_analysis | classifier for each sentence; 85 % right | analyses.sentence_sentiment |
 | auto_chapters | changes of subject; Pk 0.05, against 0.25 for equal lengths | analyses.chapters |
 | entity_detection | patterns, checks and lists; precision 0.96, recall 0.94 | analyses.entities |
-| summarization, summary_model, summary_type | quotes; 59 % right | analyses.summary |
+| summarization, summary_model, summary_type | quotes; 59 % right | analyses.chapters |
 | speech_threshold | share of speech; below it, the job is an error | jobs.pipeline |
 
 Fields of a result that are not echoed:

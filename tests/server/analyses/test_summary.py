@@ -5,7 +5,7 @@ from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled
 
 from voxframe.server.analyses import extract
-from voxframe.server.analyses.summary import summary
+from voxframe.server.analyses.chapters import summary
 
 TEXT = " ".join(sentence for part in labelled.talks("dev")[1].sections for sentence in part.sentences)
 TYPES = ("bullets", "bullets_verbose", "gist", "headline", "paragraph")

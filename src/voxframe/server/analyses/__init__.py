@@ -9,7 +9,7 @@
 | entities | entities | patterns over spoken and written forms, checksums, lists, a recognizer of names |
 | redaction | pii_redaction | replaces what entities found |
 | chapters | chapters | segmentation by coherence of sentence vectors; quotes sentences |
-| summary | summary | extractive: quotes selected sentences |
+| summary | chapters | extractive: quotes selected sentences |
 
 All are for English only. Sentence vectors come from `voxframe.encoder`; if its model is not on the machine, word lists
 take its place, and one warning per process says so. Each file states its measured quality on the
@@ -113,7 +113,7 @@ def apply(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 
         done["chapters"] = chapters(sentences, encoder)
     if options.get("summarization"):
-        from voxframe.server.analyses.summary import summary
+        from voxframe.server.analyses.chapters import summary
 
         done["summary"] = summary(sentences, options)
     return done

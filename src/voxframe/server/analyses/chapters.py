@@ -1,21 +1,30 @@
-"""Chapters: topic segments with gist, headline and summary.
+"""Chapters, which are topic segments with gist, headline and summary, and the summary of a whole transcript.
 
-Method: sentences are compared by their words and topics (`tfidf`), and by meaning if there is an encoder. Dynamic
-programming finds the segmentation with the most coherent chapters. Each boundary has a cost, which grows with the
-length of the text and is lower if the speaker announces a new subject ("let us talk about money"). In recordings of
+Chapters: sentences are compared by their words and topics (`extract.rows`), and by meaning if there is an encoder.
+Dynamic programming finds the segmentation with the most coherent chapters. Each boundary has a cost, which grows with
+the length of the text and is lower if the speaker announces a new subject ("let us talk about money"). In recordings of
 five minutes or more, no chapter is shorter than a minute. Gist, headline and summary quote the chapter; a headline that
 does not name the subject starts with the gist.
 
 Quality (`python -m tests.benchmarks analyses`): Pk 0.05 (0 is perfect, chance is 0.5) on 30 texts from talks by another
 author, 85 of 89 boundaries found, none wrong; by words alone, Pk 0.19. A talk of 11 minutes about two subjects gets two
 chapters. Weak on gradual topic shifts.
+
+Summary, in five types and three models: the text is divided into chapters, so that every subject is covered. In each,
+the most representative sentences are quoted (`extract`). The models differ in the selection: `informative` takes the
+most representative sentences, `conversational` at least one per speaker, with speaker labels, `catchy` prefers short
+and emotional ones.
+
+Quality: of the sentences selected in the sections of eight talks, 56 percent are labelled as belonging in a summary (42
+in the half used for development, 71 in the other); of first sentences 50, of random sentences 32. On three talks by
+another author 59, the same as first sentences. Models and types were not evaluated.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +35,7 @@ from voxframe.encoder import SentenceEncoder, Vectors
 from voxframe.server.analyses.english_lexicon import STOPWORDS, content, nounness, words_of
 from voxframe.server.analyses.extract import Matrix, choose, gist, headline, quoted, rows, scores
 from voxframe.server.analyses.key_phrases import key_phrases
+from voxframe.server.analyses.sentence_sentiment import judge
 from voxframe.server.text.sentences import Sentence, spanned
 
 _SHORTEST = 4  # sentences
@@ -40,6 +50,8 @@ _AROUND = 0.5  # share of the neighbours in the vector of a sentence
 _REPEATED, _NOUN, _OFTEN = 2, 0.5, 0.08  # words that can name a subject, and what their repetition is worth
 _COMMON = 0.8  # share of the mean of all sentences that is removed, so that unrelated sentences have a cosine of 0
 _MOST_UNITS = 1200  # longer texts are grouped by two or more sentences, because the work grows with the square
+_MOST_BULLETS, _MOST_QUOTED = 8, 7  # parts of a bulleted summary; sentences of a paragraph
+_LIVELY_WORDS = 14  # longest lively sentence
 _ANNOUNCES = re.compile(
     r"^(?:(?:and|so|but|well|now|okay|right|then),? )*(?:let us|let's|we will|we'll|i want to|i'd like to) (?:now )?"
     r"(?:talk about|turn to|move on|move to|come to|speak about|start with|switch to)\b"
@@ -167,3 +179,88 @@ def _cut(alike: Matrix, prices: Matrix, times: NDArray[np.int64], least: int) ->
         end = int(before[end])
         cuts.append(end)
     return [cut for cut in reversed(cuts) if cut]
+
+
+def summary(sentences: Sequence[Sentence], options: Mapping[str, Any] | None = None) -> str:
+    """Return the field `summary`.
+
+    Args:
+        sentences: Sentences of the transcript.
+        options: Options of the request; `summary_type` and `summary_model` are used.
+    """
+    if not sentences:
+        return ""
+    kind = (options or {}).get("summary_type") or "bullets"
+    model = (options or {}).get("summary_model") or "informative"
+    if kind == "gist":
+        return _gist(sentences, model)
+    if kind == "headline":
+        return _headline(sentences, model)
+    if kind == "paragraph":
+        return " ".join(_quotes(sentences, min(_MOST_QUOTED, 2 + len(sentences) // 12), model))
+    each = 1 if kind == "bullets" else 3
+    return "\n".join(f"- {' '.join(_quotes(part, each, model))}" for part in _parts(sentences))
+
+
+def _parts(sentences: Sequence[Sentence]) -> list[Sequence[Sentence]]:
+    """Divide into chapters, or into equal parts if there is only one subject; at most `_MOST_BULLETS` parts."""
+    cuts = [0, *boundaries([sentence["text"] for sentence in sentences]), len(sentences)]
+    least = min(3, len(sentences) // 4) or 1
+    while len(cuts) - 1 < least:  # halve the longest
+        at = max(range(len(cuts) - 1), key=lambda n: cuts[n + 1] - cuts[n])
+        cuts.insert(at + 1, (cuts[at] + cuts[at + 1]) // 2)
+    while len(cuts) - 1 > _MOST_BULLETS:  # join the shortest to the one after it
+        at = min(range(1, len(cuts) - 1), key=lambda n: cuts[n + 1] - cuts[n - 1])
+        del cuts[at]
+    return [sentences[first:last] for first, last in pairwise(cuts)]
+
+
+def _quotes(sentences: Sequence[Sentence], count: int, model: str) -> list[str]:
+    texts = [sentence["text"] for sentence in sentences]
+    values = scores(texts)
+    chosen = choose(texts, count, _VALUES[model](sentences, values) if model in _VALUES else values)
+    return [_said(sentences[at], model) for at in chosen]
+
+
+def _said(sentence: Sentence, model: str) -> str:
+    text = quoted(sentence["text"])
+    return f"{sentence['speaker']}: {text}" if model == "conversational" and sentence.get("speaker") else text
+
+
+def _conversational(sentences: Sequence[Sentence], values: list[float]) -> list[float]:
+    """Double the score of the best sentence of each speaker, so that every speaker is represented."""
+    best: dict[Any, int] = {}
+    for at, sentence in enumerate(sentences):
+        speaker = sentence.get("speaker")
+        if speaker not in best or values[at] > values[best[speaker]]:
+            best[speaker] = at
+    return [value * 2 if at in best.values() else value for at, value in enumerate(values)]
+
+
+def _catchy(sentences: Sequence[Sentence], values: list[float]) -> list[float]:
+    """Raise the score of short and emotional sentences."""
+    lively = []
+    for sentence, value in zip(sentences, values, strict=True):
+        ((label, confidence),) = judge([sentence["text"]])
+        short = 1.3 if len(words_of(sentence["text"])) <= _LIVELY_WORDS else 0.8
+        lively.append(value * short * (1 + confidence if label != "NEUTRAL" else 1.0))
+    return lively
+
+
+_VALUES: dict[str, Callable[[Sequence[Sentence], list[float]], list[float]]] = {
+    "conversational": _conversational,
+    "catchy": _catchy,
+}
+
+
+def _gist(sentences: Sequence[Sentence], model: str) -> str:
+    if model == "catchy":
+        phrases = key_phrases(sentences)["results"]
+        return str(phrases[0]["text"]).capitalize() if phrases else gist(sentences)
+    return gist(sentences)
+
+
+def _headline(sentences: Sequence[Sentence], model: str) -> str:
+    if model == "informative":
+        return headline([sentence["text"] for sentence in sentences])
+    return _quotes(sentences, 1, model)[0].rstrip(".")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from voxframe.encoder import SentenceEncoder
 from voxframe.server.analyses.lexicon_scoring import Classifier, classifier, clues, find_clues
-from voxframe.server.text import word_options
+from voxframe.server.text.formatting import masked
 from voxframe.server.text.sentences import Sentence, joined, passages, spanned
 
 _FILE = "safety.txt"
@@ -161,7 +161,7 @@ def _by_words(text: str, *, alone: bool = False) -> list[dict[str, Any]]:
             label, severity = clue.label.split()
             evidence[label][key] = (clue.sign, float(severity))
     for word in text.split():
-        if word_options.masked(word) != word or re.search(r"^\w\*+", word):
+        if masked(word) != word or re.search(r"^\w\*+", word):
             evidence["profanity"][word.lower(),] = ("!", 0.6)
     for match in _HATE.finditer(text.lower()):
         evidence["hate_speech"][match[0],] = ("!", 0.95)

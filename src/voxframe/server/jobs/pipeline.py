@@ -30,10 +30,12 @@ from voxframe.server.text.formatting import (
     add_mark,
     find_sentence_ends,
     join_punctuation,
+    masked,
+    respell,
     sentences_of,
     split_punctuation,
+    without_filled_pauses,
 )
-from voxframe.server.text.word_options import masked, respell, without_filled_pauses
 
 _AHEAD = 2 * (os.cpu_count() or 1)  # maximum number of stretches in progress; bounds memory and keeps all cores busy
 

@@ -32,8 +32,8 @@ from voxframe.server.text.formatting import (
     join_punctuation,
     sentences_of,
     split_punctuation,
+    without_filled_pauses,
 )
-from voxframe.server.text.word_options import without_filled_pauses
 
 #: Default silence that ends an utterance, in ms.
 SILENCE_MS = 700

@@ -26,8 +26,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from voxframe.server import realtime
 from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
+from voxframe.server.realtime import SessionRefusedError, StreamParameters, record_of
 from voxframe.server.realtime.decode_pool import DecodeError, DecodePool
-from voxframe.server.realtime.stream_validation import SessionRefusedError, StreamParameters, record_of
 from voxframe.server.speech import engines
 from voxframe.server.speech.engines import DEFAULT_CHOICE, EngineChoice
 
