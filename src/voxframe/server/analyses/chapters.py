@@ -61,12 +61,7 @@ _ANNOUNCES = re.compile(
 
 
 def chapters(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = None) -> list[dict[str, Any]]:
-    """Return the field `chapters`, in order. Together the chapters cover all sentences.
-
-    Args:
-        sentences: Sentences of the transcript.
-        encoder: The sentence encoder. None: go by words.
-    """
+    """Return the field `chapters`, in order; together they cover all sentences. Without an encoder, by words."""
     texts = [sentence["text"] for sentence in sentences]
     vectors = _contrasted(encoder.encode(texts)) if encoder and texts else None
     starts = [sentence["start"] for sentence in sentences]
@@ -182,12 +177,7 @@ def _cut(alike: Matrix, prices: Matrix, times: NDArray[np.int64], least: int) ->
 
 
 def summary(sentences: Sequence[Sentence], options: Mapping[str, Any] | None = None) -> str:
-    """Return the field `summary`.
-
-    Args:
-        sentences: Sentences of the transcript.
-        options: Options of the request; `summary_type` and `summary_model` are used.
-    """
+    """Return the field `summary`, for the options `summary_type` and `summary_model`."""
     if not sentences:
         return ""
     kind = (options or {}).get("summary_type") or "bullets"

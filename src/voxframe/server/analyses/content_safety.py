@@ -53,13 +53,7 @@ _HATE = re.compile(
 def content_safety(
     sentences: Sequence[Sentence], options: Mapping[str, Any] | None = None, encoder: SentenceEncoder | None = None
 ) -> dict[str, Any]:
-    """Return the field `content_safety_labels`.
-
-    Args:
-        sentences: Sentences of the transcript.
-        options: Options of the request; `content_safety_confidence` (percent) is used.
-        encoder: The sentence encoder. None: go by lists of words.
-    """
+    """Return the field `content_safety_labels`, for the option `content_safety_confidence` (percent)."""
     least = ((options or {}).get("content_safety_confidence") or 50) / 100
     results = []
     weights: dict[str, Counter[str]] = defaultdict(Counter)
@@ -93,12 +87,7 @@ def content_safety(
 
 
 def judge(texts: Sequence[Sequence[str]], encoder: SentenceEncoder | None = None) -> list[list[dict[str, Any]]]:
-    """Return the labels of passages with confidence and severity (0 to 1), highest confidence first.
-
-    Args:
-        texts: Sentences of each passage.
-        encoder: The sentence encoder. None: go by lists of words.
-    """
+    """Return the labels of passages, given as sentences, with confidence and severity (0 to 1), the surest first."""
     if encoder is None:
         return [_by_words(" ".join(parts)) for parts in texts]
     known = classifier("safety")

@@ -32,6 +32,7 @@ class Clue(NamedTuple):
     sign: str
 
 
+_LONGEST = 3  # words of a clue
 #: Clues by their stems.
 Clues = Mapping[tuple[str, ...], tuple[Clue, ...]]
 
@@ -57,12 +58,12 @@ def stems(text: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in words_of(text))
 
 
-def find_clues(text: str, known: Clues, longest: int = 3) -> Iterator[tuple[tuple[str, ...], tuple[Clue, ...]]]:
+def find_clues(text: str, known: Clues) -> Iterator[tuple[tuple[str, ...], tuple[Clue, ...]]]:
     """Yield every match in a text, the longest at each position, repeated matches included."""
     parts = stems(text)
     at = 0
     while at < len(parts):
-        for length in range(min(longest, len(parts) - at), 0, -1):
+        for length in range(min(_LONGEST, len(parts) - at), 0, -1):
             key = parts[at : at + length]
             if key in known:
                 yield key, known[key]

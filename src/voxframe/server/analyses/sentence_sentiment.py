@@ -28,11 +28,7 @@ _WORDS = 0.3  # scale of the score by rated words beside the vectors, by cross-v
 
 
 def sentiment(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = None) -> list[dict[str, Any]]:
-    """Return the field `sentiment_analysis_results`.
-
-    Args:
-        sentences: Sentences of the transcript.
-        encoder: The sentence encoder. None: go by rated words.
+    """Return the field `sentiment_analysis_results`. Without an encoder, rated words decide.
 
     Example:
         >>> sentences = [{"text": "I love it.", "start": 0, "end": 900, "speaker": "A"}]

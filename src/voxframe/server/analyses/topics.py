@@ -51,12 +51,7 @@ _WORDS = 60  # reference length of a passage; evidence is scaled down in longer 
 
 
 def topics(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = None) -> dict[str, Any]:
-    """Return the field `iab_categories_result`.
-
-    Args:
-        sentences: Sentences of the transcript.
-        encoder: The sentence encoder. None: go by lists of words.
-    """
+    """Return the field `iab_categories_result`. Without an encoder, lists of words decide."""
     return _result(sentences, lambda texts: taxonomy_relevances(texts, encoder))
 
 

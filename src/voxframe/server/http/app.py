@@ -77,20 +77,9 @@ def make_app(
 ) -> Starlette:
     """Create the application. Jobs run during its lifespan.
 
-    Args:
-        data_dir: The data directory.
-        key: The API key.
-        llm_prefix: First path segment of the language-model endpoints.
-        allowed_origins: Origins, in the form of `ssrf_guard.origin`, that media may be fetched from and that may be
-            notified although they are not public.
-        hosts: Allowed host names of the server; None for any.
-        base_url: URL of the server, used in notifications.
-        webhook_interval: Seconds between two attempts of a notification.
-        answerer: Answers language-model requests. None (default): the extractive answerer, without a model.
-        llm_requests: Language-model requests per minute; 0 for no limit.
-        stream_limits: Limits of streaming. None (default): the limits of the speech engine.
-        choice: The speech engine and its models.
-        retention: How much media is kept. None (default): the default policy.
+    Parameters without a description are those of `serve`. `allowed_origins` have the form of `ssrf_guard.origin`.
+    `hosts` are the allowed host names of the server; None allows any. `base_url` is the URL in notifications. Without
+    an `answerer`, responses quote the transcripts; without `stream_limits`, those of the speech engine apply.
     """
     data_dir.make()
     jobs = JobStore(data_dir.database)

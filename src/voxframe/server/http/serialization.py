@@ -188,11 +188,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def search_words(words: Sequence[dict[str, Any]], terms: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the matches of each term. A term without a match is left out.
-
-    Args:
-        words: Words of a transcript.
-        terms: Terms as returned by `search_terms`.
+    """Return the matches of each term of `search_terms`. A term without a match is left out.
 
     Example:
         >>> search_words([{"text": "Smoke.", "start": 250, "end": 650}], ["smoke"])

@@ -286,10 +286,6 @@ class JobStore:
     def delete(self, job_id: str, kept: dict[str, Any]) -> list[str]:
         """Delete the contents of a job. An unfinished job becomes an error, so that clients stop waiting.
 
-        Args:
-            job_id: The job.
-            kept: Fields to keep.
-
         Returns:
             Paths in the data directory of media that no job needs any more.
         """

@@ -38,6 +38,7 @@ from voxframe.server.text.formatting import (
 )
 
 _AHEAD = 2 * (os.cpu_count() or 1)  # maximum number of stretches in progress; bounds memory and keeps all cores busy
+_DETECTED = 30 * RATE  # samples of speech for the detection of a language
 
 
 class RecognizedStretch(NamedTuple):
@@ -221,12 +222,7 @@ def _recognize(
 ) -> Iterator[RecognizedStretch]:
     """Yield the stretches of speech of a recording, ordered by the time at which each was complete.
 
-    Args:
-        audio: The recording.
-        engine: Name of the engine.
-        options: Options for the engine.
-        voices: Compute voice features too.
-        pool: Pool to decode in (see `new_pool`). None decodes in this process.
+    `voices` requests voice features too. Without a pool (see `new_pool`), this process decodes.
     """
     job = uuid4().hex
     pending: deque[tuple[int, Stretch, Future[Decoded]]] = deque()
@@ -250,14 +246,14 @@ def _recognize(
             future.cancel()
 
 
-def _first_speech(audio: Audio, seconds: float = 30.0) -> Samples:
-    """Return the first `seconds` of speech of all channels, with silence removed."""
+def _first_speech(audio: Audio) -> Samples:
+    """Return the first 30 s of speech of all channels, with silence removed."""
     found: list[Samples] = []
     for _, stretch in _stretches(audio, StretchLimits()):
         found.append(stretch.samples)
-        if sum(map(len, found)) >= seconds * RATE:
+        if sum(map(len, found)) >= _DETECTED:
             break
-    return np.concatenate(found)[: round(seconds * RATE)] if found else np.zeros(0, np.int16)
+    return np.concatenate(found)[:_DETECTED] if found else np.zeros(0, np.int16)
 
 
 def _speech_fraction(audio: Audio) -> float:

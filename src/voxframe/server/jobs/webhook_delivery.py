@@ -151,15 +151,7 @@ def post(
     allowed_origins: frozenset[str] = frozenset(),
     seconds: float = SECONDS,
 ) -> DeliveryResult:
-    """Send a notification once, without following redirects.
-
-    Args:
-        url: URL to notify.
-        body: JSON body.
-        header: Name and value of an additional header.
-        allowed_origins: Origins, in the form of `ssrf_guard.origin`, that may resolve to any address.
-        seconds: Maximum time until the response.
-    """
+    """Send a notification once, without following redirects."""
     headers = {"Content-Type": "application/json", "User-Agent": "voxframe", "Connection": "close"}
     if header:
         headers = {name: value for name, value in headers.items() if name.lower() != header[0].lower()}

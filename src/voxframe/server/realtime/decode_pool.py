@@ -89,7 +89,7 @@ class DecodePool:
         """Return the words of samples (int16, 16 kHz) as a JSON array, see `RecognizedWord`.
 
         Args:
-            priority: One of the priorities of `ipc`.
+            priority: One of the priorities of `realtime`.
             boost: Words to boost.
             samples: The samples.
             later: Decode all other requests first.

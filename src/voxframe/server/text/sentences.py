@@ -57,10 +57,6 @@ def captions(transcript: dict[str, Any], chars: int = DEFAULT_CHARS) -> Iterator
     """Split a transcript into captions.
 
     A caption holds words of one speaker and one channel, in order. A word longer than a caption is split.
-
-    Args:
-        transcript: A finished transcript object.
-        chars: Limit of characters in a caption.
     """
     for turn in _turns(transcript):
         words = (Cue(word["text"], word["start"], word["end"]) for word in turn)

@@ -117,9 +117,7 @@ _ANSWER = 30  # characters before the number in a reply to a question
 def identifiers(run: WordRun, region: str) -> Iterator[EntityMatch]:
     """Yield all kinds of identifying numbers, and number_sequence for other series of digits.
 
-    Args:
-        run: The words.
-        region: Country of phone numbers without a country code.
+    `region` is the country of phone numbers without a country code.
     """
     low = run.low
     yield from find_matches(run, _BY_FORM)

@@ -31,11 +31,7 @@ _SAFE = ("400", "401", "500", "503", "507")
 
 
 def document(llm_prefix: str = "llm") -> dict[str, Any]:
-    """Return the description.
-
-    Args:
-        llm_prefix: First path segment of the language-model endpoints.
-    """
+    """Return the description. `llm_prefix` is the first path segment of the language-model endpoints."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -65,14 +61,10 @@ def _content(schema: Schema, media_type: str = "application/json") -> dict[str, 
 def _operation(
     name: str, summary: str, answer: dict[str, Any], errors: tuple[str, ...] = (), **more: Any
 ) -> dict[str, Any]:
-    """Return the description of an operation.
+    """Return the description of an operation, with more of its fields: parameters, body and links.
 
-    Args:
-        name: The operationId.
-        summary: The summary.
-        answer: The 200 response without its description, or responses by status.
-        errors: Error statuses beyond those of all operations.
-        more: Parameters, body and links.
+    `answer` is the 200 response without its description, or responses by status. `errors` are statuses beyond those of
+    all operations.
     """
     links = more.pop("links", None)
     answered = {"200": answer} if "content" in answer else answer
