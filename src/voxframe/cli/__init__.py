@@ -1,7 +1,7 @@
 """The command `voxframe`. The module of a subcommand is imported only when that command runs.
 
 For each command, `add_NAME` adds its parser. The function that runs it takes the parsed arguments and returns the exit
-status.
+status, or raises an error, which `main` prints.
 
 Exit status: 0 success; 1 the work failed (a transcript, the service, the disk); 2 invalid arguments, input or settings;
 130 interrupted with Ctrl-C.

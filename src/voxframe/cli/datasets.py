@@ -92,13 +92,7 @@ def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
 
 
 def export(given: argparse.Namespace) -> int:
-    """Write a corpus to files. Print the target and the number of values that the format could not represent.
-
-    Raises:
-        CorpusError: There is no corpus in the directory, or a transcript or table is not in it.
-        OptionError: An argument is invalid.
-        ExportError: The target exists or cannot be written.
-    """
+    """Write a corpus to files. Print the target and the number of values that the format could not represent."""
     if given.pii_type and not given.pii:
         raise OptionError("--pii-type requires --pii mask or --pii drop")
     corpus = open_corpus(given.corpus)
@@ -158,13 +152,7 @@ def add_subtitles(commands: argparse._SubParsersAction[Any], help_line: str) -> 
 
 
 def subtitles(given: argparse.Namespace) -> int:
-    """Print captions.
-
-    Raises:
-        CorpusError: There is no corpus in the directory, or the transcript is not in it.
-        OptionError: An argument is invalid.
-        ServiceError: With --remote, the service failed.
-    """
+    """Print captions."""
     if given.remote:
         from voxframe.client import connect
 
@@ -217,11 +205,7 @@ def add_snapshot(commands: argparse._SubParsersAction[Any], help_line: str) -> N
 
 
 def snapshot(given: argparse.Namespace) -> int:
-    """Create, list or verify snapshots, and print their contents.
-
-    Raises:
-        CorpusError: There is no corpus in the directory, it cannot be written, or a version is damaged.
-    """
+    """Create, list or verify snapshots, and print their contents."""
     corpus = open_corpus(given.corpus)
     if given.list:
         rows = [corpus.snapshots.open(version).manifest for version in corpus.snapshots.versions()]

@@ -60,14 +60,7 @@ def add_demo(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
 
 
 def demo(given: argparse.Namespace) -> int:
-    """Transcribe a recording with the embedded server, store and print its tables, and draw a timeline.
-
-    Raises:
-        OptionError: `out` is a file, or `speakers` is out of range.
-        AudioError: The recording cannot be used.
-        TranscriptError: The transcription failed.
-        ServiceError: The embedded server failed.
-    """
+    """Transcribe a recording with the embedded server, store and print its tables, and draw a timeline."""
     audio, out, speakers = given.audio, given.out, given.speakers
     if out.exists() and not out.is_dir():
         raise OptionError(f"--out must be a directory, but {str(out)!r} is a file; name another directory")

@@ -56,11 +56,7 @@ def add_docs(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
 
 
 def docs(given: argparse.Namespace) -> int:
-    """Write the page and print its path.
-
-    Raises:
-        OptionError: The page cannot be written.
-    """
+    """Write the page and print its path."""
     from platformdirs import user_cache_path
 
     path = given.out or user_cache_path("voxframe", appauthor=False) / f"reference-{version('voxframe')}.html"

@@ -61,12 +61,7 @@ def add_tables(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
 
 
 def tables(given: argparse.Namespace) -> int:
-    """Print the number of rows of each table, or one table.
-
-    Raises:
-        CorpusError: There is no corpus in the directory, or no such table.
-        PayloadError: The file is not a readable payload.
-    """
+    """Print the number of rows of each table, or one table."""
     source, table = given.source, given.table
     names = [*TRANSCRIPT_TABLES, *EXPORTS] if table is None else [table]
     payload = source is not None and not Path(source).is_dir()
@@ -146,12 +141,7 @@ def add_search(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
 
 
 def search(given: argparse.Namespace) -> int:
-    """Print the occurrences of the queries, or their counts.
-
-    Raises:
-        CorpusError: There is no corpus in the directory.
-        OptionError: An argument is invalid.
-    """
+    """Print the occurrences of the queries, or their counts."""
     if given.by and not given.count:
         raise OptionError("--by requires --count")
     corpus = open_corpus(given.corpus)
@@ -235,13 +225,7 @@ def add_summarize(commands: argparse._SubParsersAction[Any], help_line: str) -> 
 
 
 def summarize(given: argparse.Namespace) -> int:
-    """Print a summary of transcripts, answers to questions, or the result of a prompt.
-
-    Raises:
-        CorpusError: There is no corpus in the directory, or a transcript is not in it.
-        OptionError: An argument is invalid.
-        ServiceError: The service is unavailable or refused the request.
-    """
+    """Print a summary of transcripts, answers to questions, or the result of a prompt."""
     found = _ask(given)
     if given.json:
         print(

@@ -39,12 +39,7 @@ def add_list(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
 
 
 def list_transcripts(given: argparse.Namespace) -> int:
-    """Print the transcripts of the service.
-
-    Raises:
-        OptionError: The limit is negative.
-        ServiceError: The service is unavailable.
-    """
+    """Print the transcripts of the service."""
     if given.limit < 0:
         raise OptionError(f"--limit must be a whole number of at least 0, got {given.limit}")
     with connect() as client:
@@ -85,13 +80,7 @@ def add_delete(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
 
 
 def delete(given: argparse.Namespace) -> int:
-    """Delete transcripts, after a question on a terminal.
-
-    Raises:
-        OptionError: There is no terminal to ask on, and --yes was not given.
-        CorpusError: A transcript is not in the corpus.
-        ServiceError: The service did not delete a transcript.
-    """
+    """Delete transcripts, after a question on a terminal."""
     corpus = open_corpus(given.corpus)
     where = f"the corpus {corpus.path}" + (" and the service" if given.remote else "")
     if not given.yes:
@@ -136,13 +125,7 @@ def add_stream(commands: argparse._SubParsersAction[Any], help_line: str) -> Non
 
 
 def stream(given: argparse.Namespace) -> int:
-    """Print the finals of a streaming session, and the current partial on a terminal.
-
-    Raises:
-        OptionError: An argument is invalid.
-        AudioError: The source cannot be read.
-        ServiceError: The session failed.
-    """
+    """Print the finals of a streaming session, and the current partial on a terminal."""
     from voxframe.client.stream.audio_sources import StreamSource, microphone
     from voxframe.client.stream.messages import Final, Partial
 

@@ -64,11 +64,6 @@ def transcribe(given: argparse.Namespace) -> int:
 
     Returns:
         Exit status: 1 if a recording failed.
-
-    Raises:
-        OptionError: An option is invalid; nothing was sent.
-        AudioError: A file is not a recording; nothing was sent.
-        ServiceError: The service is unavailable or refused the request.
     """
     options = job_options(given)
     check(**options)
@@ -178,11 +173,6 @@ def submit(given: argparse.Namespace) -> int:
 
     Returns:
         Exit status: 1 if a job failed, is uncertain or could not be sent.
-
-    Raises:
-        OptionError: An option or a source is invalid; nothing was sent.
-        AudioError: A recording cannot be read; nothing was sent.
-        ServiceError: The service is unavailable.
     """
     sources = _sources(given.sources, given.table)
     corpus = Corpus(given.corpus)
@@ -226,10 +216,6 @@ def sync(given: argparse.Namespace) -> int:
 
     Returns:
         Exit status: 1 if a job failed or is uncertain.
-
-    Raises:
-        CorpusError: The directory does not exist, and --adopt was not given.
-        ServiceError: The service is unavailable.
     """
     corpus = Corpus(given.corpus)
     if given.corpus is not None and not given.adopt and not corpus.path.is_dir():
@@ -259,11 +245,7 @@ def add_jobs(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
 
 
 def jobs(given: argparse.Namespace) -> int:
-    """Print the jobs of a corpus.
-
-    Raises:
-        CorpusError: There is no corpus in the directory.
-    """
+    """Print the jobs of a corpus."""
     corpus = Corpus(given.corpus)
     if not corpus.path.is_dir():
         raise CorpusError(f"there is no corpus at {corpus.path}; `voxframe submit` creates one")

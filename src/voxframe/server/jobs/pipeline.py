@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -39,20 +39,6 @@ from voxframe.server.text.formatting import (
 
 _AHEAD = 2 * (os.cpu_count() or 1)  # maximum number of stretches in progress; bounds memory and keeps all cores busy
 _DETECTED = 30 * RATE  # samples of speech for the detection of a language
-
-
-class RecognizedStretch(NamedTuple):
-    """A stretch of speech and its recognition result.
-
-    Attributes:
-        channel: Channel number, from 0.
-        stretch: The stretch.
-        result: Its words and voice features.
-    """
-
-    channel: int
-    stretch: Stretch
-    result: Decoded
 
 
 def run_job(
@@ -114,14 +100,14 @@ def run_job(
     channels: list[list[Word]] = [[] for _ in range(audio.channels)]
     voices: list[list[VoiceFeatures]] = [[] for _ in range(audio.channels)]
     voiced = bool(options.get("speaker_labels"))
-    for part in _recognize(audio, engine, engine_options, voices=voiced, pool=pool):
-        at = (audio.start + part.stretch.start) * 1000 // RATE
-        channels[part.channel] += [
-            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in part.result.words
+    for channel, stretch, decoded in _recognize(audio, engine, engine_options, voices=voiced, pool=pool):
+        at = (audio.start + stretch.start) * 1000 // RATE
+        channels[channel] += [
+            Word(word.text, at + word.start_ms, at + word.end_ms, word.confidence) for word in decoded.words
         ]
-        if part.result.voice is not None:
-            voices[part.channel].append(VoiceFeatures(at, part.result.voice))
-        progress(audio.fraction_before(part.stretch.start + len(part.stretch.samples)))
+        if decoded.voice is not None:
+            voices[channel].append(VoiceFeatures(at, decoded.voice))
+        progress(audio.fraction_before(stretch.start + len(stretch.samples)))
 
     _name_speakers(channels, voices, options, apart=apart)
     written, english = engines.punctuates(engine), language in analyses.LANGUAGES
@@ -219,22 +205,22 @@ def new_pool(workers: int | None = None) -> Executor:
 
 def _recognize(
     audio: Audio, engine: str, options: EngineOptions, *, voices: bool, pool: Executor | None
-) -> Iterator[RecognizedStretch]:
-    """Yield the stretches of speech of a recording, ordered by the time at which each was complete.
+) -> Iterator[tuple[int, Stretch, Decoded]]:
+    """Yield channel, stretch and words of all speech in a recording, ordered by the end of each stretch.
 
     `voices` requests voice features too. Without a pool (see `new_pool`), this process decodes.
     """
     job = uuid4().hex
     pending: deque[tuple[int, Stretch, Future[Decoded]]] = deque()
 
-    def oldest() -> RecognizedStretch:
+    def oldest() -> tuple[int, Stretch, Decoded]:
         channel, stretch, future = pending.popleft()
-        return RecognizedStretch(channel, stretch, future.result())
+        return channel, stretch, future.result()
 
     try:
         for channel, stretch in _stretches(audio, stretch_limits(engine)):
             if pool is None:
-                yield RecognizedStretch(channel, stretch, decode(job, engine, options, stretch.samples, voices))
+                yield channel, stretch, decode(job, engine, options, stretch.samples, voices)
                 continue
             pending.append((channel, stretch, pool.submit(decode, job, engine, options, stretch.samples, voices)))
             if len(pending) > _AHEAD:
