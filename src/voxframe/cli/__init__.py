@@ -1,7 +1,7 @@
 """The command `voxframe`. The module of a subcommand is imported only when that command runs.
 
-For each command, `add_NAME` adds its parser. The function that runs it takes the parsed arguments and returns the exit
-status, or raises an error, which `main` prints.
+For each command, `add_NAME` adds its arguments to a parser. The function that runs it takes the parsed arguments and
+returns the exit status, or raises an error, which `main` prints.
 
 Exit status: 0 success; 1 the work failed (a transcript, the service, the disk); 2 invalid arguments, input or settings;
 130 interrupted with Ctrl-C.
@@ -22,7 +22,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 import voxframe
-from voxframe.cli.console import add_command, in_command_terms
+from voxframe.cli.console import define, in_command_terms
 from voxframe.client import command_mode
 from voxframe.errors import AudioError, MissingExtraError, OptionError, PayloadError, SettingsError, VoxframeError
 from voxframe.validators import nearest
@@ -221,10 +221,10 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
         if name == "serve" or name not in chosen:  # main passes the arguments of `serve` to the server
             commands.add_parser(name, help=help_line, add_help=False)
         elif name == "completion":
-            _add_completion(commands, help_line)
+            _add_completion(commands.add_parser(name, help=help_line))
         else:
             module = importlib.import_module(f"voxframe.cli.{_MODULES.get(name, name)}")
-            getattr(module, f"add_{name}")(commands, help_line)
+            getattr(module, f"add_{name}")(commands.add_parser(name, help=help_line))
     for given in (parser, *_subparsers(parser)):
         given.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="hide progress notes")
         given.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show each request")
@@ -239,11 +239,9 @@ def _subparsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPa
                 yield from _subparsers(command)
 
 
-def _add_completion(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    parser = add_command(
-        commands,
-        "completion",
-        help_line,
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    define(
+        parser,
         _print_completion,
         "Print a script that lets your shell complete voxframe commands, options and files.",
         _COMPLETION_EPILOG,

@@ -23,34 +23,24 @@ if TYPE_CHECKING:  # `voxframe models` needs no pandas
     from voxframe.corpus import Corpus
 
 
-def add_command(
-    commands: argparse._SubParsersAction[Any],
-    name: str,
-    help_line: str,
+def define(
+    parser: argparse.ArgumentParser,
     run: Callable[[argparse.Namespace], int],
     description: str,
     epilog: str | None = None,
-) -> argparse.ArgumentParser:
-    """Add a command and return its parser. An epilog of several lines is printed as it is.
+) -> None:
+    """Set the action and the help of a command. An epilog of several lines is printed as it is.
 
     Args:
-        commands: The commands of `voxframe`.
-        name: Name of the command.
-        help_line: Its line in `voxframe --help`.
+        parser: Parser of the command.
         run: Takes the parsed arguments and returns the exit status.
         description: Text at the start of its help.
         epilog: Text at the end of its help.
     """
-    as_it_is = epilog is not None and "\n" in epilog
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=help_line,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter if as_it_is else argparse.HelpFormatter,
-    )
+    if epilog is not None and "\n" in epilog:
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = description, epilog
     parser.set_defaults(run=run)
-    return parser
 
 
 def add_corpus(parser: argparse.ArgumentParser) -> None:

@@ -6,12 +6,11 @@ import argparse
 import json
 import sys
 import warnings
-from typing import Any
 
 import pandas as pd
 
 from voxframe._text import quantity
-from voxframe.cli.console import add_command, add_corpus, add_selection, open_corpus, plain, selected_ids, write
+from voxframe.cli.console import add_corpus, add_selection, define, open_corpus, plain, selected_ids, write
 from voxframe.errors import ExportWarning, OptionError
 from voxframe.export.table_writer import TABLE_FORMATS
 from voxframe.export.text_formats import srt, vtt
@@ -37,16 +36,9 @@ exit status: 0 success; 1 the target exists or cannot be written; 2 invalid argu
 """
 
 
-def add_export(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe export`."""
-    parser = add_command(
-        commands,
-        "export",
-        help_line,
-        export,
-        "Write datasets, captions or annotations that other tools read.",
-        _EXPORT_EPILOG,
-    )
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe export`."""
+    define(parser, export, "Write datasets, captions or annotations that other tools read.", _EXPORT_EPILOG)
     parser.add_argument("target", metavar="TARGET", help="directory, file, or URL such as s3://bucket/calls")
     add_selection(parser)
     parser.add_argument(
@@ -131,12 +123,10 @@ exit status: 0 success; 1 there is no such transcript, or the service failed; 2 
 """
 
 
-def add_subtitles(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe subtitles`."""
-    parser = add_command(
-        commands,
-        "subtitles",
-        help_line,
+def add_subtitles(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe subtitles`."""
+    define(
+        parser,
         subtitles,
         "Print the captions of a transcript, with speaker names and corrected text.",
         _SUBTITLES_EPILOG,
@@ -178,12 +168,10 @@ exit status: 0 success; 1 the snapshot cannot be written, or a version is damage
 """
 
 
-def add_snapshot(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe snapshot`."""
-    parser = add_command(
-        commands,
-        "snapshot",
-        help_line,
+def add_snapshot(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe snapshot`."""
+    define(
+        parser,
         snapshot,
         "Write the current state of a corpus as a new read-only version: sorted and compact, with a "
         "manifest of hashes.",

@@ -7,14 +7,13 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from voxframe import analysis
 from voxframe._files import sample
 from voxframe._text import clock
-from voxframe.cli.console import add_command, add_speakers, columns, plain, shorten
+from voxframe.cli.console import add_speakers, columns, define, plain, shorten
 from voxframe.cli.transcription import check_audio
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
@@ -33,12 +32,10 @@ _ANALYSES: TranscriptOptions = {
 }
 
 
-def add_demo(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe demo`."""
-    parser = add_command(
-        commands,
-        "demo",
-        help_line,
+def add_demo(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe demo`."""
+    define(
+        parser,
         demo,
         "Transcribe a recording with the embedded server, write every table as Parquet, print who said "
         "what, and draw a speaker timeline. A second run reads the stored tables.",

@@ -20,7 +20,7 @@ from typing import Any
 import voxframe
 from voxframe._files import write_atomic
 from voxframe.accessor import Vox
-from voxframe.cli.console import add_command, plain
+from voxframe.cli.console import define, plain
 from voxframe.corpus import Corpus
 from voxframe.dictionary import describe
 from voxframe.errors import MissingExtraError, OptionError, VoxframeError
@@ -42,12 +42,10 @@ _SECTIONS = re.compile(r"(Args|Attributes|Returns|Yields|Raises|Warns|Examples?)
 _ITEM = re.compile(r"(\*{0,2}[\w., ]+?(?:\([\w., ]+\))?): (.*)", re.DOTALL)
 
 
-def add_docs(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe docs`."""
-    parser = add_command(
-        commands,
-        "docs",
-        help_line,
+def add_docs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe docs`."""
+    define(
+        parser,
         docs,
         "Write the reference of this version as one HTML page, and open it in a browser: commands, Python interface, "
         "tables, options of jobs, errors. It works without a network.",

@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,10 +14,10 @@ from voxframe import loaders
 from voxframe._text import clock
 from voxframe.cli.console import (
     TEXT_ROWS,
-    add_command,
     add_format,
     add_rows,
     add_selection,
+    define,
     open_corpus,
     plain,
     selected_ids,
@@ -31,15 +30,9 @@ from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
 
 
-def add_tables(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe tables`."""
-    parser = add_command(
-        commands,
-        "tables",
-        help_line,
-        tables,
-        "Show the number of rows of each table, or with --table one table.",
-    )
+def add_tables(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe tables`."""
+    define(parser, tables, "Show the number of rows of each table, or with --table one table.")
     parser.add_argument(
         "source",
         nargs="?",
@@ -110,16 +103,9 @@ exit status: 0 success, even without matches; 1 there is no such corpus; 2 inval
 """
 
 
-def add_search(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe search`."""
-    parser = add_command(
-        commands,
-        "search",
-        help_line,
-        search,
-        "Show every occurrence of words or phrases with the words around it.",
-        _SEARCH_EPILOG,
-    )
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe search`."""
+    define(parser, search, "Show every occurrence of words or phrases with the words around it.", _SEARCH_EPILOG)
     parser.add_argument("query", nargs="+", metavar="QUERY", help="word or phrase; quote it if it contains spaces")
     add_selection(parser)
     parser.add_argument(
@@ -200,12 +186,10 @@ exit status: 0 success; 1 there is no such corpus, or the service failed; 2 inva
 """
 
 
-def add_summarize(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe summarize`."""
-    parser = add_command(
-        commands,
-        "summarize",
-        help_line,
+def add_summarize(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe summarize`."""
+    define(
+        parser,
         summarize,
         "Summarize transcripts, answer questions about them or run a prompt on them with a language model.",
         _SUMMARIZE_EPILOG,
@@ -265,12 +249,10 @@ def _ask(given: argparse.Namespace) -> Answers:
     return ask(ids, answer_format=given.answer_format, refresh=refresh)
 
 
-def add_people(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe people`."""
-    parser = add_command(
-        commands,
-        "people",
-        help_line,
+def add_people(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe people`."""
+    define(
+        parser,
         people,
         "Show the speakers of recordings with their names, people, talk time and turns, after the changes given.",
     )

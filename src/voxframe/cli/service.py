@@ -9,12 +9,11 @@ import sys
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from voxframe._text import clock, quantity
-from voxframe.cli.console import add_command, add_corpus, add_format, note, open_corpus, plain, write
+from voxframe.cli.console import add_corpus, add_format, define, note, open_corpus, plain, write
 from voxframe.client import connect
 from voxframe.client.progress import is_interactive
 from voxframe.errors import AudioNotFoundError, OptionError
@@ -23,12 +22,10 @@ from voxframe.settings import resolve
 _STATUSES = ("queued", "processing", "completed", "error")
 
 
-def add_list(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe list`."""
-    parser = add_command(
-        commands,
-        "list",
-        help_line,
+def add_list(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe list`."""
+    define(
+        parser,
         list_transcripts,
         "List the transcripts that the service has for this API key, newest first. `voxframe jobs` lists those of a "
         "corpus, and `voxframe sync --adopt` fetches the others.",
@@ -62,12 +59,10 @@ exit status: 0 success; 1 there is no such transcript, or the service failed; 2 
 """
 
 
-def add_delete(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe delete`."""
-    parser = add_command(
-        commands,
-        "delete",
-        help_line,
+def add_delete(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe delete`."""
+    define(
+        parser,
         delete,
         "Delete transcripts from a corpus: payloads, tables, names, corrections, search index and job. This cannot be\n"
         "undone.",
@@ -107,12 +102,10 @@ exit status: 0 success, also after Ctrl-C; 1 the session failed; 2 invalid argum
 """
 
 
-def add_stream(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe stream`."""
-    parser = add_command(
-        commands,
-        "stream",
-        help_line,
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe stream`."""
+    define(
+        parser,
         stream,
         "Print the text of a microphone or a recording while it is spoken, one line per utterance.",
         _STREAM_EPILOG,
@@ -163,13 +156,11 @@ def stream(given: argparse.Namespace) -> int:
     return 0
 
 
-def add_server(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe server` and its actions."""
-    parser = commands.add_parser(
-        "server",
-        help=help_line,
-        description="Show or stop the server on this machine that commands start and share. It belongs to one data "
-        "directory (VOXFRAME_DATA_DIR), finishes submitted jobs, and ends after 10 minutes without work.",
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `voxframe server`."""
+    parser.description = (
+        "Show or stop the server on this machine that commands start and share. It belongs to one data directory "
+        "(VOXFRAME_DATA_DIR), finishes submitted jobs, and ends after 10 minutes without work."
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, run, text in (

@@ -7,16 +7,15 @@ import json
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from voxframe._text import clock
 from voxframe.cli.console import (
-    add_command,
     add_corpus,
     add_format,
     add_job_options,
+    define,
     in_command_terms,
     job_options,
     note,
@@ -38,12 +37,10 @@ from voxframe.schema import JOBS
 _TYPES = "wav, mp3, m4a, flac, ogg, mp4 or most others"
 
 
-def add_transcribe(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe transcribe`."""
-    parser = add_command(
-        commands,
-        "transcribe",
-        help_line,
+def add_transcribe(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe transcribe`."""
+    define(
+        parser,
         transcribe,
         "Transcribe files or URLs and store the transcripts in a corpus. A recording that was transcribed "
         "with the same options before is not sent again. Uses the hosted service at VOXFRAME_BASE_URL, if it is set, "
@@ -137,12 +134,10 @@ exit status: 0 all sent; 1 a job failed, is uncertain or could not be sent; 2 in
 """
 
 
-def add_submit(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe submit`."""
-    parser = add_command(
-        commands,
-        "submit",
-        help_line,
+def add_submit(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe submit`."""
+    define(
+        parser,
         submit,
         "Submit recordings for transcription, without waiting for the results. A recording that was\n"
         "submitted before with the same options is skipped, whatever its file name. You can interrupt the\n"
@@ -194,12 +189,10 @@ def submit(given: argparse.Namespace) -> int:
     return _report(done, corpus.path, as_json=given.json)
 
 
-def add_sync(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe sync`."""
-    parser = add_command(
-        commands,
-        "sync",
-        help_line,
+def add_sync(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe sync`."""
+    define(
+        parser,
         sync,
         "Fetch finished transcripts into the corpus, and look up submissions with a lost response at the "
         "service. You can interrupt the command at any time and run it again.",
@@ -225,15 +218,9 @@ def sync(given: argparse.Namespace) -> int:
     return _report(done.after(found) if found is not None else done, corpus.path, as_json=given.json)
 
 
-def add_jobs(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe jobs`."""
-    parser = add_command(
-        commands,
-        "jobs",
-        help_line,
-        jobs,
-        "Show the jobs of a corpus and their states, without a request to the service.",
-    )
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe jobs`."""
+    define(parser, jobs, "Show the jobs of a corpus and their states, without a request to the service.")
     add_corpus(parser)
     parser.add_argument(
         "--state",
@@ -278,15 +265,9 @@ def _sources(given: list[str], table: Path | None) -> Recordings | None:
         ) from None
 
 
-def add_options(commands: argparse._SubParsersAction[Any], help_line: str) -> None:
-    """Add `voxframe options`."""
-    parser = add_command(
-        commands,
-        "options",
-        help_line,
-        options,
-        "List the options of a transcription job, as `--option NAME=VALUE` takes them.",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe options`."""
+    define(parser, options, "List the options of a transcription job, as `--option NAME=VALUE` takes them.")
     parser.add_argument("--json", action="store_true", help="print one JSON object per option")
 
 
