@@ -164,11 +164,7 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, run, text in (
-        (
-            "status",
-            server_status,
-            "show its URL, process and unfinished jobs; exit status 1 if none is running",
-        ),
+        ("status", server_status, "show its URL, process and unfinished jobs; exit status 1 if none is running"),
         ("stop", server_stop, "stop it; unfinished jobs continue at the next start"),
     ):
         action = actions.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")

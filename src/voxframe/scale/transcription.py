@@ -25,12 +25,7 @@ from voxframe.client.upload import UploadSource, upload
 from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.batch.media import file_place, identify, opened
 from voxframe.corpus.ledger import Ledger
-from voxframe.errors import (
-    MissingExtraError,
-    OptionError,
-    ServiceUnreachableError,
-    SettingsError,
-)
+from voxframe.errors import MissingExtraError, OptionError, ServiceUnreachableError, SettingsError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 
 if TYPE_CHECKING:

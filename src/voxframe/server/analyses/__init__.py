@@ -144,10 +144,7 @@ def _redacted(result: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str
     language = result.get("language_code") or options.get("language_code")
     found = entities.find(words, language, find_name_model())
     cover = Redaction(
-        words,
-        found if wants_redaction else (),
-        options.get("redact_pii_policies"),
-        options.get("redact_pii_sub"),
+        words, found if wants_redaction else (), options.get("redact_pii_policies"), options.get("redact_pii_sub")
     )
     changed: dict[str, Any] = {}
     if wants_entities:

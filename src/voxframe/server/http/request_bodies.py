@@ -277,11 +277,7 @@ def token_request() -> Schema:
 _IDS: Schema = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "maxItems": options.LLM_TRANSCRIPTS}
 _SOURCES: Schema = {
     "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["id"],
-        "properties": {"id": TEXT, "type": {"const": "transcript"}},
-    },
+    "items": {"type": "object", "required": ["id"], "properties": {"id": TEXT, "type": {"const": "transcript"}}},
 }
 _QUESTIONS: Schema = {
     "type": "array",

@@ -73,11 +73,7 @@ def _error_text(url: str, reason: str) -> str:
 
 
 def _download(
-    url: str,
-    part: Path,
-    allowed_origins: frozenset[str],
-    max_bytes: int,
-    progress: Callable[[int, int | None], None],
+    url: str, part: Path, allowed_origins: frozenset[str], max_bytes: int, progress: Callable[[int, int | None], None]
 ) -> None:
     deadline = time.monotonic() + MAX_SECONDS
     for _ in range(_REDIRECTS + 1):

@@ -44,11 +44,7 @@ class RedactedAudioStore:
 
     @staticmethod
     def make(
-        data_dir: DataDir,
-        job_id: str,
-        media: Path,
-        spans: Sequence[Sequence[int]] | None,
-        options: Mapping[str, Any],
+        data_dir: DataDir, job_id: str, media: Path, spans: Sequence[Sequence[int]] | None, options: Mapping[str, Any]
     ) -> None:
         """Write the redacted audio of a job atomically.
 
@@ -76,10 +72,7 @@ class RedactedAudioStore:
 
     def file(self, job_id: str) -> Path | None:
         """Return the file of a job, or None if there is none."""
-        return next(
-            (path for kind in _TYPES if (path := self.data_dir.redacted(job_id, kind)).exists()),
-            None,
-        )
+        return next((path for kind in _TYPES if (path := self.data_dir.redacted(job_id, kind)).exists()), None)
 
     def url(self, job_id: str, base_url: str) -> str | None:
         """Return a new signed URL of the file, or None if there is none."""

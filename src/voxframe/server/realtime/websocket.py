@@ -72,11 +72,7 @@ class StreamEndpoint:
     """
 
     def __init__(
-        self,
-        key: str,
-        tokens: TokenStore,
-        limits: StreamLimits | None = None,
-        choice: EngineChoice = DEFAULT_CHOICE,
+        self, key: str, tokens: TokenStore, limits: StreamLimits | None = None, choice: EngineChoice = DEFAULT_CHOICE
     ) -> None:
         self._key = key.encode()
         self._tokens = tokens

@@ -188,9 +188,7 @@ _SPOKEN = rules(
     rf"\b(?:calling|at|with) (?P<it>(?:{_NAME} ){{1,2}}(?:books|records|insurance|airlines|services|systems))\b",
 )
 _SPOKEN_OF = rules(
-    "organization",
-    64,
-    rf"\b(?:university|department|ministry|bank|bureau) of {_NO_OWNER}{_NAME}(?: and {_NAME})?\b",
+    "organization", 64, rf"\b(?:university|department|ministry|bank|bureau) of {_NO_OWNER}{_NAME}(?: and {_NAME})?\b"
 )
 _STREET = r"(?:street|avenue|road|lane|drive|boulevard|court|terrace|square|parkway|highway)"
 _NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|{BELOW_100})){{0,4}})"

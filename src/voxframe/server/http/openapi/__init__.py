@@ -155,9 +155,7 @@ def _filters() -> list[dict[str, Any]]:
         _query("before_id", {"type": "string"}, "Only transcripts older than this one."),
         _query("after_id", {"type": "string"}, "Only transcripts newer than this one."),
         _query(
-            "throttled_only",
-            {"anyOf": [{"type": "boolean", "default": False}, _EMPTY]},
-            "Only throttled transcripts.",
+            "throttled_only", {"anyOf": [{"type": "boolean", "default": False}, _EMPTY]}, "Only throttled transcripts."
         ),
     ]
 

@@ -68,8 +68,4 @@ def queue(request: Request) -> Response:
     return Response(orjson.dumps(body), media_type="application/json")
 
 
-ROUTES = [
-    Route("/", index),
-    Route("/queue", queue),
-    *(Route(f"/page/{name}", file) for name in _FILES),
-]
+ROUTES = [Route("/", index), Route("/queue", queue), *(Route(f"/page/{name}", file) for name in _FILES)]

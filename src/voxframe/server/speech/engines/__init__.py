@@ -289,9 +289,7 @@ def select_engine(
     """
     named = engine or _environment("VOXFRAME_ENGINE")
     choice = EngineChoice(
-        named or DEFAULT,
-        model or _environment("VOXFRAME_MODEL"),
-        nano_model or _environment("VOXFRAME_MODEL_NANO"),
+        named or DEFAULT, model or _environment("VOXFRAME_MODEL"), nano_model or _environment("VOXFRAME_MODEL_NANO")
     )
     try:
         _check(choice, download=download)
