@@ -5,12 +5,10 @@ from __future__ import annotations
 import hmac
 import logging
 import math
-import threading
 import time
 from collections.abc import AsyncIterable
 from contextlib import suppress
 from http import HTTPStatus
-from typing import NamedTuple
 
 from anyio import move_on_after
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,10 +19,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from voxframe.server.data_dir import is_disk_full
 from voxframe.server.jobs.database import DatabaseBusyError
 
+_log = logging.getLogger("voxframe.server")
+
+#: Length of the rate limit's window in seconds.
+RATE_LIMIT_WINDOW = 60.0
 #: Host names of a server bound to loopback. Another name that resolves to it is a DNS rebinding attack.
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 # A refused body is read up to these limits before the response; a client still sending would see a connection reset.
 _DRAIN_BYTES, _DRAIN_SECONDS = 64 << 20, 5.0
+_RETRY_SECONDS = 2
 
 
 def host_name(host: str) -> str:
@@ -158,13 +161,6 @@ class AuthMiddleware:
         return None
 
 
-_log = logging.getLogger("voxframe.server")
-_RETRY_SECONDS = 2
-
-#: Length of the rate limit's window in seconds.
-RATE_LIMIT_WINDOW = 60.0
-
-
 class ErrorMiddleware:
     """Turns exceptions into JSON error responses and keeps the connection open.
 
@@ -230,22 +226,8 @@ def _as_error_object(start: Message) -> ASGIApp:
     return error_response(start["status"], HTTPStatus(start["status"]).phrase, headers)
 
 
-class RateLimitState(NamedTuple):
-    """The rate limit after a request.
-
-    Attributes:
-        allowed: True if the request may proceed.
-        remaining: Number of requests left in the window.
-        reset: Seconds until the window ends.
-    """
-
-    allowed: bool
-    remaining: int
-    reset: int
-
-
 class RateLimitWindow:
-    """A request counter. A window starts with its first request.
+    """A counter of requests. A window starts with its first request.
 
     Args:
         limit: Number of requests allowed per window.
@@ -253,19 +235,17 @@ class RateLimitWindow:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._lock = threading.Lock()
         self._end = 0.0
         self._used = 0
 
-    def take(self) -> RateLimitState:
-        """Count a request if the limit is not reached."""
-        with self._lock:
-            now = time.monotonic()
-            if now >= self._end:
-                self._end, self._used = now + RATE_LIMIT_WINDOW, 0
-            allowed = self._used < self.limit
-            self._used += allowed
-            return RateLimitState(allowed, self.limit - self._used, math.ceil(self._end - now))
+    def take(self) -> tuple[bool, int, int]:
+        """Count a request. Return True if it may proceed, the number left, and the seconds until the window ends."""
+        now = time.monotonic()
+        if now >= self._end:
+            self._end, self._used = now + RATE_LIMIT_WINDOW, 0
+        allowed = self._used < self.limit
+        self._used += allowed
+        return allowed, self.limit - self._used, math.ceil(self._end - now)
 
 
 class RateLimitMiddleware:
@@ -278,18 +258,18 @@ class RateLimitMiddleware:
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
-        self._window = RateLimitWindow(limit) if limit else None
+        self._window = RateLimitWindow(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if self._window is None or scope["type"] != "http":
+        if not self._window.limit or scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        state = self._window.take()
+        allowed, remaining, reset = self._window.take()
         headers = {
             "X-RateLimit-Limit": str(self._window.limit),
-            "X-RateLimit-Remaining": str(state.remaining),
-            "X-RateLimit-Reset": str(state.reset),
+            "X-RateLimit-Remaining": str(remaining),
+            "X-RateLimit-Reset": str(reset),
         }
 
         async def with_headers(message: Message) -> None:
@@ -297,13 +277,13 @@ class RateLimitMiddleware:
                 MutableHeaders(scope=message).update(headers)
             await send(message)
 
-        if state.allowed:
+        if allowed:
             await self._app(scope, receive, with_headers)
             return
         await drain(Request(scope, receive).stream())
         refusal = error_response(
             429,
-            f"Too Many Requests: at most {self._window.limit} per minute are allowed; try again in {state.reset} s",
-            {"Retry-After": str(state.reset)},
+            f"Too Many Requests: at most {self._window.limit} per minute are allowed; try again in {reset} s",
+            {"Retry-After": str(reset)},
         )
         await refusal(scope, receive, with_headers)

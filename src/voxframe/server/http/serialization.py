@@ -12,25 +12,11 @@ from voxframe.options import WORD_SEARCH_WORDS
 from voxframe.server.jobs.job_store import JobRecord
 
 #: Result fields and their values before a job is completed.
-RESULTS: dict[str, Any] = {
-    "text": None,
-    "words": None,
-    "utterances": None,
-    "confidence": None,
-    "audio_duration": None,
-    "language_model": None,
-    "acoustic_model": None,
-    "language_confidence": None,
-    "webhook_status_code": None,
-    "auto_highlights_result": None,
-    "content_safety_labels": {},
-    "iab_categories_result": {},
-    "custom_topics_results": None,
-    "chapters": None,
-    "summary": None,
-    "sentiment_analysis_results": None,
-    "entities": None,
-}
+RESULTS: dict[str, Any] = dict.fromkeys(
+    "text words utterances confidence audio_duration language_model acoustic_model language_confidence "
+    "webhook_status_code auto_highlights_result content_safety_labels iab_categories_result custom_topics_results "
+    "chapters summary sentiment_analysis_results entities".split()
+) | {"content_safety_labels": {}, "iab_categories_result": {}}
 #: Settings that are null, instead of their default, unless the other setting was requested.
 _ONLY_WITH = {
     "boost_param": "word_boost",
@@ -45,14 +31,8 @@ _ONLY_WITH = {
 #: Result fields that are kept after deletion.
 _KEPT = ("audio_duration", "language_model", "acoustic_model")
 _FALSE_WHEN_DELETED = (
-    "webhook_auth",
-    "auto_highlights",
-    "redact_pii",
-    "auto_chapters",
-    "summarization",
-    "disfluencies",
-    "sentiment_analysis",
-    "entity_detection",
+    "webhook_auth auto_highlights redact_pii auto_chapters summarization disfluencies sentiment_analysis "
+    "entity_detection".split()
 )
 DELETED_TEXT, DELETED_URL = "Deleted by user.", "http://deleted_by_user"
 
