@@ -41,10 +41,10 @@ class RecognizedWord(NamedTuple):
     """A word recognized by an engine.
 
     Attributes:
-    X
-           start_ms: Start time, in ms of the samples.
-           end_ms: End time.
-           confidence: 0 to 1.
+        text: The word, with its punctuation if the engine writes it.
+        start_ms: Start time, in ms of the samples.
+        end_ms: End time.
+        confidence: 0 to 1.
     """
 
     text: str
