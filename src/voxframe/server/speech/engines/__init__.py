@@ -165,16 +165,17 @@ def supports(language_code: str | None, engine: str = DEFAULT) -> bool:
 
 def refusal(language_code: str, engine: str = DEFAULT) -> str:
     """Return the error message for a language that the engine does not transcribe."""
+    instead = "no installed engine supports it; install one that does, or set base_url to a service with that language"
     able = [name for name in names() if supports(language_code, name)]
-    instead = (
-        f"restart the server with --engine and one of: {', '.join(able)}"
-        if able
-        else "no installed engine supports it; install one that does, or set base_url to a service with that language"
-    )
     return (
         f"language_code {language_code!r} is not available: the {engine} engine transcribes "
-        f"{', '.join(sorted(find(engine).languages))} only; {instead}"
+        f"{', '.join(sorted(find(engine).languages))} only; {_restart(able) or instead}"
     )
+
+
+def _restart(able: list[str]) -> str:
+    """Return the advice to start the server with another engine; empty if none is able."""
+    return f"restart the server with --engine and one of: {', '.join(able)}" if able else ""
 
 
 def punctuates(engine: str) -> bool:
@@ -224,11 +225,7 @@ def detects_language(engine: str = DEFAULT) -> bool:
 def no_detection(engine: str = DEFAULT) -> str:
     """Return the error message for a request of language detection that the engine cannot do."""
     able = [name for name in names() if detects_language(name)]
-    instead = (
-        f"restart the server with --engine and one of: {', '.join(able)}"
-        if able
-        else "install an engine that can, or set base_url to a service that can"
-    )
+    instead = _restart(able) or "install an engine that can, or set base_url to a service that can"
     return (
         f"language_detection is not available: the {engine} engine cannot detect languages. Send language_code instead "
         f"({', '.join(sorted(find(engine).languages))}); or {instead}"
