@@ -61,7 +61,7 @@ _ANNOUNCES = re.compile(
 
 
 def chapters(sentences: Sequence[Sentence], encoder: SentenceEncoder | None = None) -> list[dict[str, Any]]:
-    """Return the field `chapters`, in order; together they cover all sentences. Without an encoder, by words."""
+    """Return the field `chapters`: in order, they cover all sentences. Without an encoder, only words are compared."""
     texts = [sentence["text"] for sentence in sentences]
     vectors = _contrasted(encoder.encode(texts)) if encoder and texts else None
     starts = [sentence["start"] for sentence in sentences]
