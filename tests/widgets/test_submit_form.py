@@ -10,7 +10,7 @@ from voxframe.corpus.job import new_job
 from voxframe.errors import OptionError
 from voxframe.options import FIELDS
 from voxframe.widgets import SubmitForm
-from voxframe.widgets.option_fields import Presets, form_field, format_input, parse_form, parse_input
+from voxframe.widgets.option_fields import Presets, format_input, kind_of, parse_form, parse_input
 from voxframe.widgets.submit_parts import FileDrop, _row, safe_name
 
 CANARY = "canary-5f1b0c77d2"
@@ -47,7 +47,7 @@ def test_fields_become_options():
     }  # fmt: skip
     for name in FIELDS.keys() - {"audio_url"}:
         assert parse_input(name, format_input(name, options.get(name))) == options.get(name)
-    assert form_field("webhook_auth_header_value").kind == "secret"
+    assert kind_of(FIELDS["webhook_auth_header_value"]) == "secret"
 
 
 def test_all_invalid_fields_are_reported_at_once():

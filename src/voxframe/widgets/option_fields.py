@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import traitlets
 from voxframe import settings
 from voxframe._files import write_atomic
 from voxframe.errors import CorpusError, OptionError, SettingsError
-from voxframe.options import FIELDS, check
+from voxframe.options import FIELDS, Field, check
 from voxframe.settings import Secret
 from voxframe.validators import Boolean, Choice, Integer, ListOf, Number
 from voxframe.widgets.base import ScriptedWidget, escaped
@@ -28,40 +27,22 @@ _WIDE = {"description_width": "220px"}  # the longest name
 NOT_SAVED = tuple(name for name in FIELDS if name.startswith("webhook_"))
 
 
-@dataclass(frozen=True)
-class FormField:
-    """An option as a form shows it.
-
-    Attributes:
-        name: Name of the option.
-        help: What it does and what is allowed.
-        kind: "flag", "choice", "choices", "list", "whole", "part", "secret" or "text".
-        default: The service's default; None for none.
-        choices: Allowed values, if they are a closed list.
-    """
-
-    name: str
-    help: str
-    kind: str
-    default: Any
-    choices: tuple[str, ...]
-
-
-def form_field(name: str) -> FormField:
-    """Return the form field of an option.
+def kind_of(field: Field) -> str:
+    """Return the kind of input for an option: flag, choice, choices, list, whole, part, secret or text.
 
     Example:
-        >>> form_field("speaker_labels").kind, form_field("boost_param").choices
-        ('flag', ('low', 'default', 'high'))
+        >>> kind_of(FIELDS["speaker_labels"]), kind_of(FIELDS["boost_param"])
+        ('flag', 'choice')
     """
-    field = FIELDS[name]
     if isinstance(field.type, ListOf):
-        kind = "choices" if field.choices else "list"
-    else:
-        kind = "secret" if field.secret else _KINDS.get(type(field.type), "text")
-    example = ": Decarlo = dicarlo, di carlo" if name == "custom_spelling" else "."
-    text = f"{field.help} One per line{example}" if kind == "list" else field.help
-    return FormField(name, text, kind, field.default, field.choices)
+        return "choices" if field.choices else "list"
+    return "secret" if field.secret else _KINDS.get(type(field.type), "text")
+
+
+def _help(field: Field) -> str:
+    """Return what an option does, and how to enter it."""
+    example = ": Decarlo = dicarlo, di carlo" if field.name == "custom_spelling" else "."
+    return f"{field.help} One per line{example}" if kind_of(field) == "list" else field.help
 
 
 def parse_input(name: str, value: Any) -> Any:
@@ -76,19 +57,19 @@ def parse_input(name: str, value: Any) -> Any:
         >>> parse_input("speakers_expected", " 2 ")
         2
     """
-    field = form_field(name)
-    if field.kind == "flag":
-        return None if value == field.default else value
-    if field.kind == "choices":
+    kind = kind_of(FIELDS[name])
+    if kind == "flag":
+        return None if value == FIELDS[name].default else value
+    if kind == "choices":
         return list(value) or None
     if not isinstance(value, str) or not (text := value.strip()):
         return None
-    if field.kind == "list":
+    if kind == "list":
         entries = [line.strip() for line in text.splitlines() if line.strip()]
         return [_spelling(entry) for entry in entries] if name == "custom_spelling" else entries
-    if field.kind in ("whole", "part"):
+    if kind in ("whole", "part"):
         try:
-            return int(text) if field.kind == "whole" else float(text)
+            return int(text) if kind == "whole" else float(text)
         except ValueError:
             raise OptionError(f"{name} must be a number, got {text!r}") from None
     return text
@@ -96,16 +77,16 @@ def parse_input(name: str, value: Any) -> Any:
 
 def format_input(name: str, value: Any) -> Any:
     """Convert an option to the input of its field; the inverse of `parse_input`."""
-    field = form_field(name)
-    if field.kind == "flag":
-        return field.default if value is None else bool(value)
-    if field.kind == "choices":
+    kind = kind_of(FIELDS[name])
+    if kind == "flag":
+        return FIELDS[name].default if value is None else bool(value)
+    if kind == "choices":
         return tuple(value or ())
     if value is None:
         return ""
     if name == "custom_spelling":
         return "\n".join(f"{entry['to']} = {', '.join(entry['from'])}" for entry in value)
-    return "\n".join(value) if field.kind == "list" else str(value)
+    return "\n".join(value) if kind == "list" else str(value)
 
 
 def parse_form(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,11 +177,11 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
         pages = {}
         for group in dict.fromkeys(field.group for field in FIELDS.values() if field.group):
             children = []
-            for name in (field.name for field in FIELDS.values() if field.group == group):
-                shown = form_field(name)
-                field = self.fields[name] = _input_widget(shown, field_layout)
-                field.observe(lambda _: on_change(), "given" if shown.kind == "secret" else "value")
-                children += [field, ipywidgets.HTML(f"<span {_HELP}>{escaped(shown.help)}</span>", layout=help_layout)]
+            for option in (field for field in FIELDS.values() if field.group == group):
+                field = self.fields[option.name] = _input_widget(option, field_layout)
+                field.observe(lambda _: on_change(), "given" if option.secret else "value")
+                text = f"<span {_HELP}>{escaped(_help(option))}</span>"
+                children += [field, ipywidgets.HTML(text, layout=help_layout)]
             pages[group] = ipywidgets.GridBox(children, layout=grid)
         self._groups = ipywidgets.ToggleButtons(
             options=list(pages), tooltips=[f"Options: {group}" for group in pages], style={"button_width": "auto"}
@@ -235,19 +216,20 @@ class OptionFields(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no 
                 field.value = format_input(name, options.get(name))
 
 
-def _input_widget(field: FormField, layout: Any) -> ipywidgets.Widget:
-    common = {"description": field.name, "tooltip": field.help, "style": _WIDE, "layout": layout}
-    if field.kind == "flag":
+def _input_widget(field: Field, layout: Any) -> ipywidgets.Widget:
+    kind = kind_of(field)
+    common = {"description": field.name, "tooltip": _help(field), "style": _WIDE, "layout": layout}
+    if kind == "flag":
         return ipywidgets.Checkbox(value=field.default, indent=True, **common)
-    if field.kind == "choice":
+    if kind == "choice":
         default = f"default{f' ({field.default})' if field.default else ''}"
         return ipywidgets.Dropdown(options=[(default, ""), *((c, c) for c in field.choices)], value="", **common)
-    if field.kind == "choices":
+    if kind == "choices":
         return ipywidgets.SelectMultiple(options=field.choices, rows=6, **common)
-    if field.kind == "list":
+    if kind == "list":
         return ipywidgets.Textarea(rows=3, **common)
-    if field.kind == "secret":
-        widget = SecretField(field.name, help=field.help)
+    if kind == "secret":
+        widget = SecretField(field.name, help=_help(field))
         widget.add_class("vf-option")
         return widget
     default = f"default: {field.default}" if field.default not in (None, "") else ""
