@@ -115,19 +115,12 @@ __all__ = [
 ]
 
 #: Module of each public name that is not a module itself.
-_HOME = dict.fromkeys((name for name in __all__ if name.startswith("load_")), "loaders") | {
-    "AskPanel": "widgets",
+_HOME = {
+    **dict.fromkeys((name for name in __all__ if name.startswith("load_")), "loaders"),
+    **dict.fromkeys((name for name in __all__ if name[0].isupper()), "widgets"),
     "Client": "client",
     "Corpus": "corpus",
-    "Dispersion": "widgets",
-    "GroupComparison": "widgets",
-    "LiveTranscript": "widgets",
-    "PassageList": "widgets",
-    "SubmitForm": "widgets",
-    "Timeline": "widgets",
     "Transcript": "client",
-    "TranscriptPlayer": "widgets",
-    "WordSearch": "widgets",
     "allow_nested_loops": "client.async_bridge",
     "connect": "client",
     "describe": "dictionary",
