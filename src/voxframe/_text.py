@@ -1,4 +1,4 @@
-"""Text for the client and the server: one-line texts, sentences, captions as SRT and WebVTT, masked URLs."""
+"""Text for client and server: one-line texts, search forms, sentences, captions as SRT and WebVTT, masked URLs."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ UNSPACED = (
     "[\u0e00-\u0eff\u1000-\u109f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 )
 _NO_SPACE = re.compile(f"(?<={UNSPACED}) (?={UNSPACED})")
+_NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" is 3000, but "3.5" is not 35
 
 #: Punctuation that ends a sentence, in all scripts.
 SENTENCE_ENDS = tuple(".?!\u2026\u3002\uff1f\uff01\u061f\u06d4\u0964\u0965\u1362\u1367\u104b\u17d4")
@@ -102,6 +103,16 @@ def join_words(texts: Iterable[str]) -> str:
         ('Good day.', '你好。', '用 pandas 吧')
     """
     return _NO_SPACE.sub("", " ".join(texts))
+
+
+def search_form(word: str) -> str:
+    """Return a word in the form in which searches compare it: without case and punctuation.
+
+    Example:
+        >>> search_form("Runner's"), search_form("3,000."), search_form("3.5")
+        ('runners', '3000', '3.5')
+    """
+    return _NOT_SPOKEN.sub("", unicodedata.normalize("NFKC", word).casefold())
 
 
 def cues(words: Iterable[Cue], chars: int = DEFAULT_CHARS, speaker: str | None = None) -> Iterator[Cue]:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import requests
 
+from voxframe._text import search_form
 from voxframe.server.analyses import OPTIONS
 from voxframe.server.analyses.english_lexicon import stem
-from voxframe.server.http.serialization import search_form
 from voxframe.server.speech.audio import TONE_HZ, Audio
 
 pytestmark = [pytest.mark.speech, pytest.mark.long]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import search_form
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
@@ -19,7 +20,6 @@ from voxframe.errors import OptionError
 Array: TypeAlias = npt.NDArray[Any]
 
 
-_NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" is 3000, but "3.5" is not 35
 _ACCENTS = re.compile("[\u0300-\u036f]")  # excludes the vowel signs of Indic scripts and the voicing marks of kana
 
 
@@ -102,7 +102,7 @@ def fold(word: str) -> str:
         >>> fold("Don't"), fold("“CAFÉ,”"), fold("3,000."), fold("3.5")
         ('dont', 'cafe', '3000', '3.5')
     """
-    plain = _NOT_SPOKEN.sub("", unicodedata.normalize("NFKC", word).casefold())
+    plain = search_form(word)
     if plain.isascii():
         return plain
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", plain)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -93,9 +91,6 @@ def list_item(job: JobRecord, base_url: str) -> dict[str, Any]:
     }
 
 
-_NOT_SPOKEN = re.compile(r"(?<=\d),(?=\d)|(?!(?<=\d)\.(?=\d))[\W_]")  # "3,000" is 3000, but "3.5" is not 35
-
-
 def sentences(transcript: dict[str, Any]) -> dict[str, Any]:
     """Return the sentences response of a transcript object."""
     return _passages(transcript, "sentences", _text.sentences(transcript["words"] or []))
@@ -134,16 +129,6 @@ def _shared(words: list[dict[str, Any]], name: str) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def search_form(word: str) -> str:
-    """Return a word in the form in which a word search compares it.
-
-    Example:
-        >>> search_form("Runner's"), search_form("3,000."), search_form("3.5")
-        ('runners', '3000', '3.5')
-    """
-    return _NOT_SPOKEN.sub("", unicodedata.normalize("NFKC", word).casefold())
-
-
 def search_terms(values: Iterable[str]) -> list[str]:
     """Return the search terms in the values of `words=`, which may be comma-separated or repeated.
 
@@ -164,7 +149,7 @@ def search_terms(values: Iterable[str]) -> list[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    return [token for token in map(search_form, text.split()) if token]
+    return [token for token in map(_text.search_form, text.split()) if token]
 
 
 def search_words(words: Sequence[dict[str, Any]], terms: Iterable[str]) -> list[dict[str, Any]]:
