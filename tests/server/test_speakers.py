@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voxframe.server.speech.decoding import WIDTH, voice_features
-from voxframe.server.speech.diarization import VoiceFeatures, label_speakers
+from voxframe.server.speech.diarization import WIDTH, VoiceFeatures, label_speakers, voice_features
 from voxframe.server.text import Word
 
 DATA = Path(__file__).parents[2] / "data"

@@ -20,9 +20,15 @@ from voxframe.server.jobs import JobFailed
 from voxframe.server.jobs.child_process import end_with_parent
 from voxframe.server.speech import RATE, Samples, engines
 from voxframe.server.speech.audio import Audio
-from voxframe.server.speech.decoding import Decoded, decode, detect_language
 from voxframe.server.speech.diarization import VoiceFeatures, label_speakers
-from voxframe.server.speech.engines import EngineOptions, StretchLimits, stretch_limits
+from voxframe.server.speech.engines import (
+    Decoded,
+    EngineOptions,
+    StretchLimits,
+    decode,
+    detect_language,
+    stretch_limits,
+)
 from voxframe.server.speech.vad import Segmenter, Stretch
 from voxframe.server.text import Word, turns, utterance
 from voxframe.server.text.formatting import (

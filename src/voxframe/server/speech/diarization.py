@@ -1,5 +1,6 @@
 """Speaker diarization (`speaker_labels`): assign each word to a speaker by voice.
 
+Voice features are mel-frequency cepstral coefficients, one row every 10 ms, computed where speech is decoded.
 Consecutive words form segments. Segments are merged while one Gaussian describes two of them nearly as well as two
 Gaussians (Bayesian information criterion; Chen and Gopalakrishnan 1998). Each word is then reassigned by Viterbi
 decoding, with a low cost of changing the speaker in a pause and a high one between adjacent words.
@@ -8,6 +9,7 @@ decoding, with a low cost of changing the speaker in a pause and a high one betw
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,10 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxframe.options import MAX_SPEAKERS
-from voxframe.server.speech.decoding import FRAME_MS, WIDTH
+from voxframe.server.speech import RATE, Samples
 from voxframe.server.text import Word
 
 Array = NDArray[np.float64]
+
+FRAME_MS = 10
+#: Coefficients per row.
+WIDTH = 20
+
+_HOP = RATE * FRAME_MS // 1000
+_LENGTH = 25 * RATE // 1000
+_FFT = 512
+_BANDS = 32
+_LOWEST_HZ, _HIGHEST_HZ = 80.0, 7600.0
 
 _PAUSE_MS = 150  # ends a segment
 _LONGEST_MS = 2500  # of a segment
@@ -36,11 +48,52 @@ class VoiceFeatures(NamedTuple):
 
     Attributes:
         start_ms: Start time in the file, in ms.
-        frames: Features as returned by `mfcc.voice_features`.
+        frames: Features as returned by `voice_features`.
     """
 
     start_ms: int
     frames: NDArray[np.float16]
+
+
+def voice_features(samples: Samples) -> NDArray[np.float16]:
+    """Compute cepstral coefficients 1 to 20 of each frame. Coefficient 0, the loudness, does not identify a speaker.
+
+    Args:
+        samples: Mono, 16 kHz.
+
+    Returns:
+        Array of shape (frames, 20). Row n covers the 25 ms from 10 n ms. No rows for less than 25 ms of audio.
+    """
+    count = max(0, 1 + (len(samples) - _LENGTH) // _HOP)
+    if count == 0:
+        return np.zeros((0, WIDTH), np.float16)
+    sound = samples.astype(np.float32)
+    sound[1:] -= np.float32(0.97) * samples[:-1]
+    frames = np.lib.stride_tricks.sliding_window_view(sound, _LENGTH)[::_HOP]
+    power = np.abs(np.fft.rfft(frames * np.hamming(_LENGTH).astype(np.float32), _FFT)) ** 2
+    bands, cosines = _tables()
+    return np.asarray(np.log(power @ bands + 1.0) @ cosines, np.float16)
+
+
+@cache
+def _tables() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return triangular mel filters, shape (bins, bands), and the cosine transform, shape (bands, WIDTH)."""
+    edges = _hertz(np.linspace(_mel(_LOWEST_HZ), _mel(_HIGHEST_HZ), _BANDS + 2))
+    bins = np.arange(_FFT // 2 + 1)[:, None] * RATE / _FFT
+    rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
+    bands = np.clip(np.minimum(rising, falling), 0, None)
+    place = np.arange(_BANDS)[:, None] + 0.5
+    cosines = np.cos(np.pi / _BANDS * place * np.arange(1, WIDTH + 1)) * np.sqrt(2 / _BANDS)
+    return bands, cosines
+
+
+def _mel(hertz: float) -> float:
+    return float(2595 * np.log10(1 + hertz / 700))
+
+
+def _hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(700 * (10 ** (mel / 2595) - 1))
 
 
 def label_speakers(words: Sequence[Word], voices: Sequence[VoiceFeatures], expected: int | None = None) -> None:

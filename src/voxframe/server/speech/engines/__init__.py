@@ -1,4 +1,4 @@
-"""Speech engines behind one protocol, and the one that a server uses: 16 kHz samples in, words with times out.
+"""Speech engines behind one protocol, the one that a server uses, and decoding with it: 16 kHz samples in, words out.
 
 An engine is one class. `whisper` and `sphinx` are built in. Another package adds an engine by naming its class in the
 entry point group `voxframe.engines`:
@@ -24,6 +24,8 @@ from voxframe.models import WITHOUT_SPEECH
 if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
     import numpy as np
     from numpy.typing import NDArray
+
+    from voxframe.server.speech import Samples
 
 #: Engine of a server that was started without `--engine`.
 DEFAULT = "whisper"
@@ -230,6 +232,42 @@ def no_detection(engine: str = DEFAULT) -> str:
         f"language_detection is not available: the {engine} engine cannot detect languages. Send language_code instead "
         f"({', '.join(sorted(find(engine).languages))}); or {instead}"
     )
+
+
+class Decoded(NamedTuple):
+    """Recognition result of a stretch of speech.
+
+    Attributes:
+        words: The words, with times relative to the stretch.
+        voice: Voice features, if they were requested.
+    """
+
+    words: list[RecognizedWord]
+    voice: NDArray[np.float16] | None
+
+
+_engines: dict[str, Engine] = {}  # holds only the engine of the current job of this process
+
+
+def decode(job: str, engine: str, options: EngineOptions, samples: Samples, voices: bool) -> Decoded:
+    """Recognize a stretch and compute its voice features. Each job gets a new engine in each process."""
+    if job not in _engines:
+        _engines.clear()  # before the new one is made: two would not fit the memory of a worker
+        _engines[job] = find(engine)(options)
+    words = _engines[job].transcribe(samples)
+    if not voices:
+        return Decoded(words, None)
+    from voxframe.server.speech.diarization import voice_features
+
+    return Decoded(words, voice_features(samples))
+
+
+def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[str, float]:
+    """Return the language of speech and the engine's confidence in it."""
+    _engines.clear()
+    found: Any = find(engine)(EngineOptions(model))
+    language, confidence = found.detect(samples)
+    return language, confidence
 
 
 class EngineChoice(NamedTuple):
