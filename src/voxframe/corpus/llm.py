@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
 import pandas as pd
 
 from voxframe import encoder, frames
@@ -24,6 +23,7 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.query import Query
+from voxframe.corpus.reading import TEXT
 from voxframe.corpus.search import Search
 from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.services import EMBEDDED, DefaultClient
@@ -44,7 +44,6 @@ Refresh: TypeAlias = bool | Literal["lost"]
 PASSAGES = 20
 #: Maximum number of characters of a text. In any language, a token rarely has fewer than two characters.
 MAX_CHARS = 2 * LLM_INPUT_DEFAULT
-_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ class Llm:
         with clear_errors(self._ledger.path.parent):
             rows = [{**question.request, "asked": question.created} for question in answer_cache.pending(self._ledger)]
         found = pd.DataFrame(rows, columns=["task", "prompt", "transcript_ids", "asked"])
-        dtypes = {"task": _TEXT, "prompt": _TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
+        dtypes = {"task": TEXT, "prompt": TEXT, "transcript_ids": object, "asked": "datetime64[us, UTC]"}
         return found.astype(dtypes)
 
 

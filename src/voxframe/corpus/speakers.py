@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,13 +16,12 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.people import Assignment, People
-from voxframe.corpus.reading import Ids
+from voxframe.corpus.reading import TEXT, Ids
 from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
+from voxframe.corpus.store import RACY_NS
 from voxframe.errors import OptionError
 
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
-_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
-_RACY_NS = 2_000_000_000  # a folder changed this recently may change again without a new modification time
 
 
 class _Checked(NamedTuple):
@@ -49,7 +47,7 @@ class CurrentNames:
     def all(self) -> dict[str, SpeakerNames]:
         """Return the names of each transcript that has any, by transcript id."""
         changed = self._archive.store.changed_ns()
-        settled = changed if time.time_ns() - changed > _RACY_NS else -1
+        settled = changed if time.time_ns() - changed > RACY_NS else -1
         return {
             transcript_id: self._still_valid(transcript_id, names, settled) if names.turns else names
             for transcript_id, names in self._archive.names.all().items()
@@ -254,7 +252,7 @@ class Speakers:
             names = given.get(transcript_id, SpeakerNames())
             rows += [(transcript_id, label, name, None) for label, name in names.speakers.items()]
             rows += [(transcript_id, None, names.of_turn(position), position) for position in sorted(names.turns)]
-        dtypes = {"transcript_id": _TEXT, "speaker": _TEXT, "speaker_name": _TEXT, "utterance_idx": pd.Int64Dtype()}
+        dtypes = {"transcript_id": TEXT, "speaker": TEXT, "speaker_name": TEXT, "utterance_idx": pd.Int64Dtype()}
         return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
     def _checked(

@@ -39,13 +39,15 @@ FINAL = frozenset({"completed", "error"})
 #: Statuses of unfinished transcripts. Any other status, even an unknown one, counts as finished.
 UNFINISHED = frozenset({"queued", "processing"})
 
+#: A file or folder that changed less than this long ago may change again without a new modification time.
+RACY_NS = 2_000_000_000
+
 #: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table.
 FORMAT = 2
 
 _SUFFIX = ".json.zst"
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
-_RACY_NS = 2_000_000_000  # a folder changed less than this long ago may change again with the same time
 _FORMAT_FILE = "format.json"
 
 
@@ -197,7 +199,7 @@ class Store:
         """Return the stem of every payload file, with a text that changes if the file is replaced."""
         changed = self.changed_ns()
         if changed != self._listed[0]:
-            settled = time.time_ns() - changed > _RACY_NS
+            settled = time.time_ns() - changed > RACY_NS
             self._listed = (changed if settled else -1, self._list())
         return self._listed[1][view]
 

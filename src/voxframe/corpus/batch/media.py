@@ -21,6 +21,7 @@ from voxframe._text import storable
 from voxframe.corpus.addresses import EXTENSIONS, canonical, checked_name, is_address, is_remote
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import check_columns
+from voxframe.corpus.store import RACY_NS
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
 from voxframe.options import check_address
 
@@ -37,8 +38,6 @@ _MAGIC = frozenset("*?[")
 _CHUNK_BYTES = 1 << 20
 #: A file whose inode changed less than this long ago may change again within the same tick of the kernel's clock.
 _TICK_NS = 20_000_000
-#: A file that changed less than this long ago may change again without a new modification time.
-_RACY_NS = 2_000_000_000
 #: Maximum seconds between writes of file hashes to the ledger, in case the process ends.
 _WRITE_S = 3.0
 
@@ -253,7 +252,7 @@ def _is_settled(before: str) -> bool:
     if len(parts) != 4:
         return True
     now_ns = time.time_ns()
-    return now_ns - int(parts[1]) > _RACY_NS and now_ns - int(parts[3]) > _TICK_NS
+    return now_ns - int(parts[1]) > RACY_NS and now_ns - int(parts[3]) > _TICK_NS
 
 
 @dataclass(frozen=True)

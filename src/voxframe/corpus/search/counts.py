@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from voxframe.corpus.reading import TEXT
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
@@ -21,7 +22,6 @@ GROUPS = frozenset({"transcript_id", "person", *_OF_WORDS})
 _VOICE = ("speaker", "channel")
 #: Columns that determine the name of a speaker.
 _FINEST = (*_VOICE, "utterance_idx")
-TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 _WHO = pa.schema(
     [(name, pa.string()) for name in ("transcript_id", "speaker", "channel")] + [("utterance_idx", pa.int64())]
 )

@@ -30,11 +30,10 @@ import pyarrow as pa
 from voxframe._files import file_lock, stamp, write_atomic
 from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import Store, check_writable, folder
+from voxframe.corpus.store import RACY_NS, Store, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 _IN_MEMORY = "memory "
-_RACY_NS = 2_000_000_000  # a folder changed less than this long ago may change again with the same time
 _MERGED = ".merged"  # suffix of a merged segment that is not in the manifest yet
 _LEFTOVER_AGE_S = 3600.0
 
@@ -74,7 +73,7 @@ class SearchIndex:
         with self._mutex:
             changed, corrections = self._store.changed_ns(), self._corrections()
             if self._view is None or (changed, corrections) != self._seen:
-                settled = time.time_ns() - changed > _RACY_NS
+                settled = time.time_ns() - changed > RACY_NS
                 self._view = self._current()
                 self._seen = changed if settled else -1, corrections
                 self._tidy_later()
