@@ -22,8 +22,8 @@ from voxframe.errors import LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
+from voxframe.widgets.embedded_player import CorpusPlayerWidget, RecordingFinder
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.player_links import CorpusPlayerWidget, RecordingFinder
 
 #: Tasks, by the service's names.
 TASKS = ("question-answer", "summary", "task", "action-items")

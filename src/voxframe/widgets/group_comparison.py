@@ -13,9 +13,9 @@ from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.plots.spans import lane_values
 from voxframe.widgets.base import define_comment
+from voxframe.widgets.embedded_player import Audio, text_column
 from voxframe.widgets.lane_chart import LaneChart, Marks
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.row_player import Audio, text_column
 
 #: Number of steps of the axis.
 _STEPS = 100_000

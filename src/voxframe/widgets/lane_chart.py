@@ -20,9 +20,9 @@ from voxframe.plots.spans import Floats, Ints, one_transcript, several_transcrip
 from voxframe.plots.style import MAX_LANES, lane_color_indexes
 from voxframe.widgets import encoding
 from voxframe.widgets.base import check_range, define_comment, escaped, text_map
+from voxframe.widgets.embedded_player import Audio, RowPlayerWidget
 from voxframe.widgets.encoding import lanes_svg, write_page
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.row_player import Audio, RowPlayerWidget
 
 #: Longer texts (characters in total) are not sent to the browser; tooltips then show no text.
 _MAX_CHARS = 4_000_000

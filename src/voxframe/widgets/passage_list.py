@@ -13,8 +13,8 @@ from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.widgets import encoding
 from voxframe.widgets.base import define_comment, escaped, show_errors
+from voxframe.widgets.embedded_player import Audio, RowPlayerWidget, text_column
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.row_player import Audio, RowPlayerWidget, text_column
 
 _SPEAKERS = ("speaker_name", "person", "speaker")
 

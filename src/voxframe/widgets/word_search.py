@@ -15,8 +15,8 @@ from voxframe.corpus import Corpus
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.widgets import encoding
 from voxframe.widgets.base import absolute_path, corpus_call, define_comment, escaped, show_errors
+from voxframe.widgets.embedded_player import CorpusPlayerWidget
 from voxframe.widgets.player import TranscriptPlayer
-from voxframe.widgets.player_links import CorpusPlayerWidget
 
 #: Maximum number of groups in the list.
 _MAX_GROUPS = 24
