@@ -6,7 +6,7 @@ The lists of terms, places, nationalities and languages were written for the pro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -15,21 +15,7 @@ from typing import NamedTuple
 from voxframe.server.analyses.entities.text import EntityMatch, WordRun, find_matches, rules
 
 _COMMON_FIRST = ("en_US", "en_GB")
-_FIRST = (
-    "en",
-    "en_IN",
-    "en_IE",
-    "en_PK",
-    "de_DE",
-    "es_ES",
-    "fr_FR",
-    "it_IT",
-    "nl_NL",
-    "pl_PL",
-    "pt_BR",
-    "sv_SE",
-    "tr_TR",
-)
+_FIRST = "en en_IN en_IE en_PK de_DE es_ES fr_FR it_IT nl_NL pl_PL pt_BR sv_SE tr_TR".split()
 _FAMILY = ("en_US", "en_GB", "en_IN", "es_ES")
 # Peoples whose name has two words; other lines of two names are two peoples.
 _TWO_WORDS = ("south", "north", "costa", "puerto", "sri", "latin")
@@ -82,7 +68,7 @@ class Names(NamedTuple):
 def names() -> Names:
     """Return the lists of names."""
 
-    def listed(locales: tuple[str, ...], field: str) -> frozenset[str]:
+    def listed(locales: Sequence[str], field: str) -> frozenset[str]:
         providers = [import_module(f"faker.providers.person.{locale}").Provider for locale in locales]
         return frozenset(name.lower() for one in providers for name in getattr(one, field) if " " not in name)
 
