@@ -30,7 +30,7 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata
 from voxframe.corpus.people import People
-from voxframe.corpus.search import Search
+from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.schema import WORDS
@@ -84,7 +84,7 @@ class Corpus(Search):
 
     def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:
         """Search like `Corpus.search`."""
-        return self.find(SearchQuery.check(query, slop), 8, None, None, None, limit, False)
+        return self.find(SearchQuery.check(query, slop), 8, RowFilter(limit=limit))
 
     def counts(self, query: str, by: str = "transcript_id", slop: int | None = None) -> pd.DataFrame:
         """Count like `Corpus.counts`."""

@@ -31,7 +31,7 @@ from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
-from voxframe.corpus.search import Search
+from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
@@ -614,9 +614,8 @@ class Corpus:
             >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
             [['the', 'Climate, change', 'it']]
         """
-        return self._search.search(
-            query, mode, context, slop, speaker, ids, where, limit, metadata, corrected=corrected, progress=progress
-        )
+        rows = RowFilter(speaker, ids, where, limit, metadata)
+        return self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
 
     def similar(
         self,
@@ -653,7 +652,7 @@ class Corpus:
             >>> found = corpus.search("people complain about the price", mode="meaning")  # doctest: +SKIP
             >>> more = corpus.similar(found.iloc[0])  # doctest: +SKIP
         """
-        return self._search.similar(sentence, context, speaker, ids, where, limit, metadata, progress)
+        return self._search.similar(sentence, context, RowFilter(speaker, ids, where, limit, metadata), progress)
 
     def discover_topics(
         self,
@@ -696,7 +695,8 @@ class Corpus:
             >>> found = corpus.discover_topics(12, metadata="customer")  # doctest: +SKIP
             >>> pd.crosstab(found.sentences["customer"], found.sentences["topic_idx"])  # doctest: +SKIP
         """
-        return self._search.topics(topics, ids, speaker, where, metadata, words, seed, progress)
+        rows = RowFilter(speaker, ids, where, metadata=metadata)
+        return self._search.topics(topics, rows, words, seed, progress)
 
     def counts(
         self,

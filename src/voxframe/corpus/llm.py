@@ -24,7 +24,7 @@ from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import TEXT
-from voxframe.corpus.search import Search
+from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.services import EMBEDDED, DefaultClient
 from voxframe.corpus.speakers import Speakers
@@ -153,7 +153,7 @@ class Llm:
 
     def _words(self, query: str, *, ids: Sequence[str], context: int, limit: int) -> pd.DataFrame:
         """Search words, for verbatim citations."""
-        return self._search.find(SearchQuery.check(query, None), context, None, ids, None, limit, False)
+        return self._search.find(SearchQuery.check(query, None), context, RowFilter(ids=ids, limit=limit))
 
     def responses(self) -> pd.DataFrame:
         """Return the cached responses as the table `responses`, oldest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -27,6 +27,16 @@ from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
+
+
+class RowFilter(NamedTuple):
+    """The rows that a search returns, and the columns that it adds to them; `Corpus.search` describes them."""
+
+    speaker: str | Iterable[str] | None = None
+    ids: Iterable[str] | None = None
+    where: Where | None = None
+    limit: int | None = None
+    metadata: Wanted = False
 
 
 class Search:
@@ -69,11 +79,7 @@ class Search:
         mode: str,
         context: int,
         slop: int | None,
-        speaker: str | Iterable[str] | None,
-        ids: str | Iterable[str] | None,
-        where: Where | None,
-        limit: int | None,
-        metadata: Wanted,
+        rows: RowFilter,
         *,
         corrected: bool,
         progress: bool | None,
@@ -84,27 +90,21 @@ class Search:
                 raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
             if not corrected:
                 raise OptionError("corrected=False is for mode='words'; a search by meaning uses the corrected text")
-            return self._by_meaning(query, context, speaker, ids, where, limit, metadata, progress=progress)
+            return self._by_meaning(query, context, rows, progress=progress)
         if mode != "words":
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
-        return self.find(
-            SearchQuery.check(query, slop), context, speaker, ids, where, limit, metadata, corrected=corrected
-        )
+        return self.find(SearchQuery.check(query, slop), context, rows, corrected=corrected)
 
     def find(
         self,
         query: SearchQuery,
         context: int,
-        speaker: str | Iterable[str] | None,
-        ids: str | Iterable[str] | None,
-        where: Where | None,
-        limit: int | None,
-        metadata: Wanted,
+        rows: RowFilter,
         *,
         corrected: bool = True,
     ) -> pd.DataFrame:
         """Return the occurrences of a query as the table `concordance`, with metadata."""
-        ids, where, about = self._resolved(CONCORDANCE, ids, where, metadata)
+        (speaker, ids, where, limit, metadata), about = self._resolved(CONCORDANCE, rows)
         view = self._view(corrected=corrected)
         found = find_in_context(
             view, query, context, named=self._named, speaker=speaker, ids=ids, where=where, limit=limit
@@ -115,11 +115,7 @@ class Search:
         self,
         sentence: str | pd.Series[Any],
         context: int,
-        speaker: str | Iterable[str] | None,
-        ids: str | Iterable[str] | None,
-        where: Where | None,
-        limit: int | None,
-        metadata: Wanted,
+        rows: RowFilter,
         progress: bool | None,
     ) -> pd.DataFrame:
         """Return the sentences closest to a sentence, which is left out if it is a row."""
@@ -132,23 +128,19 @@ class Search:
                 )
             text = sentence["match"] if "match" in sentence.index else sentence["text"]
             without = (str(sentence["transcript_id"]), int(sentence["sentence_idx"]))
-        return self._by_meaning(text, context, speaker, ids, where, limit, metadata, without=without, progress=progress)
+        return self._by_meaning(text, context, rows, without=without, progress=progress)
 
     def _by_meaning(
         self,
         queries: str | Iterable[str],
         context: int,
-        speaker: str | Iterable[str] | None,
-        ids: str | Iterable[str] | None,
-        where: Where | None,
-        limit: int | None,
-        metadata: Wanted,
+        rows: RowFilter,
         *,
         without: tuple[str, int] | None = None,
         progress: bool | None = None,
     ) -> pd.DataFrame:
         """Return the sentences closest to queries as the table `sentence_matches`, with metadata."""
-        ids, where, about = self._resolved(SENTENCE_MATCHES, ids, where, metadata)
+        (speaker, ids, where, limit, metadata), about = self._resolved(SENTENCE_MATCHES, rows)
         found = self.meaning.find(
             queries, context, speaker=speaker, ids=ids, where=where, limit=limit, without=without, progress=progress
         )
@@ -168,32 +160,27 @@ class Search:
     def topics(
         self,
         topics: int | None,
-        ids: str | Iterable[str] | None,
-        speaker: str | Iterable[str] | None,
-        where: Where | None,
-        metadata: Wanted,
+        rows: RowFilter,
         words: int,
         seed: int,
         progress: bool | None,
     ) -> DiscoveredTopics:
         """Return clusters of sentences, with metadata."""
-        ids, where, about = self._resolved(SENTENCE_MATCHES, ids, where, metadata)
+        (speaker, ids, where, _, metadata), about = self._resolved(SENTENCE_MATCHES, rows)
         found = self.meaning.topics(topics, ids, speaker, where, words, seed, progress)
         sentences = attach(found.sentences, self._archive.recordings)
         return found._replace(sentences=self._with_columns(sentences, about, metadata))
 
-    def _resolved(
-        self, table: Table, ids: str | Iterable[str] | None, where: Where | None, metadata: Wanted
-    ) -> tuple[Sequence[str] | None, Where | None, pa.Table | None]:
-        """Return the ids and conditions of a search without metadata, and the metadata if they are used."""
-        wanted = self._known(ids)
-        where = in_where(where, self._archive.recordings.id)
-        if not is_named(table.name, None, where, metadata):
-            return wanted, where, None
+    def _resolved(self, table: Table, rows: RowFilter) -> tuple[RowFilter, pa.Table | None]:
+        """Return the filter with checked ids and without conditions on metadata, and the metadata if they are used."""
+        wanted = self._known(rows.ids)
+        where = in_where(rows.where, self._archive.recordings.id)
+        if not is_named(table.name, None, where, rows.metadata):
+            return rows._replace(ids=wanted, where=where), None
         about = apart(self._metadata.to_arrow(wanted), table.names)
         where, possible = resolve(table.name, where, about)
         about = apart(about, CORPUS_TABLES[table.name].names)
-        return wanted if possible is None else sorted(possible), where, about
+        return rows._replace(ids=wanted if possible is None else sorted(possible), where=where), about
 
     def counts(
         self,
@@ -227,7 +214,7 @@ class Search:
         """Return the person of each row; for a label without a person, the label with the recording."""
         return people_of(attach(cells.assign(person=self._people.of_rows(cells)), self._archive.recordings))
 
-    def _known(self, ids: str | Iterable[str] | None) -> list[str] | None:
+    def _known(self, ids: Iterable[str] | None) -> list[str] | None:
         """Return the ids as a list, after checking that each is in the corpus."""
         self._archive.report_missing()
         if ids is None:

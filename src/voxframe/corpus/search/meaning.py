@@ -98,7 +98,7 @@ class MeaningSearch:
         context: int,
         *,
         speaker: str | Iterable[str] | None = None,
-        ids: Sequence[str] | None = None,
+        ids: Iterable[str] | None = None,
         where: Where | None = None,
         limit: int | None = None,
         without: tuple[str, int] | None = None,
@@ -167,7 +167,7 @@ class MeaningSearch:
     def topics(
         self,
         topics: int | None,
-        ids: Sequence[str] | None,
+        ids: Iterable[str] | None,
         speaker: str | Iterable[str] | None,
         where: Where | None,
         words: int,
@@ -202,14 +202,14 @@ class MeaningSearch:
         text: str | None,
         scores: Vectors,
         speaker: str | Iterable[str] | None,
-        ids: Sequence[str] | None,
+        ids: Iterable[str] | None,
         condition: pc.Expression | None,
     ) -> Ints:
         """Return the rows of the sentences that pass the filters."""
         table = view.table
         rows = np.arange(len(table))
         if ids is not None:
-            rows = np.flatnonzero(pc.is_in(table["transcript_id"], pa.array(ids, pa.string())))
+            rows = np.flatnonzero(pc.is_in(table["transcript_id"], pa.array([*ids], pa.string())))
         if speaker is None and condition is None:
             return rows
         keys = table.take(pa.array(rows)).append_column("row", pa.array(rows))
