@@ -125,7 +125,7 @@ def test_groups_by_person_and_by_speaker(corpus: voxframe.Corpus) -> None:
     assert sorted(shown) == ["A (two)", "Ada", "B (one)"]
     shown = [label.get_text() for label in plots.timeline(turns, by="speaker").get_yticklabels()]
     assert len(shown) == 4
-    with pytest.raises(OptionError, match=r"choose from speaker, minute, .* with metadata='person'"):
+    with pytest.raises(OptionError, match=r"choose from speaker, recording, minute, .* with metadata='person'"):
         analysis.talk_time(corpus.table("utterances"), by="person")
 
 
