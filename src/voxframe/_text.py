@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 WordDict = dict[str, Any]
@@ -102,7 +102,20 @@ def join_words(texts: Iterable[str]) -> str:
         >>> join_words(["Good", "day."]), join_words(["你", "好。"]), join_words(["用", "pandas", "吧"])
         ('Good day.', '你好。', '用 pandas 吧')
     """
-    return _NO_SPACE.sub("", " ".join(texts))
+    text = " ".join(texts)
+    return text if text.isascii() else _NO_SPACE.sub("", text)
+
+
+def is_spaced(texts: Sequence[str]) -> list[bool]:
+    """Return for each word True if `join_words` puts a space between it and the word before.
+
+    Example:
+        >>> is_spaced(["用", "pandas", "吧", "。"])
+        [False, True, True, False]
+    """
+    if not texts or not _NO_SPACE.search(" ".join(texts)):
+        return [n > 0 for n in range(len(texts))]
+    return [False, *(not _NO_SPACE.search(f"{a[-1:]} {b[:1]}") for a, b in pairwise(texts))]
 
 
 def search_form(word: str) -> str:

@@ -33,6 +33,14 @@ search = voxframe.WordSearch(corpus, audio=recordings, query="trees")
 panel = voxframe.AskPanel(corpus, voxframe.connect("http://127.0.0.1:9", api_key="key"))
 display(search, panel)""",
     """
+import json
+spoken = [dict(text=text, start=n * 300, end=n * 300 + 200)
+          for n, text in enumerate("我们 今天 在 北京 用 pandas 吧".split())]
+chinese = voxframe.TranscriptPlayer({"id": "zh", "utterances": None, "words": spoken}, title="Chinese")
+_ = corpus.raw.put("one", json.dumps({"id": "one", "utterances": None, "words": spoken}).encode())
+stored = voxframe.TranscriptPlayer("one", corpus=corpus, title="Stored")
+display(chinese, stored)""",
+    """
 from voxframe.widgets.submit_parts import JobTable
 jobs = JobTable(lambda *_: None)
 jobs._rows = [dict(key=key, name=f"{key}.mp3", source=key, state=state, state_text=said, progress=0.0, length="0:10",
@@ -57,7 +65,7 @@ def notebook(lab, browser) -> Iterator[Notebook]:
     notebook = Notebook(browser, folder / "edits.ipynb")
     write_notebook(notebook.path, CELLS)
     notebook.open_in_lab(lab.base, lab.token, lab.folder)
-    expect(notebook.page.locator(".vf-player[data-ready]")).to_have_count(2, timeout=WAIT_MS)
+    expect(notebook.page.locator(".vf-player[data-ready]")).to_have_count(4, timeout=WAIT_MS)
     yield notebook
     notebook.context.close()
 
@@ -256,6 +264,51 @@ def test_turns_are_split_merged_and_retimed(notebook):
     assert not notebook.kernel(
         "'split' in set(corpus.corrections.history('interview').query('undone.isna()')['action'])"
     )
+
+
+def correct(page: Page, row, text: str) -> None:
+    row.hover()
+    row.get_by_role("button", name="Correct this passage").click()
+    row.get_by_role("textbox").fill(text)
+    page.keyboard.press("Enter")
+
+
+def test_a_payload_says_that_changes_are_not_stored(notebook):
+    """From the first edit on, the player says how to keep changes; its menu of turns says so instead of actions."""
+    page, player = notebook.page, player_of(notebook.page, "Chinese")
+    advice = player.locator(".vf-not-stored")
+    row = player.locator(".vf-row").first
+    expect(advice).to_be_hidden()
+    row.hover()
+    row.get_by_role("button", name="Change this turn").click()
+    expect(row.locator(".vf-menu")).to_contain_text("corpus.add(source)")
+    expect(row.locator(".vf-menu button")).to_have_count(0)
+    row.get_by_role("button", name="Change this turn").click()
+    expect(row.locator(".vf-text")).to_have_text("我们今天在北京用 pandas 吧")
+    correct(page, row, "我们昨天在北京用 pandas 吧")
+    expect(row.locator(".vf-text")).to_have_text("我们昨天在北京用 pandas 吧")
+    expect(advice).to_be_visible()
+    assert row.locator(".vf-w").all_inner_texts() == ["我们", "昨天", "在", "北京", "用", "pandas", "吧"]
+    player.get_by_role("searchbox").fill("昨天在")
+    expect(player.locator(".vf-found")).to_have_text("1 of 1")
+    correct(page, row, "我们今天在北京用 pandas 吧")
+    notebook.until("not chinese.corrections")
+
+
+def test_a_transcript_without_turns_is_split(notebook):
+    """All words without labels are one turn of the corpus, which is split, corrected and merged again."""
+    page, player = notebook.page, player_of(notebook.page, "Stored")
+    row = player.locator(".vf-row").first
+    row.locator(".vf-w").nth(4).click()
+    row.focus()
+    page.keyboard.press("s")
+    expect(row.locator(".vf-text")).to_have_text("我们今天在北京")
+    correct(page, player.locator(".vf-row").nth(1), "用 polars 吧")
+    expect(player.locator(".vf-row").nth(1).locator(".vf-text")).to_have_text("用 polars 吧")
+    notebook.until("corpus.words('one')['text'].to_list()[4:] == ['用', 'polars', '吧']")
+    row.focus()
+    page.keyboard.press("m")
+    expect(row.locator(".vf-text")).to_have_text("我们今天在北京用 polars 吧")
 
 
 def test_edits_are_refused_visibly_without_a_kernel(notebook):

@@ -210,6 +210,8 @@ def test_boundaries_and_times_are_moved(corpus: voxframe.Corpus) -> None:
         corpus.corrections.set_time("t1", 1, 310, 320)
     with pytest.raises(OptionError, match="divided before word 1 to 0"):
         corpus.corrections.move_boundary("t1", 2, 1)
+    with pytest.raises(OptionError, match="words must be above 0 to take words"):
+        corpus.corrections.move_boundary("t1", 0, 0)
     with pytest.raises(OptionError, match="no turn after turn 3"):
         corpus.corrections.merge("t1", 3)
     with pytest.raises(OptionError, match="no turn with word 10; it has 0 to 9"):

@@ -15,7 +15,7 @@ _FLAT = set(
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "assign", "table", "undo"},
-    "corrections": set("set split merge move_boundary set_time undo get turns history stale".split()),
+    "corrections": set("set split merge move_boundary set_time undo get turns word_turns history stale".split()),
     "metadata": {"set", "get", "to_arrow"},
     "snapshots": {"create", "open", "versions"},
     "raw": set(

@@ -76,3 +76,4 @@ def test_a_text_without_spaces_is_cut_where_the_words_were() -> None:
     ]
     assert rows("我们在北京", said[:4]) == [("我们", 0, 90, None), ("在", 200, 290, None), ("北京", 300, 390, None)]
     assert [word.text for word in realign(said[:2], "完全不同")] == ["完全不同"]
+    assert rows("好吧我们今天", said[:2]) == [("好吧", 0, 0, ""), ("我们", 0, 90, None), ("今天", 100, 190, None)]

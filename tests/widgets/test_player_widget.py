@@ -15,7 +15,7 @@ import voxframe
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.plots.style import COLORS
 from voxframe.widgets import Timeline, TranscriptPlayer
-from voxframe.widgets.player_data import MAX_PASSAGE_WORDS, split_passages
+from voxframe.widgets.player_passages import MAX_PASSAGE_WORDS, split_passages
 
 DATA = Path(__file__).parents[2] / "data"
 INTERVIEW = DATA / "payloads" / "interview.json"
@@ -330,6 +330,137 @@ def test_turns_are_split_merged_moved_and_retimed(corpus):
     assert turns() == before
     player._on_edit(None, {"do": "turn", "n": "y", "action": "undo"}, [])
     assert "no change to undo" in player.error
+
+
+def put(path, payload: dict) -> voxframe.Corpus:
+    """Return a new corpus with one payload."""
+    corpus = voxframe.Corpus(path)
+    corpus.raw.put(payload["id"], json.dumps(payload).encode())
+    return corpus
+
+
+def said(texts: str, speakers: str | None = None, **more) -> list[dict]:
+    """Return words of 100 ms with pauses of 50 ms."""
+    return [
+        {"text": text, "start": n * 150, "end": n * 150 + 100, "confidence": 0.9, **more}
+        | {"speaker": speakers[n] if speakers else None}
+        for n, text in enumerate(texts.split())
+    ]
+
+
+def edit(player: TranscriptPlayer, action: str, turn: int = 0, **more: int) -> str:
+    """Edit a turn as a page does, and return the error."""
+    player.send = lambda message, buffers=None: None
+    player._on_edit(None, {"do": "turn", "n": "x", "action": action, "turn": turn, **more}, [])
+    return player.error
+
+
+@pytest.mark.parametrize("speakers", [None, "AABBA"])
+def test_a_transcript_without_utterances_is_edited(tmp_path, speakers):
+    """Turns are then counted at changes of speaker, in player and corpus alike; without labels there is one."""
+    corpus = put(tmp_path, {"id": "t", "utterances": None, "words": said("so we met in zurich", speakers)})
+    player = TranscriptPlayer("t", corpus=corpus)
+    assert player.result["text"].to_list() == corpus.corrections.turns("t")["text"].to_list()
+    assert len(player.result) == (3 if speakers else 1)
+    last = player.result["turn_idx"].max()
+    text = player.result["text"].iloc[-1]
+    player.corrections = {str(last): text.replace("zurich", "Zürich today")}
+    assert player.error == ""
+    assert corpus.words()["text"].to_list() == ["so", "we", "met", "in", "Zürich", "today"]
+    assert edit(player, "split", int(last), word=1) == ""
+    assert player.result["text"].to_list() == corpus.corrections.turns("t")["text"].to_list()
+    assert player.result["text"].iloc[-1] == ("today" if speakers else "we met in Zürich today")
+    assert TranscriptPlayer("t", corpus=corpus).result.equals(player.result)
+    assert edit(player, "undo") == edit(player, "undo") == ""
+    assert player.result["text"].iloc[-1] == text
+    assert not player.corrections
+
+
+def test_words_of_no_turn_are_passages_of_their_own(tmp_path):
+    """If the service left words out of its utterances, edits of the turns still reach the right ones."""
+    words = said("um so we met", "AAAA")
+    turn = {"speaker": "A", "text": "so we met", "start": 150, "end": 550, "words": words[1:]}
+    corpus = put(tmp_path, {"id": "t", "words": words, "utterances": [turn]})
+    player = TranscriptPlayer("t", corpus=corpus)
+    assert player.result[["turn_idx", "text"]].values.tolist() == [[-1, "um"], [0, "so we met"]]
+    player.corrections = {"0": "so they met"}
+    assert corpus.words()["text"].to_list() == ["um", "so", "they", "met"]
+    player.corrections = {**player.corrections, "-1": "er"}
+    assert "has no turn -1; it has 0 to 0" in player.error
+
+
+def test_turns_on_two_channels_are_split(tmp_path):
+    """A word is found by its turn although `words` has no `utterance_idx` where turns overlap."""
+    turns = []
+    for channel, text in (("1", "so we met"), ("2", "yes we did")):
+        words = said(text, channel=channel)
+        turns.append({"channel": channel, "text": text, "start": 0, "end": 400, "words": words})
+    words = sorted((word for turn in turns for word in turn["words"]), key=lambda word: word["start"])
+    corpus = put(tmp_path, {"id": "t", "words": words, "utterances": turns})
+    player = TranscriptPlayer("t", corpus=corpus)
+    assert edit(player, "split", 1, word=2) == ""
+    assert sorted(player.result["text"]) == ["did", "so we met", "yes we"]
+    assert "turn 1 has no word 7; it has 2" in edit(player, "time", 1, word=7, start_ms=0, end_ms=1)
+
+
+def test_scripts_without_spaces_are_not_joined_with_spaces(tmp_path):
+    """Chinese words are shown and corrected without spaces, in the widget alone and in a corpus."""
+    payload = {"id": "t", "utterances": None, "words": said("我们 今天 在 北京 用 pandas 吧", "AAAAAAA")}
+    corpus = put(tmp_path, payload)
+    for player in (TranscriptPlayer(payload), TranscriptPlayer("t", corpus=corpus)):
+        assert player.result["text"].to_list() == ["我们今天在北京用 pandas 吧"]
+        assert np.frombuffer(player._columns["spaced"], "<i4").tolist() == [0, 0, 0, 0, 0, 1, 1]
+        player.corrections = {"0": "我们昨天在北京用 pandas 吧"}
+        assert player.result["text"].to_list() == ["我们昨天在北京用 pandas 吧"]
+        player.interval = [0, 400]
+        assert player.selection[["text", "start_ms"]].values.tolist() == [["我们", 0], ["昨天", 150], ["在", 300]]
+        assert player._columns["text"].decode() == "我们昨天在北京用pandas吧"
+    assert corpus.table("utterances").empty
+    assert corpus.corrections.turns("t")["text"].to_list() == ["我们昨天在北京用 pandas 吧"]
+    assert voxframe.analysis.turns(corpus.words())["text"].to_list() == ["我们昨天在北京用 pandas 吧"]
+
+
+def test_a_turn_that_was_changed_elsewhere_is_not_overwritten(corpus):
+    """Of two players, the second one shows what the first one stored instead of replacing it; other turns are free."""
+    one, two = (TranscriptPlayer("interview", corpus=voxframe.Corpus(corpus.path)) for _ in range(2))
+    first = one.result["text"][0]
+    one.corrections = {"0": "Good morning."}
+    two.corrections = {"1": "Thanks."}
+    assert two.error == ""
+    assert two.corrections == {"0": "Good morning.", "1": "Thanks."}
+    assert edit(one, "split", 1, word=0).startswith("turn 1 was changed elsewhere; it is shown as it is now")
+    assert one.result["text"].to_list()[:2] == ["Good morning.", "Thanks."]
+    edit(two, "split", 0, word=1)
+    one.corrections = {"0": first, "1": "Thanks."}
+    assert "turn 0 was changed elsewhere" in one.error
+    assert one.result["text"].to_list()[:3] == ["Good", "morning.", "Thanks."]
+    assert corpus.corrections.history()["action"].to_list() == ["text", "text", "split"]
+
+
+def test_a_payload_says_how_to_keep_changes(tmp_path, monkeypatch):
+    """A player of a payload has realigned words; its advice, run as written, gives a player that stores changes."""
+    payload = tmp_path / "talk.json"
+    payload.write_text(json.dumps({"id": "t", "utterances": None, "words": said("so we met")}))
+    player = TranscriptPlayer(payload)
+    player.corrections = {"0": "so we two met"}
+    player.interval = [0, 500]
+    assert player.selection[["text", "start_ms", "end_ms"]].values.tolist() == [
+        *(["so", 0, 100], ["we", 150, 250], ["two", 250, 300], ["met", 300, 400])
+    ]
+    assert player.selection["confidence"].isna().to_list() == [False, False, True, False]
+    assert player.selection["text_original"].fillna("-").to_list() == ["-", "-", "", "-"]
+    assert edit(player, "split", word=1) == ""  # a page offers no such edit, and it changes nothing
+    player.corrections = {"0": "so we met"}
+    assert player.corrections == {}
+    assert "turns cannot be split, merged or moved" in player._not_stored
+    monkeypatch.chdir(tmp_path)
+    code = player._not_stored.partition("add it to a corpus: ")[2].removesuffix(".")
+    *steps, last = code.split("; ")
+    names: dict = {"voxframe": voxframe}
+    exec("\n".join([*steps, f"kept = {last}"]), names)
+    assert names["kept"]._not_stored == ""
+    assert edit(names["kept"], "split", word=1) == ""
+    assert names["kept"].result["text"].to_list() == ["so", "we met"]
 
 
 class Tags(HTMLParser):

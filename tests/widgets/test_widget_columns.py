@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.widgets import encoding
-from voxframe.widgets.player_data import split_passages
+from voxframe.widgets.player_passages import split_passages
 
 
 def unpacked(data: bytes, offsets: bytes) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken as spoken_words
@@ -130,7 +131,7 @@ def _combined(rows: pd.DataFrame, group: npt.NDArray[Any], keep: list[str]) -> p
     table = rows.iloc[first][["transcript_id", "speaker", "code", "who", "start_ms", *keep]].set_axis(group[first])
     text = rows["text"].fillna("").to_numpy(object)
     edges = np.r_[first, len(rows)]
-    joined = [text[a] if b - a == 1 else " ".join(filter(None, text[a:b])) for a, b in pairwise(edges)]
+    joined = [text[a] if b - a == 1 else join_words(filter(None, text[a:b])) for a, b in pairwise(edges)]
     end, count = (rows[name].to_numpy(np.int64) for name in ("end_ms", "word_count"))
     table["text"] = pd.array(joined, dtype=TEXT)
     table["end_ms"] = np.maximum.reduceat(end, first) if len(first) else end

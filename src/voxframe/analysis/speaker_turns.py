@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names
 
 
@@ -183,7 +184,7 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
     first = np.flatnonzero(begins)
     text = given["text"].fillna("").astype(object).to_numpy()
     edges = np.r_[first, len(given)]
-    texts = [" ".join(filter(None, text[a:b])) for a, b in pairwise(edges)]
+    texts = [join_words(filter(None, text[a:b])) for a, b in pairwise(edges)]
     new_transcript = np.flatnonzero(np.r_[True, np.diff(transcript[first]) != 0]) if len(first) else first
     sizes = np.diff(np.r_[new_transcript, len(first)])
     return pd.DataFrame(

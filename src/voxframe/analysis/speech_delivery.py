@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import find_words
@@ -183,7 +184,7 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
         {
             "transcript_id": rows["transcript_id"].array[first],
             "speaker": rows["speaker"].array[first],
-            "text": pd.array([" ".join(filter(None, text[a:b])) for a, b in pairwise(edges)], dtype=TEXT),
+            "text": pd.array([join_words(filter(None, text[a:b])) for a, b in pairwise(edges)], dtype=TEXT),
             "start_ms": times(rows["start_ms"])[first].astype(np.int64),
             "end_ms": (np.maximum.reduceat(end, first) if len(first) else end).astype(np.int64),
             "words": np.diff(edges),

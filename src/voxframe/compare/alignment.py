@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
@@ -335,7 +336,7 @@ def _values(column: pd.Series[Any]) -> list[Any]:
 def _joined(texts: Any, places: Any) -> str:
     """Return the text of rows once each, although a row with two normalised words has two edits."""
     found = [text for n, text in enumerate(texts) if text is not None and (n == 0 or places[n] != places[n - 1])]
-    return " ".join(found)
+    return join_words(found)
 
 
 def _span(times: Any, start: int, end: int) -> tuple[float | None, float | None]:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from voxframe.corpus.archive import Archive
@@ -26,7 +27,7 @@ from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
 
-_TURN = ("the text of a turn", 100_000)  # description and maximum number of characters
+_TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
 _SPEAKER = ("the label of a speaker", 200)
 _TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 _UTC: Any = pd.DatetimeTZDtype("us", "UTC")
@@ -153,8 +154,10 @@ class Corrections:
 
         Raises:
             CorpusError: As for `set`.
-            OptionError: There is no such turn, none after it, or a turn would have no words left.
+            OptionError: There is no such turn, none after it, `words` is 0, or a turn would have no words left.
         """
+        if int(words) == 0:
+            raise OptionError("words must be above 0 to take words from the next turn, or below 0 to give some, got 0")
         return self._change_pair("move", transcript_id, utterance_idx, {"words": int(words)}, author)
 
     def set_time(
@@ -245,6 +248,21 @@ class Corrections:
         """
         transcript_id = self._archive.recordings.id(transcript_id)
         return _turns(transcript_id, self._current.of(transcript_id, self._current.active(transcript_id)))
+
+    def word_turns(self, transcript_id: str) -> npt.NDArray[np.int64]:
+        """Return the turn of each word as corrected: `utterance_idx` of `turns`, -1 if no turn has the word.
+
+        Args:
+            transcript_id: Id of the transcript, or its recording.
+
+        Returns:
+            Shape (words,), in the order of the table `words`.
+
+        Raises:
+            CorpusError: The transcript is not in the corpus.
+        """
+        transcript_id = self._archive.recordings.id(transcript_id)
+        return self._current.of(transcript_id, self._current.active(transcript_id)).word_turns
 
     def history(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
         """Return every edit that was made, oldest first, also those that were undone.

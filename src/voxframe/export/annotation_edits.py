@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 
+from voxframe._text import join_words
 from voxframe.errors import OptionError, PayloadError
 from voxframe.export.annotation_formats import regions, tier_names
 from voxframe.export.result import Losses
@@ -212,7 +213,7 @@ class _Changes:
             for n, token in enumerate(tokens[start:stop]):
                 place = first + n if tag == "equal" else min(first + n, max(last - 1, first - 1 if first else 0))
                 given[before[place][0]].append(token)
-        self._texts |= {row: " ".join(said) for row, said in given.items()}
+        self._texts |= {row: join_words(said) for row, said in given.items()}
 
     def _move(self, rows: Sequence[int], before: int, now: int, side: int) -> None:
         """Change the start of the first word, or the end of the last one."""
@@ -233,8 +234,8 @@ class _Changes:
             rows_of.setdefault(self._turn_of[row], []).append(row)
         for turn, rows in rows_of.items():
             start = min(self._segments[row].start for row in rows)
-            was = " ".join(self._segments[row].text for row in rows)
-            text = " ".join(self._texts[row] for row in rows if self._texts[row])
+            was = join_words(self._segments[row].text for row in rows)
+            text = join_words(self._texts[row] for row in rows if self._texts[row])
             if text != was:
                 change: dict[str, Any] = {"action": "text", "text": text} if text else {"action": "deleted"}
                 found.append((start, {"utterance_idx": turn, "was": was, **change}))

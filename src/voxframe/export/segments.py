@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from voxframe._text import PAUSE_MS, one_line
+from voxframe._text import PAUSE_MS, join_words, one_line
 from voxframe.errors import OptionError
 from voxframe.export.result import Losses
 
@@ -115,7 +115,7 @@ def turns(segments: list[SpeechSegment]) -> list[SpeechSegment]:
 
 def joined(run: list[SpeechSegment]) -> SpeechSegment:
     """Return a turn as one segment, without a confidence."""
-    text = " ".join(s.text for s in run)
+    text = join_words(s.text for s in run)
     return run[0]._replace(end=max(s.end for s in run), text=text, confidence=None, timed=True)
 
 

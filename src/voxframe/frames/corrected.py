@@ -129,7 +129,7 @@ class _ServiceTurns:
         for idx in range(self.owner.max(initial=-1) + 1):
             words = self._words.take(pa.array(np.flatnonzero(self.owner == idx)))
             starts, ends, texts = (words[name].drop_null().to_pylist() for name in ("start_ms", "end_ms", "text"))
-            was = Was(min(starts, default=None), max(ends, default=None), " ".join(texts))
+            was = Was(min(starts, default=None), max(ends, default=None), join_words(texts))
             found.append(Turn(idx, was, words["speaker"][0].as_py(), words["channel"][0].as_py(), None))
         return found
 

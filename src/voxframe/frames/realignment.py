@@ -91,11 +91,11 @@ def _tokens(words: Sequence[TurnWord], text: str) -> list[str]:
     old, new = ("".join("".join(one or "" for one in side).split()) for side in ((w.text for w in words), tokens))
     if not _UNSPACED.search(new):
         return tokens
-    ends = set(accumulate(len("".join((word.text or "").split())) for word in words))
+    edges = {0, *accumulate(len("".join((word.text or "").split())) for word in words)}
     cuts = set(accumulate(map(len, tokens)))
     for op in Levenshtein.opcodes(old, new):
         if op.tag == "equal":
-            same = {op.dest_start + end - op.src_start for end in ends if op.src_start <= end <= op.src_end}
+            same = {op.dest_start + edge - op.src_start for edge in edges if op.src_start <= edge <= op.src_end}
             cuts |= {cut for cut in same if _UNSPACED.search(new[max(0, cut - 1) : cut + 1])}
     return [new[begin:end] for begin, end in pairwise(sorted(cuts | {0, len(new)}))]
 

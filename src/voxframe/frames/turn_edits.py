@@ -38,6 +38,11 @@ class Was:
     end: int | None
     text: str | None
 
+    def has_text_of(self, other: Was) -> bool:
+        """Return True if two turns have the same text but for white space, which earlier versions joined otherwise."""
+        own, others = ("".join((turn.text or "").split()) for turn in (self, other))
+        return own == others and (self.text is None) == (other.text is None)
+
     def overlaps(self, other: Was) -> bool:
         """Return True if two turns overlap in time."""
         if self.start is None or other.start is None:
@@ -284,6 +289,6 @@ class TurnEdits:
         same = [
             (abs((turn.was.start or 0) - (was.start or 0)), turn.idx)
             for turn in self.turns.values()
-            if was and turn.was and turn.was.text == was.text and turn.was.overlaps(was) and turn.idx not in taken
+            if was and turn.was and turn.was.has_text_of(was) and turn.was.overlaps(was) and turn.idx not in taken
         ]
         return min(same)[1] if same else None

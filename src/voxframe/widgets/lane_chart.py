@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock
+from voxframe._text import clock, join_words
 from voxframe.analysis.speaker_turns import label_names, require
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes
@@ -342,7 +342,7 @@ class Dispersion(LaneChart):
         found, asked = occurrences(df, queries)
         if "match" in found.columns:
             sides = [found[name].fillna("") for name in ("left", "match", "right") if name in found.columns]
-            found = found.assign(text=[" ".join(filter(None, side)) for side in zip(*sides, strict=True)])
+            found = found.assign(text=[join_words(filter(None, side)) for side in zip(*sides, strict=True)])
         elif "text" in df.columns:
             found = found.assign(text=_around(df, found))
         self._queries, self._by = (None if queries is None else asked), by
@@ -395,5 +395,5 @@ def _around(words: pd.DataFrame, found: pd.DataFrame) -> list[str]:
         starts, spoken = said[name]
         first = int(np.searchsorted(starts, start))
         last = max(first + 1, int(np.searchsorted(starts, start if pd.isna(end) else end)))
-        texts.append(" ".join(spoken[max(0, first - _CONTEXT) : last + _CONTEXT]))
+        texts.append(join_words(spoken[max(0, first - _CONTEXT) : last + _CONTEXT]))
     return texts

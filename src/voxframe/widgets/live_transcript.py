@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock
+from voxframe._text import clock, join_words
 from voxframe.client import Client, connect
 from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
@@ -138,7 +138,7 @@ class LiveTranscript(ScriptedWidget):
     @property
     def text(self) -> str:
         """The text of the final results so far."""
-        return " ".join(final["text"] for final in self._finals)
+        return join_words(final["text"] for final in self._finals)
 
     @property
     def code(self) -> str:

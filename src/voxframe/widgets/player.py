@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock
+from voxframe._text import clock, join_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
 from voxframe.corpus import Corpus
@@ -39,8 +39,8 @@ from voxframe.widgets.player_data import (
     load_tables,
     origin,
     speaker_names,
-    split_passages,
 )
+from voxframe.widgets.player_passages import PlayerPassages, corrected_passages, split_passages
 
 #: Maximum number of turns in the static HTML, and of characters per turn.
 _STATIC_TURNS, _STATIC_CHARS = 12, 600
@@ -54,11 +54,13 @@ class TranscriptPlayer(ScriptedWidget):
     Space plays, arrow keys seek, "/" searches; "?" lists the keyboard shortcuts. Drag over the lanes or select text to
     select an interval, which can be looped.
 
-    Speakers can be renamed and turns corrected in place. Turns of a corpus can be split and merged, their boundaries
-    moved, and the times of words changed; these changes and corrections can be undone.
+    Speakers can be renamed and turns corrected in place. If the service sent no turns, they are counted at changes of
+    speaker. Turns of a corpus can be split and merged, their boundaries moved, and the times of words changed; these
+    changes and corrections can be undone.
 
-    If the transcript is in a corpus (`source` is an id or a handle, or `corpus` has it), the corpus stores these
-    changes. For a payload they last as long as the widget. The payload itself never changes.
+    If the transcript is in a corpus (`source` is an id or a handle, or `corpus` has it), the player shows it as the
+    corpus has it, and the corpus stores these changes. For a payload, names and corrected texts last as long as the
+    widget, which says so and how to keep them; its turns cannot be split or merged. The payload itself never changes.
 
     A recording is played by URL and never stored in the notebook. If the file is in the folder that Jupyter serves,
     Jupyter serves it; otherwise a small server in this kernel does, which only this machine can reach. If the notebook
@@ -122,10 +124,8 @@ class TranscriptPlayer(ScriptedWidget):
     # Stop time in ms, or 0 for the end; the counter makes repeated requests for the same time distinct.
     _stop_at = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     _editable = traitlets.Bool(True).tag(sync=True)
-    # Corrected texts that the words in _columns already have.
-    _applied = text_map()
-    # True if turns can be split, merged and moved: the corpus has the transcript, with turns.
-    _has_turns = traitlets.Bool(False).tag(sync=True)
+    # Says that edits are not stored and how to keep them; empty if a corpus stores them.
+    _not_stored = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,
@@ -141,11 +141,13 @@ class TranscriptPlayer(ScriptedWidget):
         self._origin, self._client = origin(source, client), client
         self._audio = None if audio is None else absolute_path(audio)
         self._corpus, self._given_title = Corpus() if corpus is None and self._origin.remote else corpus, title
-        self._passages = found = split_passages(given["words"])
+        found = split_passages(given["words"])
         self._transcript_id = found.transcript_id
         self._store = find_store(self._corpus, self._transcript_id)
+        if self._store:
+            given, found = self._store.tables()
+        self._passages = self._uncorrected = found
         packed, present = found.packed(given)
-        reshaped = self._store is not None and self._store.is_reshaped()
         annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
         about = given.get("transcripts")
         named = about is not None and "recording" in about.columns and len(about) == 1
@@ -155,8 +157,7 @@ class TranscriptPlayer(ScriptedWidget):
             title=name if title is None else title,
             **dict(zip(_ANNOTATIONS, annotations, strict=True)),
             _columns=packed,
-            _applied=annotations[2] if reshaped else {},
-            _has_turns=self._store is not None and found.numbered,
+            _not_stored="" if self._store else self._advice(),
             _speakers=[label or "" for label in found.speakers],
             _colors=self._color_indexes(annotations[1]),
             _layers=present,
@@ -166,11 +167,13 @@ class TranscriptPlayer(ScriptedWidget):
         if names:
             annotations = ({**annotations[0], **names}, *annotations[1:])
             if self._store:
-                annotations = self._store.save(self._annotations(), annotations)
+                annotations = self._store.save(self._annotations(), annotations, found)
             self.names = annotations[0]
         if self._store:
             self._saved = self._annotations()
             self.observe(self._save, list(_ANNOTATIONS))
+        else:
+            self.observe(lambda change: self._show(corrected_passages(self._uncorrected, change["new"])), "corrections")
         self.observe(lambda change: self.set_trait("_colors", self._color_indexes(change["new"])), "turn_names")
         self.on_msg(self._on_edit)
 
@@ -197,38 +200,59 @@ class TranscriptPlayer(ScriptedWidget):
         if self._store is None or self._annotations() == self._saved:
             return
         try:
-            self._saved = self._store.save(self._saved, self._annotations())
+            self._store.save(self._saved, self._annotations(), self._passages)
             self.error = ""
         except VoxframeError as e:
             self.error = f"This change was not saved: {e}"
-        if self._applied:  # the words of a turn with another text are those of the corpus
-            self._load_again()
-        with self.hold_sync():
-            for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
-                self.set_trait(name, dict(value))
+        self._load_again()
 
     def _load_again(self) -> None:
         """Show the transcript as the corpus has it now."""
         assert self._store is not None
-        given = load_tables(self._transcript_id, None, self._store.corpus)
-        self._passages = found = split_passages(given["words"])
+        found = self._store.tables()[1]
         self._saved = self._store.load()
         with self.hold_sync(), self.hold_trait_notifications():  # first the traits, then their observers
             for name, value in zip(_ANNOTATIONS, self._saved, strict=True):
                 self.set_trait(name, dict(value))
-            self._applied = dict(self._saved[2]) if self._store.is_reshaped() else {}
+            self._show(found)
+
+    def _show(self, found: PlayerPassages) -> None:
+        """Show other words of the transcript."""
+        self._passages = found
+        with self.hold_sync():
             self._speakers = [label or "" for label in found.speakers]
             self._colors = self._color_indexes(self.turn_names)
             self._until = int(found.end.max(initial=0))
-            self._columns = found.packed(given)[0]
+            self._columns = self._columns | found.packed({})[0]
+
+    @traitlets.validate("corrections")
+    def _without_unchanged(self, proposal: Any) -> dict[str, str]:
+        """Leave out texts that are those of the payload."""
+        given: dict[str, str] = proposal["value"]
+        if not given or getattr(self, "_store", None) is not None or not hasattr(self, "_uncorrected"):
+            return given
+        return {turn: text for turn, text in given.items() if text != self._uncorrected.text_of(turn)}
+
+    def _advice(self) -> str:
+        """Return what to do so that edits are stored."""
+        given, place = self._origin.code or "source", 'voxframe.Corpus("transcripts")'
+        add = f"corpus.add({given})" if self._origin.is_payload else "corpus.add(payload)"
+        shown = repr(self._transcript_id) if self._transcript_id else '"its id"'
+        return (
+            "This transcript is in no corpus: names and corrected texts last as long as this widget, and turns cannot "
+            f"be split, merged or moved. To keep changes, add it to a corpus: corpus = {place}; {add}; "
+            f"voxframe.TranscriptPlayer({shown}, corpus=corpus)."
+        )
 
     def _on_edit(self, _: object, message: Any, __: object) -> None:
         """Apply an edit from a page and confirm it: without a confirmation the page shows that it was not saved."""
         if message.get("do") == "turn" and self._store is not None:
             try:
                 with show_errors(self):
-                    self._store.edit(message)
-                    self._load_again()
+                    try:
+                        self._store.edit(message, self._passages)
+                    finally:
+                        self._load_again()
             finally:
                 self.send({"do": "saved", "n": message.get("n")})
         if message.get("do") != "edit":
@@ -314,7 +338,7 @@ class TranscriptPlayer(ScriptedWidget):
 
         Returns:
             `turn_idx` int64 (`utterance_idx` if words have it); `speaker` str (the given name, or the label); `label`
-            str (of the service); `text` str; `start_ms`, `end_ms` Int64; `word_count` int64 (original words);
+            str (of the service); `text` str; `start_ms`, `end_ms` Int64; `word_count` int64;
             `corrected` bool (True if the text was corrected).
         """
         found = self._passages
@@ -323,7 +347,7 @@ class TranscriptPlayer(ScriptedWidget):
         labels = [found.speakers[n] for n in found.speaker[opens]]
         spoken = found.words["text"].fillna("").to_numpy(object)
         edges = np.r_[first, len(found.words)]
-        own = [" ".join(filter(None, spoken[a:b])) for a, b in pairwise(edges)]
+        own = [join_words(filter(None, spoken[a:b])) for a, b in pairwise(edges)]
         keys = [str(turn) for turn in turns]
         start, end = found.extent(first)
         return pd.DataFrame(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from voxframe._text import join_words
 from voxframe.client.async_bridge import PORTAL
 from voxframe.client.stream.audio_sources import StreamSource
 from voxframe.client.stream.connection import StreamConnection
@@ -75,7 +76,7 @@ class Stream:
     @property
     def text(self) -> str:
         """The text of all finals so far."""
-        return " ".join(final.text for final in self.finals if final.text)
+        return join_words(final.text for final in self.finals if final.text)
 
     @property
     def ended(self) -> bool:

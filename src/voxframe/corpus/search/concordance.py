@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe._text import UNSPACED, join_words
 from voxframe.analysis.search_terms import Term, parse
 from voxframe.corpus.reading import Where, expression
 from voxframe.corpus.search.manifest import OpenIndex
@@ -216,7 +217,10 @@ def _join(segment: IndexSegment, begin: Ints, end: Ints) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     words = np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])
     texts = segment.forms.take(pa.array(segment.word_form[words]))
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts), " ")
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts), " ")
+    if not pc.any(pc.match_substring_regex(joined, f"{UNSPACED} {UNSPACED}")).as_py():
+        return joined
+    return pa.array([join_words([text]) for text in joined.to_pylist()], pa.string())
 
 
 def find(segment: IndexSegment, terms: Sequence[Term], slop: int | None = None) -> tuple[Ints, Ints]:

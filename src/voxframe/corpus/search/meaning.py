@@ -314,7 +314,7 @@ def _beside(table: pa.Table, rows: Ints, context: int, step: int) -> list[str]:
                 more = texts[at].as_py().split()
                 words = [*more, *words] if step < 0 else [*words, *more]
             at += step
-        found.append(" ".join(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
+        found.append(join_words(words[max(0, len(words) - context) :] if step < 0 else words[:context]))
     return found
 
 

@@ -11,6 +11,7 @@ function makeEditing(model, reader, passages, speakers, say) {
   /** Replaces a part of a row by a field; `edit(text)` returns the message for the input, or null if nothing changed. */
   function open(row, part, form, field, edit) {
     const { key } = row.contains(document.activeElement) ? document.activeElement.dataset : {};
+    form.dataset.back = key ?? ""; // where the focus goes if the player is drawn again
     editInPlace(part, form, field, (text, { close, reopen }) => {
       const message = text === null ? null : edit(text);
       if (!message) return close();
@@ -62,7 +63,7 @@ function makeEditing(model, reader, passages, speakers, say) {
       if (given === before) return null;
       const corrections = { ...model.get("corrections") };
       const whole = passages.turnText(p, given);
-      if (whole && whole !== passages.originalText(p)) corrections[passages.turn[p]] = whole;
+      if (whole) corrections[passages.turn[p]] = whole;
       else delete corrections[passages.turn[p]];
       return { corrections };
     });

@@ -1,42 +1,19 @@
-// The words of a transcript in passages (turns; long turns are split), with corrections applied.
+// The words of a transcript in passages (turns; long turns are split).
 
 class PassageWords {
-  /** `applied` has the corrected texts that the words already have. */
-  constructor(columns, corrections, applied) {
-    this.applied = applied;
-    this.given = {
-      start: int32(columns.start), end: int32(columns.end), confidence: float32(columns.confidence),
-      first: int32(columns.first), text: [],
-    };
+  constructor(columns) {
     const read = texts(columns.text, columns.offsets);
-    for (let i = 0; i < read.length; i++) this.given.text.push(read.at(i));
+    this.text = Array.from({ length: read.length }, (_, i) => read.at(i));
+    this.spaced = int32(columns.spaced); // 1 if a space is before the word
+    this.start = int32(columns.start);
+    this.end = int32(columns.end);
+    this.confidence = float32(columns.confidence);
+    this.first = int32(columns.first);
     this.turn = Array.from(int32(columns.turn));
     this.speaker = Array.from(int32(columns.speaker));
     this.count = this.speaker.length;
-    this.correct(corrections);
-  }
-
-  /** Rebuilds all words; those of corrected turns come from the corrected text. */
-  correct(corrections) {
-    const { start, end, confidence, first, text } = this.given;
-    Object.assign(this, { start: [], end: [], confidence: [], text: [], row: [], first: [] });
-    for (let p = 0; p < this.count; ) {
-      const past = this.parts(p)[1];
-      let words = [];
-      for (let part = p; part < past; part++)
-        for (let i = first[part]; i < first[part + 1]; i++) words.push([text[i], start[i], end[i], confidence[i], part]);
-      if (this.turn[p] in corrections && corrections[this.turn[p]] !== this.applied[this.turn[p]]) words = retimed(words, corrections[this.turn[p]]);
-      for (const [word, from, to, confidence, part] of words) {
-        while (this.first.length <= part) this.first.push(this.text.length);
-        this.text.push(word);
-        this.start.push(from);
-        this.end.push(to);
-        this.confidence.push(confidence);
-        this.row.push(part);
-      }
-      p = past;
-    }
-    while (this.first.length <= this.count) this.first.push(this.text.length);
+    this.row = []; // passage of each word
+    for (let p = 0; p < this.count; p++) for (let i = this.first[p]; i < this.first[p + 1]; i++) this.row.push(p);
     this.order = Array.from(this.text.keys()).filter((i) => this.start[i] >= 0);
     this.order.sort((a, b) => this.start[a] - this.start[b] || a - b);
     this.starts = Int32Array.from(this.order, (i) => this.start[i]);
@@ -68,16 +45,22 @@ class PassageWords {
   /** Text of the turn of a passage, with that passage replaced by `text`. */
   turnText(p, text) {
     const [from, to] = this.parts(p);
-    return Array.from({ length: to - from }, (_, n) => (from + n === p ? text : this.plain(from + n))).filter(Boolean).join(" ");
+    let whole = "";
+    for (let part = from; part < to; part++) {
+      const own = part === p ? text : this.plain(part);
+      if (own) whole += (whole && this.space(this.first[part])) + own;
+    }
+    return whole;
   }
 
-  /** Original text of the turn of a passage. */
-  originalText(p) {
-    const [from, to] = this.parts(p);
-    return this.given.text.slice(this.given.first[from], this.given.first[to]).filter(Boolean).join(" ");
+  plain(p) {
+    let whole = "";
+    for (let i = this.first[p]; i < this.first[p + 1]; i++) whole += (whole && this.space(i)) + this.text[i];
+    return whole;
   }
 
-  plain(p) { return this.text.slice(this.first[p], this.first[p + 1]).join(" "); }
+  /** What is between a word and the word before: a space, unless their script has none. */
+  space(i) { return this.spaced[i] ? " " : ""; }
 
   /** Index of the last word that started at or before a time, or -1. */
   begun(ms) { return this.order[below(this.starts, ms, true) - 1] ?? -1; }
@@ -100,8 +83,9 @@ class PassageWords {
       const edges = [];
       let whole = "";
       for (let i = this.first[p]; i < this.first[p + 1]; i++) {
+        whole += whole && this.space(i);
         edges.push(whole.length);
-        whole += this.text[i].toLowerCase() + " ";
+        whole += this.text[i].toLowerCase();
       }
       return { whole, edges };
     });
@@ -114,55 +98,4 @@ class PassageWords {
     }
     return found;
   }
-}
-
-/** Words of a corrected text: unchanged words keep time and passage, new words share the time of those they replace. */
-function retimed(old, text) {
-  const fresh = text.split(/\s+/).filter(Boolean);
-  const found = [];
-  let [i, j] = [0, 0];
-  for (const [a, b] of [...common(old.map((word) => word[0]), fresh), [old.length, fresh.length]]) {
-    found.push(...between(old, i, a, fresh.slice(j, b)));
-    if (a < old.length) found.push(old[a]);
-    [i, j] = [a + 1, b + 1];
-  }
-  return found;
-}
-
-/** New words in place of old[i..a); each gets time in proportion to its length. */
-function between(old, i, a, words) {
-  const timed = old.slice(i, a).filter((word) => word[1] >= 0);
-  const from = timed.length ? timed[0][1] : old[i - 1]?.[2] ?? old[0]?.[1] ?? -1;
-  const to = timed.length ? timed[timed.length - 1][2] : Math.max(from, old[a]?.[1] ?? from);
-  const part = (i < a ? old[i] : old[i - 1] ?? old[a])?.[4] ?? 0;
-  const letters = words.join("").length || 1;
-  let done = 0;
-  return words.map((word) => {
-    const begin = from + ((to - from) * done) / letters;
-    done += word.length;
-    return [word, Math.round(begin), Math.round(from + ((to - from) * done) / letters), NaN, part];
-  });
-}
-
-/** Index pairs of a longest common subsequence; for very long turns only the common prefix and suffix. */
-function common(a, b) {
-  let head = 0;
-  while (head < Math.min(a.length, b.length) && a[head] === b[head]) head++;
-  let tail = 0;
-  while (tail < Math.min(a.length, b.length) - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
-  const [m, n] = [a.length - head - tail, b.length - head - tail];
-  const pairs = Array.from({ length: head }, (_, k) => [k, k]);
-  if (m * n < 4e6) {
-    const best = Array.from({ length: m + 1 }, () => new Uint16Array(n + 1)); // of a[i..] and b[j..]
-    for (let i = m - 1; i >= 0; i--)
-      for (let j = n - 1; j >= 0; j--)
-        best[i][j] = a[head + i] === b[head + j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
-    for (let i = 0, j = 0; i < m && j < n; ) {
-      if (a[head + i] === b[head + j]) pairs.push([head + i++, head + j++]);
-      else if (best[i + 1][j] >= best[i][j + 1]) i++;
-      else j++;
-    }
-  }
-  for (let k = tail; k > 0; k--) pairs.push([a.length - k, b.length - k]);
-  return pairs;
 }

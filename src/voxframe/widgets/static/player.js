@@ -19,15 +19,16 @@ const TURN_KEYS = [
 const SPEEDS = [0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3];
 const LAYERS = { confidence: "Confidence", chapters: "Chapters", entities: "Entities", safety: "Safety" };
 
-function renderPlayer({ model, el, signal }, sound) {
+function renderPlayer({ model, el, signal, session }, sound) {
   const columns = model.get("_columns");
-  const passages = new PassageWords(columns, model.get("corrections"), model.get("_applied"));
+  const passages = new PassageWords(columns);
   const speakers = model.get("_speakers");
   const root = frame("vf-player", model.get("title"));
   const { pane, say, guard } = errorPane(model);
   const people = () => peopleOf(passages, speakers, model.get("names"), model.get("turn_names"), model.get("_colors"));
   const editable = model.get("_editable");
-  const reshapable = editable && model.get("_has_turns");
+  const notStored = model.get("_not_stored");
+  const reshapable = editable && !notStored;
   const quietly = { capture: false, signal };
 
   // Controls: playback on the left, search on the right.
@@ -63,21 +64,26 @@ function renderPlayer({ model, el, signal }, sound) {
   const note = h("p", { class: "vf-note", hidden: sound.given }, "No recording. To play one, use TranscriptPlayer(..., audio=\"recording.mp3\").");
 
   const act = {
-    editable, named: speakers.length > 1 || Boolean(speakers[0]),
+    editable, notStored, named: speakers.length > 1 || Boolean(speakers[0]),
     seek: guard((ms) => {
       sound.stopAt = 0;
       sound.seek(ms);
       followAgain(false);
     }),
     select: guard((range) => put(model, { interval: range })),
-    rename: guard((p) => editable && editing.rename(p)),
-    correct: guard((p) => editable && editing.correct(p)),
-    turns: reshapable ? guard((p) => Object.values(editing.turns(p))) : null,
+    rename: guard((p) => editable && (warn(), editing.rename(p))),
+    correct: guard((p) => editable && (warn(), editing.correct(p))),
+    turns: guard((p) => (reshapable ? Object.values(editing.turns(p)) : [])),
+  };
+  const kept = h("p", { class: "vf-note vf-not-stored", role: "status", hidden: !session.edited }, notStored);
+  const warn = () => {
+    session.edited = Boolean(notStored);
+    kept.hidden = !notStored;
   };
   const reader = new Reader(passages, model, people(), act, signal);
   const editing = makeEditing(model, reader, passages, speakers, say);
   const title = h("div", { class: "vf-head" }, h("strong", { class: "vf-title" }, model.get("title")), h("span", { class: "vf-space" }), chips);
-  root.append(title, bar, help.list, stage, note, h("div", { class: "vf-under" }, reader.list, follow), pane);
+  root.append(title, bar, help.list, stage, note, h("div", { class: "vf-under" }, reader.list, follow), kept, pane);
   root.append(spoken);
   if (!passages.count) reader.list.append(h("p", { class: "vf-empty" }, "This transcript has no words."));
   el.append(root);
@@ -227,13 +233,7 @@ function renderPlayer({ model, el, signal }, sound) {
     tell();
   });
   for (const trait of ["names", "turn_names", "_colors"]) model.on(`change:${trait}`, renamed);
-  model.on("change:corrections", guard(() => {
-    passages.correct(model.get("corrections"));
-    reader.readLayers();
-    reader.on = -1;
-    find(search.value);
-    tell();
-  }));
+  model.on("change:corrections", guard(() => reader.again()));
 
   const settings = guard(() => {
     for (const layer of Object.keys(LAYERS)) root.classList.toggle(`vf-show-${layer}`, shown(layer));
@@ -252,7 +252,11 @@ function renderPlayer({ model, el, signal }, sound) {
     const { target, key } = event;
     if (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
     if (target.tagName === "BUTTON" && (key === " " || key === "Enter")) return;
-    const row = () => (reader.list.contains(document.activeElement) ? reader.cursor : Math.max(0, reader.current));
+    const row = () => {
+      const had = document.activeElement;
+      if (!reader.list.contains(had)) return Math.max(0, reader.current);
+      return had.closest(".vf-row")?.passage ?? reader.cursor; // a click has the focus in another row than the keys
+    };
     const faster = (by) => {
       const rates = SPEEDS.filter((rate) => (rate - model.get("speed")) * by > 0);
       if (rates.length) put(model, { speed: by > 0 ? rates[0] : rates[rates.length - 1] });
@@ -273,7 +277,7 @@ function renderPlayer({ model, el, signal }, sound) {
       Escape: () => put(model, { interval: [], loop: false }),
     };
     // Only from the text: elsewhere, a key of JupyterLab such as M would merge turns.
-    if (reshapable && reader.list.contains(document.activeElement)) for (const [letter, [, change]] of Object.entries(editing.turns(row()))) keys[letter] = () => change?.();
+    if (editable && reader.list.contains(document.activeElement)) for (const [letter, [, change]] of Object.entries(editing.turns(row()))) keys[letter] = () => (reshapable ? change?.() : warn());
     const action = keys[key.length === 1 ? key.toLowerCase() : key];
     if (!action) return;
     event.preventDefault();
@@ -310,20 +314,26 @@ function drawPlayer(context, sound) {
   const { model, el, signal } = context;
   let drawn = null;
   let reader = null;
+  const session = { edited: false }; // true from the first edit on that no corpus stores
   const draw = () => {
     const before = reader;
     const top = before?.list.scrollTop;
-    const row = before?.list.contains(document.activeElement) ? document.activeElement.closest(".vf-row") : null;
+    const had = document.activeElement;
+    const row = before?.list.contains(had) ? had.closest(".vf-row") : null;
+    const key = had?.closest("[data-back]")?.dataset.back || had?.dataset.key;
+    const control = !row && el.contains(had) && had.ariaLabel;
     drawn?.abort();
     el.querySelector(":scope > .vf-player")?.remove();
     drawn = new AbortController();
-    reader = renderPlayer({ ...context, model: listening(model, drawn.signal), signal: drawn.signal }, sound);
+    reader = renderPlayer({ ...context, model: listening(model, drawn.signal), signal: drawn.signal, session }, sound);
     if (!before) return;
     reader.list.scrollTop = top;
+    if (control) el.querySelector(`[aria-label="${CSS.escape(control)}"]`)?.focus({ preventScroll: true });
     if (!row || !reader.rows.length) return;
     const p = reader.passages.turn.indexOf(before.passages.turn[row.passage]);
     reader.place(p < 0 ? Math.min(row.passage, reader.rows.length - 1) : p);
-    reader.rows[reader.cursor].focus({ preventScroll: true });
+    const now = reader.rows[reader.cursor];
+    ((key && now.querySelector(`[data-key="${key}"]:not([hidden])`)) || now).focus({ preventScroll: true });
   };
   draw();
   model.on("change:_columns", draw);

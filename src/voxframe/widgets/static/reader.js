@@ -89,7 +89,8 @@ class Reader {
     row.setAttribute("aria-label", `${name}, ${clock(from)}`);
     const corrected = passages.turn[p] in this.model.get("corrections");
     const line = h("p", { class: "vf-text", dir: "auto" });
-    for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(this.word(i), " ");
+    for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(i > passages.first[p] ? passages.space(i) : "", this.word(i));
+    line.append(" ");
     const tools = h("div", { class: "vf-tools" });
     const continues = p && this.person(p - 1) === this.person(p) && !row.previousSibling.classList.contains("vf-chapter");
     const who = h("button", {
@@ -107,7 +108,7 @@ class Reader {
     const edit = h("button", { type: "button", class: "vf-edit vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Correct this passage", title: "Correct (E)" }, icon("pen"));
     edit.dataset.act = edit.dataset.key = "correct";
     const buttons = h("span", { class: "vf-actions" }, edit);
-    if (this.act.turns) {
+    if (this.act.editable) {
       const more = h("button", { type: "button", class: "vf-more vf-button", tabindex: p === this.cursor ? "0" : "-1", "aria-label": "Change this turn", title: "Split, merge, move, undo", "aria-expanded": "false" }, icon("more"));
       more.dataset.act = more.dataset.key = "turn";
       buttons.append(more);
@@ -232,6 +233,7 @@ class Reader {
     if (open) return open.remove();
     const p = row.passage;
     const list = h("div", { class: "vf-menu", role: "group", "aria-label": "Change this turn" });
+    if (this.act.notStored) list.append(h("p", { class: "vf-note" }, this.act.notStored));
     for (const [label, act] of this.act.turns(p)) {
       const item = h("button", { type: "button", class: "vf-button", disabled: !act }, label);
       item.addEventListener("click", (event) => (event.stopPropagation(), act()));
