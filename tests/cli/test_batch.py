@@ -62,7 +62,7 @@ def test_options_are_listed(capsys) -> None:
 def test_other_columns_of_a_table_become_metadata(peer, calls: Path, capsys) -> None:  # noqa: F811
     """Columns of a CSV other than the sources are metadata of the jobs."""
     calls.joinpath("calls.csv").write_text("path,customer\n0.mp3,A\n1.mp3,B\n")
-    assert run(capsys, "submit", "--table", "calls.csv", "--corpus", "c")[0] == 0
+    assert run(capsys, "submit", "--sources", "calls.csv", "--corpus", "c")[0] == 0
     found = [json.loads(line) for line in run(capsys, "jobs", "--corpus", "c", "--json")[1].splitlines()]
     assert sorted(job["customer"] for job in found) == ["A", "B"]
 
@@ -102,8 +102,8 @@ def test_sync_adopts_jobs_of_another_corpus(peer, calls: Path, capsys) -> None: 
     ("arguments", "message"),
     [
         (["submit", "none/*.mp3"], "matches no recording"),
-        (["submit", "0.mp3", "--table", "calls.csv"], "only one of the two"),
-        (["submit", "--table", "none.csv"], "No such file"),
+        (["submit", "0.mp3", "--sources", "calls.csv"], "only one of the two"),
+        (["submit", "--sources", "none.csv"], "No such file"),
         (["submit", "--plan"], "--plan requires recordings"),
         (["submit", "0.mp3", "-o", "speaker_label=true"], "speaker_labels"),
         (["submit", "0.mp3", "--concurrency", "0"], "concurrency"),
@@ -146,9 +146,27 @@ def test_ctrl_c_ends_submit_and_the_next_run_continues(peer, calls: Path, capsys
     assert len(peer.statuses) == 3
 
 
+def test_sources_may_stand_before_and_after_options(peer, calls: Path, capsys) -> None:  # noqa: F811
+    """All recordings of a command are taken, wherever they stand among its options; so are queries."""
+    plan = run(capsys, "submit", "--plan", "0.mp3", "--corpus", "c", "1.mp3", "--json", "2.mp3")[1]
+    assert json.loads(plan)["new"] == 3
+    assert run(capsys, "submit", "0.mp3", "--corpus", "c")[0] == 0
+    assert run(capsys, "sync", "--corpus", "c")[0] == 0
+    found = run(capsys, "search", "hello", "--corpus", "c", "nothing", "--count", "--by", "nothing", "--json")[1]
+    assert [json.loads(line)["term"] for line in found.splitlines()] == ["hello", "nothing"]
+    with pytest.raises(SystemExit) as left:
+        main(["submit", "0.mp3", "--corpus", "c", "--recursive", "1.mp3"])
+    assert left.value.code == 2
+    assert "voxframe submit: unknown argument --recursive" in capsys.readouterr().err
+
+
 def test_mistyped_directories_and_numbers_create_nothing(peer, calls: Path, capsys) -> None:  # noqa: F811
     """A mistyped corpus, a negative --rows and a concurrency of 0 are errors, and no file is written."""
-    for command in (["sync", "--corpus", "nowhere"], ["jobs", "--corpus", "nowhere"], ["tables", "nowhere"]):
+    for command in (
+        ["sync", "--corpus", "nowhere"],
+        ["jobs", "--corpus", "nowhere"],
+        ["tables", "--corpus", "nowhere"],
+    ):
         assert main(command) in (1, 2)
         assert "there is no corpus" in capsys.readouterr().err
     assert main(["submit", "0.mp3", "--corpus", "c", "--concurrency", "0"]) == 2
@@ -160,4 +178,4 @@ def test_mistyped_directories_and_numbers_create_nothing(peer, calls: Path, caps
         assert left.value.code == 2
     run(capsys, "sync", "--corpus", "c")
     assert run(capsys, "jobs", "--corpus", "c", "--rows", "0")[1].startswith("... 1 more row;")
-    assert run(capsys, "tables", "c", "--table", "topics") == (0, "no rows\n")
+    assert run(capsys, "tables", "--corpus", "c", "--table", "topics") == (0, "no rows\n")

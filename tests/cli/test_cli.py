@@ -238,9 +238,9 @@ def test_tables_of_a_payload(payload: Path, capsys: pytest.CaptureFixture[str]) 
     assert "word19" in shown
     assert "word20" not in shown
     assert "10 more rows" in shown
-    assert main(["tables", str(payload), "--table", "words", "--format", "csv"]) == 0
+    assert main(["tables", str(payload), "--table", "words", "--csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 31
-    assert main(["tables", str(payload), "--table", "words", "--format", "json", "--rows", "2"]) == 0
+    assert main(["tables", str(payload), "--table", "words", "--json", "--rows", "2"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["start_ms"] for line in lines] == [0, 1]
 
@@ -253,7 +253,7 @@ def test_tables_and_exports_have_the_same_format(
     words = [{"text": "", "start": 0, "end": 1, "confidence": 0.12345678901234567}, {"text": "a\rb", "start": 2}]
     path = tmp_path / "p.json"
     path.write_text(json.dumps({"id": "t", "words": words}))
-    assert main(["tables", str(path), "--table", "words", "--format", form]) == 0
+    assert main(["tables", str(path), "--table", "words", f"--{form}"]) == 0
     printed = capfdbinary.readouterr().out
     voxframe.export.write(voxframe.load_words(path), tmp_path / f"w.{export_form}", export_form)
     assert printed == (tmp_path / f"w.{export_form}").read_bytes()
@@ -285,15 +285,22 @@ def test_data_on_a_terminal_has_no_control_characters(payload: Path) -> None:
 
 
 def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory is read as a corpus, with sentences made from words; a missing corpus and table are errors."""
+    """--corpus is read with sentences made from words; a missing corpus and table are errors, and a corpus as FILE."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.raw.put("t1", payload.read_bytes())
-    assert main(["tables", str(corpus.path), "--format", "csv"]) == 0
+    assert main(["tables", "--corpus", str(corpus.path), "--csv"]) == 0
     rows = dict(csv.reader(capsys.readouterr().out.splitlines()[1:]))
     assert (rows["words"], rows["sentences"]) == ("30", "1")
-    assert main(["tables", str(tmp_path)]) == 1
+    assert main(["tables", "--table", "words", "--corpus", str(corpus.path), "--id", "t1", "--rows", "1"]) == 0
+    head, first, _ = capsys.readouterr().out.splitlines()
+    assert (head.split()[:2], first.split()[:2]) == (["recording", "word_idx"], ["t1", "0"])
+    assert main(["tables", str(corpus.path)]) == 2
+    assert f"give it as --corpus {corpus.path}" in capsys.readouterr().err
+    assert main(["tables", str(payload), "--corpus", str(corpus.path)]) == 2
+    assert "give files or a corpus" in capsys.readouterr().err
+    assert main(["tables", "--corpus", str(tmp_path)]) == 1
     assert "there is no corpus at" in capsys.readouterr().err
-    assert main(["tables", str(corpus.path), "--table", "nope"]) == 1
+    assert main(["tables", "--corpus", str(corpus.path), "--table", "nope"]) == 1
     assert "no table 'nope'" in capsys.readouterr().err
 
 
@@ -301,7 +308,7 @@ def test_a_closed_pipe_is_no_error(payload: Path) -> None:
     """`voxframe tables | head` ends without a message, although the output is longer than a pipe holds."""
     words = [{"text": "word", "start": n, "end": n + 1} for n in range(20_000)]
     payload.write_text(json.dumps({"id": "t1", "status": "completed", "words": words}))
-    command = f"{sys.executable} -m voxframe tables {payload} --table words --format csv | head -1"
+    command = f"{sys.executable} -m voxframe tables {payload} --table words --csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("transcript_id,")
     assert done.stderr == ""
@@ -320,7 +327,7 @@ def test_data_in_a_pipe_is_utf8(tmp_path: Path, form: str, export_form: str) -> 
     """CSV and JSON lines keep every character, although the encoding of the terminal lacks some."""
     path = tmp_path / "p.json"
     path.write_text(json.dumps({"id": "t", "words": [{"text": "日本é\r"}]}))
-    command = [sys.executable, "-m", "voxframe", "tables", str(path), "--table", "words", "--format", form]
+    command = [sys.executable, "-m", "voxframe", "tables", str(path), "--table", "words", f"--{form}"]
     done = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     voxframe.export.write(voxframe.load_words(path), tmp_path / f"w.{export_form}", export_form)
     assert done.stdout == (tmp_path / f"w.{export_form}").read_bytes()

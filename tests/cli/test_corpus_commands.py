@@ -76,7 +76,7 @@ def test_metadata_selects_and_groups(directory: str, tmp_path: Path, capsys: pyt
 
 def test_tables_as_json(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`tables --json` prints one object per line, with speaker names."""
-    assert main(["tables", directory, "--table", "words", "--json", "--rows", "1"]) == 0
+    assert main(["tables", "--corpus", directory, "--table", "words", "--json", "--rows", "1"]) == 0
     row = json.loads(capsys.readouterr().out)
     assert (row["text"], row["speaker"], row["speaker_name"]) == ("The", "A", "Maria")
 

@@ -31,12 +31,16 @@ def calls(peer, tmp_path: Path, monkeypatch, capsys) -> Path:  # noqa: F811
 
 
 def test_transcripts_of_the_service_are_listed(calls: Path, capsys) -> None:
-    """`list` prints one row per transcript, newest first, up to --limit."""
+    """`list` prints one row per transcript, newest first, up to --rows, with name, status, length and date first."""
     status, said = run(capsys, "list", "--json")
     assert status == 0
     assert {json.loads(line)["transcript_id"] for line in said.splitlines()} == {"t1", "t2"}
-    assert len(run(capsys, "list", "--json", "--limit", "1")[1].splitlines()) == 1
-    assert run(capsys, "list", "--limit", "-1")[0] == 2
+    assert len(run(capsys, "list", "--json", "--rows", "1")[1].splitlines()) == 1
+    head, *rows = run(capsys, "list", "--corpus", str(calls))[1].splitlines()
+    assert head.split() == ["recording", "status", "length", "created", "error", "id"]
+    assert {row.split()[0] for row in rows} == {"0", "1"}
+    assert {(row.split()[1], row.split()[-1]) for row in rows} == {("completed", "t1"), ("completed", "t2")}
+    assert "there are more transcripts" in run(capsys, "list", "--corpus", str(calls), "--rows", "1")[1]
 
 
 def test_delete_asks_and_deletes(peer, calls: Path, capsys, monkeypatch) -> None:  # noqa: F811
@@ -100,7 +104,7 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
         ("submit {0}/0.mp3 --concurrency 0", "voxframe submit: --concurrency must be"),
         ("submit {0}/0.mp3 --speakers 11", "voxframe submit: --speakers must be"),
         ("search x --slop 0", "voxframe search: --slop must be"),
-        ("search x --count --by nope", "`voxframe submit --table` adds columns"),
+        ("search x --count --by nope", "`voxframe submit --sources` adds columns"),
         ("search x --by speaker", "voxframe search: --by requires --count"),
         ("search x --id nope", "`voxframe sync --adopt` fetches others"),
         ("snapshot --verify", "`voxframe snapshot` creates one"),

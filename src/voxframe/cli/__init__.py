@@ -30,6 +30,9 @@ from voxframe.validators import nearest
 _USAGE_ERRORS = (AudioError, MissingExtraError, OptionError, PayloadError, SettingsError)
 
 _EPILOG = """\
+Files, queries and names of recordings are arguments; everything else is an option, in any order. Each command that
+reads or writes a corpus takes --corpus DIR; without it, it uses the default corpus.
+
 environment:
   VOXFRAME_BASE_URL     URL of a hosted service (default: the embedded server)
   VOXFRAME_API_KEY      API key of the hosted service
@@ -132,7 +135,12 @@ def _run(arguments: Sequence[str]) -> int:
     parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
     given, unknown = argparse.Namespace(command=""), list(arguments[:1])
     if not arguments[0].startswith("-") or any(o.startswith(arguments[0]) for o in parser._option_string_actions):
-        given, unknown = parser.parse_known_args(arguments)
+        command = next((one for one in _subparsers(parser) if one.prog == f"voxframe {arguments[0]}"), None)
+        if command is None or any(_subparsers(command)):
+            given, unknown = parser.parse_known_args(arguments)
+        else:  # recordings may stand before and after options
+            given, unknown = command.parse_known_intermixed_args(arguments[1:])
+            given.command = arguments[0]
     options = [option for one in (parser, *_subparsers(parser)) for option in one._option_string_actions]
     if unknown:  # argparse would refer to the help of the whole program
         from voxframe.options import TranscriptOptions

@@ -202,6 +202,8 @@ def columns(rows: Sequence[Sequence[object]], *, indent: str = "  ") -> str:
 def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
     """Print a table as text, or as CSV or JSON lines in the format of `voxframe export`.
 
+    As text, rows of transcripts begin with the recording instead of the id, because all commands take names.
+
     Args:
         df: The table.
         form: "text", "csv" or "json" (one object per line). Files and pipes get the last two in UTF-8.
@@ -210,6 +212,12 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
     if form == "text" and df.empty:
         print("no rows")
         return
+    if form == "text" and "transcript_id" in df.columns:
+        from voxframe.analysis.grouping import recordings_of
+
+        names = recordings_of(df, distinct=True)
+        df = df.drop(columns=["recording", "transcript_id"], errors="ignore")
+        df.insert(0, "recording", names)
     if form == "text":
         shown = df.head(TEXT_ROWS if rows is None else rows)
         if len(shown):
@@ -271,7 +279,7 @@ _TERMS = [
     (r"\bvoxframe\.describe\((['\"])options\1\)", "voxframe options"),
     (r"`extra_body=\{\.\.\.\}`", "`-o 'extra_body={...}'`"),
     (r"\b(with) ([a-z_]+)=True\b", r"\1 -o \2=true"),
-    (r"\bcorpus\.metadata\.set adds\b", "`voxframe submit --table` adds"),
+    (r"\bcorpus\.metadata\.set adds\b", "`voxframe submit --sources` adds"),
     (
         r"\bvoxframe\.tables\('[^']*', client=client, corpus=corpus\) fetches it",
         "`voxframe sync --adopt` fetches others",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import glob
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,7 +16,6 @@ from voxframe._text import clock
 from voxframe.cli.console import (
     TEXT_ROWS,
     add_format,
-    add_rows,
     add_selection,
     define,
     open_corpus,
@@ -24,61 +24,69 @@ from voxframe.cli.console import (
     shorten,
     write,
 )
+from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
 
+_TABLES_EPILOG = """\
+examples:
+  voxframe tables --corpus calls
+  voxframe tables --corpus calls --table words --id interview
+  voxframe tables old/call.json --table utterances --csv > call.csv
+
+exit status: 0 success; 1 there is no such corpus or table; 2 invalid arguments
+"""
+
 
 def add_tables(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `voxframe tables`."""
-    define(parser, tables, "Show the number of rows of each table, or with --table one table.")
-    parser.add_argument(
-        "source",
-        nargs="?",
-        metavar="SOURCE",
-        help="corpus directory, or .json or .json.zst payload (default: the default corpus)",
+    define(
+        parser,
+        tables,
+        "Show the number of rows of each table of a corpus or of payload files, or with --table one table.",
+        _TABLES_EPILOG,
     )
+    parser.add_argument(
+        "file", nargs="*", metavar="FILE", help="payload files, folders or patterns, instead of a corpus"
+    )
+    add_selection(parser)
     parser.add_argument("--table", metavar="NAME", help="table to show, such as words")
-    parser.add_argument(
-        "--format",
-        choices=("text", "csv", "json"),
-        default="text",
-        help="output format; json is one object per line (default: text)",
-    )
-    for form in ("csv", "json"):
-        parser.add_argument(
-            f"--{form}", dest="format", action="store_const", const=form, help=f"the same as --format {form}"
-        )
-    add_rows(parser)
+    add_format(parser)
 
 
 def tables(given: argparse.Namespace) -> int:
     """Print the number of rows of each table, or one table."""
-    source, table = given.source, given.table
+    table = given.table
     names = [*TRANSCRIPT_TABLES, *EXPORTS] if table is None else [table]
-    payload = source is not None and not Path(source).is_dir()
-    if payload and not Path(str(source)).exists() and not str(source).endswith((".json", ".zst")):
-        raise PayloadError(f"there is no corpus and no payload file at {source!r}; `voxframe submit` creates a corpus")
-    if payload:
-        found = _from_payload(str(source), names)
+    if given.file:
+        if given.corpus or given.id or given.where:
+            raise OptionError("payload files and --corpus, --id or --where were given; give files or a corpus")
+        found = _from_payloads(given.file, names)
     else:
-        corpus = open_corpus(source)
-        found = {name: corpus.table(name) for name in names}
+        corpus = open_corpus(given.corpus)
+        ids = selected_ids(corpus, given)
+        found = {name: corpus.table(name, ids, metadata="recording" if table else False) for name in names}
     if table is None:
-        write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.format, None)
+        write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.form, None)
     else:
-        write(found[table], given.format, given.rows)
+        write(found[table], given.form, given.rows)
     return 0
 
 
-def _from_payload(source: str, names: list[str]) -> dict[str, pd.DataFrame]:
-    """Return the tables of a transcript's payload, or the table of an export's payload."""
+def _from_payloads(files: list[str], names: list[str]) -> dict[str, pd.DataFrame]:
+    """Return the tables of the payloads of transcripts, or the table of payloads of exports."""
+    for file in files:
+        if Path(file, "raw").is_dir():
+            raise OptionError(f"{file!r} is a corpus; give it as --corpus {file}")
+        if not Path(file).exists() and not glob.has_magic(file) and not is_payload_file(file):
+            raise PayloadError(f"there is no payload file {file!r}; check its path, or give a corpus as --corpus DIR")
     if names == ["sentences"]:
-        return {"sentences": loaders.load_sentences(Path(source))}
+        return {"sentences": loaders.load_sentences(files)}
     if names == ["paragraphs"]:
-        return {"paragraphs": loaders.load_paragraphs(Path(source))}
-    found = loaders.tables(Path(source))
+        return {"paragraphs": loaders.load_paragraphs(files)}
+    found = loaders.tables(files)
     if len(names) == 1 and names[0] not in found:
         raise PayloadError(
             f"there is no table {names[0]!r}; the tables are {', '.join([*TRANSCRIPT_TABLES, *EXPORTS])}"

@@ -7,15 +7,18 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 
 from voxframe._text import clock, quantity
-from voxframe.cli.console import add_corpus, add_format, define, note, open_corpus, plain, write
+from voxframe.cli.console import TEXT_ROWS, add_corpus, add_format, define, note, open_corpus, plain, write
 from voxframe.client import connect
 from voxframe.client.progress import is_interactive
+from voxframe.corpus import Corpus
+from voxframe.corpus.addresses import short_name
 from voxframe.errors import AudioNotFoundError, OptionError
 from voxframe.settings import resolve
 
@@ -27,27 +30,48 @@ def add_list(parser: argparse.ArgumentParser) -> None:
     define(
         parser,
         list_transcripts,
-        "List the transcripts that the service has for this API key, newest first. `voxframe jobs` lists those of a "
-        "corpus, and `voxframe sync --adopt` fetches the others.",
+        "List the transcripts that the service has for this API key, newest first, with the names and lengths that the "
+        "corpus knows. `voxframe jobs` lists those of a corpus, and `voxframe sync --adopt` fetches the others.",
     )
+    add_corpus(parser)
     parser.add_argument("--status", choices=_STATUSES, help="only transcripts with this status")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="newest N transcripts; 0: all (default: 20)")
     add_format(parser)
 
 
 def list_transcripts(given: argparse.Namespace) -> int:
     """Print the transcripts of the service."""
-    if given.limit < 0:
-        raise OptionError(f"--limit must be a whole number of at least 0, got {given.limit}")
+    text = given.form == "text"
+    rows = TEXT_ROWS if text and given.rows is None else given.rows
     with connect() as client:
         items = client.iter_transcripts(status=given.status)
-        rows = [
-            (item.id, item.status, item.created, item.audio_url, item.error)
-            for item in islice(items, given.limit or None)
-        ]
-    df = pd.DataFrame(rows, columns=["transcript_id", "status", "created", "audio_url", "error"])
-    write(df, given.form, len(df) if given.form == "text" and given.rows is None else given.rows)
+        found = list(islice(items, None if rows is None else rows + text))  # one more row shows that there are more
+    known = _known(Corpus(given.corpus), [item.id for item in found])
+    table = []
+    for item in found:
+        name, seconds = known.get(item.id) or (short_name(item.audio_url or "") or item.id, None)
+        table.append((name, item.status, seconds, item.created, item.error, item.id, item.audio_url))
+    columns = ["recording", "status", "audio_duration_s", "created", "error", "transcript_id", "audio_url"]
+    df = pd.DataFrame(table, columns=columns)
+    if not text:
+        write(df, given.form, None)
+        return 0
+    df["length"] = [clock(one) if pd.notna(one) else "" for one in df["audio_duration_s"]]
+    df["created"] = [f"{one:%Y-%m-%d %H:%M}" if pd.notna(one) else "" for one in df["created"]]
+    df = df.rename(columns={"transcript_id": "id"})[["recording", "status", "length", "created", "error", "id"]]
+    write(df.head(rows), "text", rows)
+    if len(df) > (rows or 0):
+        print("... there are more transcripts; --rows N prints N rows, --csv or --json all")
     return 0
+
+
+def _known(corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, float]]:
+    """Return name and length in seconds of the recordings of transcripts, those that the corpus knows, by id."""
+    if not corpus.path.is_dir():
+        return {}
+    columns = ["transcript_id", "recording", "audio_duration_s"]
+    here = [transcript_id for transcript_id in ids if transcript_id in corpus]
+    tables = [corpus.jobs(), *([corpus.table("transcripts", here, columns=columns)] if here else [])]
+    return {id_: (name, length) for one in tables for id_, name, length in one[columns].itertuples(index=False)}
 
 
 _DELETE_EPILOG = """\

@@ -79,10 +79,10 @@ def transcribe(given: argparse.Namespace) -> int:
         name = shorten(plain(row["recording"]), 36)
         if row["status"] == "completed":
             text = row["text"] if isinstance(row["text"], str) else ""
-            print(f"{transcript_id}  {name}  {clock(row['audio_duration_s'])}  {shorten(plain(text), 80)}")
+            print(f"{name}  {clock(row['audio_duration_s'])}  {shorten(plain(text), 80)}")
         else:
             failed += 1
-            print(f"{transcript_id}  {name}  failed: {plain(row['error'])}")
+            print(f"{name}  failed: {plain(row['error'])}")
     note(f"stored in {corpus.path}")
     return 1 if failed else 0
 
@@ -119,13 +119,13 @@ def check_audio(path: Path) -> None:
 
 
 #: Columns of jobs shown as text; those of the metadata follow.
-_SHOWN = ("transcript_id", "recording", "source", "state", "attempts", "audio_duration_s", "error")
+_SHOWN = ("recording", "state", "attempts", "audio_duration_s", "source", "error", "id")
 
 _SUBMIT_EPILOG = """\
 examples:
   voxframe submit 'recordings/**/*.mp3' --corpus calls --plan
   voxframe submit recordings --corpus calls -o auto_highlights=true
-  voxframe submit --table calls.csv --corpus calls      columns other than audio, path or url become metadata
+  voxframe submit --sources calls.csv --corpus calls    columns other than audio, path or url become metadata
   voxframe submit --corpus calls                        submit jobs that were planned but not sent
   voxframe submit --failed --corpus calls               submit failed jobs again
 
@@ -148,7 +148,9 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
         "sources", nargs="*", metavar="SOURCE", help="files, folders, quoted patterns, http(s) or s3:// URLs"
     )
     add_corpus(parser)
-    parser.add_argument("--table", type=Path, metavar="FILE", help="CSV or Parquet with a column of sources")
+    parser.add_argument(
+        "--sources", dest="listed", type=Path, metavar="FILE", help="CSV or Parquet file that lists recordings"
+    )
     parser.add_argument("--plan", action="store_true", help="show what would be sent, and send nothing")
     parser.add_argument("--failed", action="store_true", help="submit failed jobs again")
     parser.add_argument(
@@ -169,12 +171,12 @@ def submit(given: argparse.Namespace) -> int:
     Returns:
         Exit status: 1 if a job failed, is uncertain or could not be sent.
     """
-    sources = _sources(given.sources, given.table)
+    sources = _sources(given.sources, given.listed)
     corpus = Corpus(given.corpus)
     options = job_options(given)
     if given.plan:
         if sources is None:
-            raise OptionError("--plan requires recordings; name files, folders, patterns or URLs, or give --table")
+            raise OptionError("--plan requires recordings; name files, folders, patterns or URLs, or give --sources")
         plan = corpus.plan(sources, **options)
         names = ("new", "new_options", "pending", "known", "failed", "uncertain", "duplicates", "audio_s", "unmeasured")
         print(json.dumps({name: getattr(plan, name) for name in names}) if given.json else in_command_terms(str(plan)))
@@ -240,6 +242,7 @@ def jobs(given: argparse.Namespace) -> int:
     if given.state is not None:
         df = df[df["state"].isin(given.state)]
     if given.form == "text":
+        df = df.rename(columns={"transcript_id": "id"})
         df = df[[name for name in df.columns if name in _SHOWN or name not in JOBS.arrow.names]]
         df = df[[*_SHOWN, *(name for name in df.columns if name not in _SHOWN)]]
     write(df, given.form, given.rows)
@@ -256,12 +259,12 @@ def _sources(given: list[str], table: Path | None) -> Recordings | None:
     if table is None:
         return given or None
     if given:
-        raise OptionError("recordings were given as arguments and in --table; give only one of the two")
+        raise OptionError("recordings were given as arguments and in --sources; give only one of the two")
     try:
         return pd.read_parquet(table) if table.suffix == ".parquet" else pd.read_csv(table)
     except (OSError, ValueError) as error:  # pandas raises ValueErrors for invalid files
         raise OptionError(
-            f"--table {str(table)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
+            f"--sources {str(table)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
 
 
