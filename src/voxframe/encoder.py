@@ -6,11 +6,9 @@ first use converts the official weights, which takes 2 s, and keeps the result b
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -23,13 +21,13 @@ from numpy.typing import NDArray
 
 from voxframe import models
 from voxframe.errors import MissingExtraError, ModelError
+from voxframe.models import derived
 
 #: Number of columns of the vectors.
 SIZE = 384
 Vectors = NDArray[np.float32]
 
-_FILES = ("model.bin", "config.json", "vocabulary.json", "tokenizer.json")
-_HASHES = "sha256.json"
+_CONVERTED_BYTES = 130_000_000  # needed for a moment
 _LONGEST = 256  # tokens; the model was trained on texts up to this length
 _BATCH = 32  # texts at a time; sorted by length, so that little is spent on padding
 
@@ -101,42 +99,14 @@ def _converted() -> Path:
     if find_spec("ctranslate2") is None or find_spec("tokenizers") is None:
         raise MissingExtraError("local", "The sentence encoder")
     folder = models.derived_dir(models.SENTENCES)
-    if not _is_sound(folder):
+    if not derived.is_sound(folder):
         _convert(models.find(models.SENTENCES, download=False), folder)
     return folder
 
 
-def _is_sound(folder: Path) -> bool:
-    """Return True if the converted files are those that were written."""
-    try:
-        hashes = json.loads((folder / _HASHES).read_text("utf-8"))
-        return all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == hashes[name] for name in _FILES)
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
 def _convert(source: Path, folder: Path) -> None:
-    """Convert the official files into a folder that CTranslate2 reads. A folder that another process made is kept."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as staging:
-            made = Path(staging) / "made"
-            _save(source, made)
-            shutil.copyfile(source / "tokenizer.json", made / "tokenizer.json")
-            hashes = {name: hashlib.sha256((made / name).read_bytes()).hexdigest() for name in _FILES}
-            (made / _HASHES).write_text(json.dumps(hashes), "utf-8")
-            if folder.exists() and not _is_sound(folder):
-                folder.rename(Path(staging) / "damaged")
-            try:
-                made.rename(folder)
-            except OSError:
-                if not _is_sound(folder):
-                    raise
-    except OSError as e:
-        raise ModelError(
-            f"cannot write the converted model {models.SENTENCES!r} to {folder}: {e.strerror or e}. Make room for "
-            f"130 MB, or set {models.CACHE_VARIABLE} to a folder that can be written"
-        ) from e
+    """Convert the official files into a folder that CTranslate2 reads."""
+    derived.make(models.SENTENCES, lambda made: _save(source, made), folder, _CONVERTED_BYTES)
 
 
 def _save(source: Path, folder: Path) -> None:
@@ -176,8 +146,8 @@ def _save(source: Path, folder: Path) -> None:
     spec.config.layer_norm_epsilon = config["layer_norm_eps"]
     spec.validate()
     spec.optimize(quantization="int8")
-    folder.mkdir()
     spec.save(os.fspath(folder))
+    shutil.copyfile(source / "tokenizer.json", folder / "tokenizer.json")
 
 
 class _Weights:

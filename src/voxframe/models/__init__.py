@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voxframe.errors import ModelError, OptionError
-from voxframe.models.catalog import MODELS, NAMES, NO_FOLDER, SENTENCES, SPEECH, Model
+from voxframe.models.catalog import MODELS, NAMES, NO_FOLDER, READER, SENTENCES, SPEECH, Model
 from voxframe.settings import is_on
 
 __all__ = [
@@ -37,9 +37,11 @@ __all__ = [
     "CACHE_VARIABLE",
     "NAMES",
     "OFFLINE_VARIABLE",
+    "READER",
     "SENTENCES",
     "SPEECH",
     "WITHOUT_NAMES",
+    "WITHOUT_READER",
     "WITHOUT_SENTENCES",
     "WITHOUT_SPEECH",
     "ModelStatus",
@@ -67,6 +69,8 @@ WITHOUT_SPEECH = (
 WITHOUT_SENTENCES = "Analyses go by lists of words instead of meaning"
 #: Consequence of a missing recognizer of names.
 WITHOUT_NAMES = "Entities and redaction find only the names that are in lists"
+#: Consequence of a missing reader.
+WITHOUT_READER = "Questions are answered by the sentences that are closest in meaning"
 
 #: Models of the analyses, and the consequence if each is missing.
 ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES}
@@ -178,7 +182,7 @@ def list_models() -> list[ModelStatus]:
 
     Example:
         >>> [model.name for model in list_models()]
-        ['tiny.en', 'base', 'all-MiniLM-L6-v2', 'en_core_web_sm']
+        ['tiny.en', 'base', 'all-MiniLM-L6-v2', 'en_core_web_sm', 'Qwen2.5-Coder-1.5B-Instruct']
     """
     return [ModelStatus(m.name, m.purpose, m.license, m.size, *_look(m)) for m in MODELS.values()]
 

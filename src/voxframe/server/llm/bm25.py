@@ -153,7 +153,7 @@ class BM25Index:
         return scores
 
     def closeness(self, question: str, encoder: SentenceEncoder, context: str = "") -> Scores:
-        """Return how close each sentence is in meaning to an answer; all are 0 if none is close enough to be one."""
+        """Return how close each sentence is in meaning to an answer."""
         words = self.matches(_HOW.sub(" ", question))
         greatest = sum(self.weight(term) * (_K1 + 1) for term in set(terms(question))) or 1.0
         near = np.argsort(-words, kind="stable")[:_MOST_ENCODED]
@@ -175,7 +175,7 @@ class BM25Index:
                 total[place] *= _NO_KIND
         if not _YES_OR_NO.match(question):  # "Yes, it is." answers only a question that can be answered with yes
             total[self._bare] = 0.0
-        return total if total.max(initial=0.0) >= _LEAST_CLOSENESS else np.zeros_like(total)
+        return total
 
     def _encoded(self, places: NDArray[np.intp], encoder: SentenceEncoder) -> tuple[Vectors, Vectors]:
         """Return the vectors of sentences, and their means with the previous sentence. Each is encoded once."""
@@ -236,6 +236,11 @@ class BM25Index:
             return values
         last = np.concatenate([self._first[1:], [True]])
         return np.where(last, 0.0, np.concatenate([values[1:], [0.0]]))
+
+
+def close_enough(closeness: Scores) -> Scores:
+    """Return how close sentences are; 0 for all of them if none is close enough to be an answer."""
+    return closeness if closeness.max(initial=0.0) >= _LEAST_CLOSENESS else np.zeros_like(closeness)
 
 
 def in_order(found: Iterable[BM25Match]) -> list[BM25Match]:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from voxframe import encoder
+from voxframe import encoder, models, reader
 from voxframe.server.analyses.extract import choose, quoted, scores
 from voxframe.server.http.request_bodies import RequestRefused
-from voxframe.server.llm.bm25 import BM25Index, BM25Match, Scores, choose_option, in_order, terms
+from voxframe.server.llm.bm25 import BM25Index, BM25Match, Scores, choose_option, close_enough, in_order, terms
 from voxframe.server.llm.context import Line, Source, count, cut
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
+from voxframe.server.llm.reading import read
 
 _LEAST_WEIGHT = 1.0
 _SHORTEST = 4  # words
@@ -90,6 +91,8 @@ def _weight(text: str) -> float:
 
 #: Model name in responses.
 MODEL = "voxframe-extractive"
+#: Model name in responses to questions if a reader found the sentences.
+READING = f"{MODEL} with {models.READER}"
 _NAME = re.compile(r"default|basic|[\w.-]+/[\w./:-]+")
 NOTHING_FITS = "No sentence of the text matches this question."
 NO_ACTIONS = "No sentence of the text contains an action item."
@@ -179,18 +182,19 @@ class ExtractiveAnswerer:
     def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
         """Answer a request from the given transcripts or text."""
         index = BM25Index(sources)
-        read = sum(count(line.text) for line in index.lines)
-        read += count(llm_request.context) + count(llm_request.prompt)
-        read += sum(count(one.question) + count(one.context) for one in llm_request.questions)
+        size = sum(count(line.text) for line in index.lines)
+        size += count(llm_request.context) + count(llm_request.prompt)
+        size += sum(count(one.question) + count(one.context) for one in llm_request.questions)
         if llm_request.task == "question-answer":
             share = max(1, llm_request.max_output_size // len(llm_request.questions))
             replies = [
                 {"question": one.question, "answer": cut(_reply(index, one, llm_request), share)}
                 for one in llm_request.questions
             ]
-            return LLMAnswer(replies, read, sum(count(reply["answer"]) for reply in replies), MODEL)
+            name = MODEL if reader.find() is None else READING
+            return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), name)
         text = _TASKS[llm_request.task](llm_request, sources, index)
-        return LLMAnswer(text, read, count(text), MODEL)
+        return LLMAnswer(text, size, count(text), MODEL)
 
 
 def _reply(index: BM25Index, question: LLMQuestion, llm_request: LLMRequest) -> str:
@@ -202,28 +206,42 @@ def _reply(index: BM25Index, question: LLMQuestion, llm_request: LLMRequest) -> 
 
 
 def _found(index: BM25Index, question: str, context: str, most: int | None) -> list[str]:
-    """Return the sentences that answer a question, in their original order.
+    """Return the sentences that answer a question, in their original order."""
+    every, close = _closeness(index, question, context)
+    model = reader.find()
+    answered = None if model is None else read(index, model, f"{context} {question}".strip(), every)
+    if answered is None:
+        best = _closest(index, close, most)
+    else:  # the closest sentence is quoted too, because the reader may be wrong
+        closest = [one for one in index.best(close, most or 1) if one.place not in {said.place for said in answered}]
+        best = [*answered, *closest][: most or 2] if answered else []
+    places = {one.place for one in best}
+    return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
+
+
+def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[BM25Match]:
+    """Return the sentences with the highest scores.
 
     Without a number, it is the best one with its better neighbour, because the answer often follows what a question
     resembles; and the second best one if it is almost as close.
     """
-    scores = _scores(index, question, context)
     best = index.best(scores, most or 2)
     if best and most is None:
         best = [one for one in best if one.score >= _ALMOST * best[0].score]
         beside = index.neighbour(best[0].place, scores)
         if beside and beside.place not in {one.place for one in best}:
             best.append(beside)
-    places = {one.place for one in best}
-    return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
+    return best
 
 
-def _scores(index: BM25Index, question: str, context: str) -> Scores:
-    """Return the score of each sentence as an answer; all are 0 if none is close."""
+def _closeness(index: BM25Index, question: str, context: str) -> tuple[Scores, Scores]:
+    """Return how close each sentence is to an answer, and the same with 0 for all of them if none is close enough."""
     coder = encoder.find()
     if coder is None:
-        return index.evidence(question, context)
-    return index.closeness(question, coder, context)
+        scores = index.evidence(question, context)
+        return scores, scores
+    scores = index.closeness(question, coder, context)
+    return scores, close_enough(scores)
 
 
 def _quoted(index: BM25Index, found: BM25Match) -> str:
@@ -249,7 +267,8 @@ def _task(llm_request: LLMRequest, sources: Sequence[Source], index: BM25Index) 
     if _ABOUT_ACTIONS.search(llm_request.prompt):
         return _actions(llm_request, sources, index)
     form = form_of(llm_request.answer_format, llm_request.prompt)
-    best = index.best(_scores(index, llm_request.prompt, llm_request.context), form.sentences or 5)
+    _, close = _closeness(index, llm_request.prompt, llm_request.context)
+    best = index.best(close, form.sentences or 5)
     kept = [one for one in best if form.sentences or one.score >= _ENOUGH * best[0].score]
     return _fitting([quoted(one.line.text) for one in in_order(kept)], form, llm_request.max_output_size) or cut(
         NOTHING_FITS, llm_request.max_output_size

@@ -1,0 +1,207 @@
+"""Short answers to questions about a passage, by a language model on this machine.
+
+The model is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), run by CTranslate2 with 8-bit weights on one core. It is used if
+it is on this machine: `voxframe models get Qwen2.5-Coder-1.5B-Instruct` downloads it (1.1 GB) and converts it, which
+takes 20 s of one core and 3 GB of memory, and keeps the result (1.6 GB) beside the models in voxframe's cache. A
+process that has answered questions takes 2.2 GB of memory. `VOXFRAME_NO_READER=1` keeps it from being used.
+
+It always continues with the most probable word, so that the same question always has the same answer.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from voxframe import models
+from voxframe.errors import MissingExtraError, ModelError
+from voxframe.models import derived
+from voxframe.models.gguf import GGUFFile
+from voxframe.settings import is_on
+
+#: Environment variable that keeps the reader from being used.
+NO_READER_VARIABLE = "VOXFRAME_NO_READER"
+
+_CONVERTED_BYTES = 1_600_000_000
+_LONGEST = 20  # tokens of an answer
+_NONE = "None"
+_TASK = (
+    "You answer questions about a transcript. Answer with a few words copied from the transcript. "
+    f"If the transcript does not say it, answer {_NONE}."
+)
+_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+class Reader:
+    """Answers questions about passages.
+
+    Args:
+        folder: Folder with the converted model.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import ctranslate2
+        from tokenizers import Tokenizer
+
+        self._model = ctranslate2.Generator(str(folder), device="cpu", compute_type="int8", intra_threads=1)
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+    def answer(self, sentences: Sequence[str], question: str) -> str:
+        """Return a few words that answer a question, or "" if the sentences do not answer it.
+
+        Args:
+            sentences: Sentences in their order, about 500 words at most.
+            question: The question.
+
+        Example:
+            >>> load().answer(["It opened in May.", "A ticket is six euros."], "What is the fare?")  # doctest: +SKIP
+            'Six euros'
+        """
+        passage = [*_turn("system", self._tokens(_TASK)), "<|im_start|>", *self._tokens("user\nTranscript:\n")]
+        passage += self._tokens("\n".join(sentences))
+        asked = [*self._tokens(f"\n\nQuestion: {question}"), "<|im_end|>", "Ċ", "<|im_start|>"]
+        # A static prompt would be faster for further questions about a passage, but the model keeps each one forever.
+        (said,) = self._model.generate_batch(
+            [[*passage, *asked, *self._tokens("assistant\n")]], max_length=_LONGEST, include_prompt_in_result=False
+        )
+        text: str = self._tokenizer.decode(said.sequences_ids[0]).strip()
+        return "" if text.rstrip(".") == _NONE else text
+
+    def _tokens(self, text: str) -> list[str]:
+        # The tokenizer knows none of the marks of turns, so that no transcript can end its turn.
+        tokens: list[str] = self._tokenizer.encode(text).tokens
+        return tokens
+
+
+def _turn(role: str, tokens: list[str]) -> list[str]:
+    return ["<|im_start|>", role, "Ċ", *tokens, "<|im_end|>", "Ċ"]
+
+
+_one_at_a_time = threading.Lock()
+
+
+@cache
+def load() -> Reader:
+    """Return the reader, one per process. Downloads nothing; converts the model if that was not done before.
+
+    Raises:
+        MissingExtraError: ctranslate2 or tokenizers is not installed.
+        ModelError: The model is not on this machine, or its files are damaged.
+    """
+    return Reader(converted())
+
+
+def find() -> Reader | None:
+    """Return the reader if its model is on this machine and `VOXFRAME_NO_READER` is not set, else None.
+
+    A model that cannot be used gives one warning per process.
+    """
+    with _one_at_a_time:  # two threads that load it at once would take twice the memory
+        is_here = models.derived_dir(models.READER).is_dir() or models.is_present(models.READER)
+        return _usable() if is_here and not is_on(NO_READER_VARIABLE) else None
+
+
+@cache
+def _usable() -> Reader | None:
+    try:
+        return load()
+    except (MissingExtraError, ModelError) as error:
+        warnings.warn(f"{models.WITHOUT_READER}: {error}", stacklevel=3)
+        return None
+
+
+def converted() -> Path:
+    """Return the folder with the converted model; convert the official file if that was not done before.
+
+    Raises:
+        MissingExtraError: ctranslate2 or tokenizers is not installed.
+        ModelError: The model is not on this machine, or the folder cannot be written.
+    """
+    if find_spec("ctranslate2") is None or find_spec("tokenizers") is None:
+        raise MissingExtraError("local", "The reader")
+    folder = models.derived_dir(models.READER)
+    if not derived.is_sound(folder):
+        (file,) = models.find(models.READER, download=False).glob("*.gguf")
+        derived.make(models.READER, lambda made: _save(GGUFFile(file), made), folder, _CONVERTED_BYTES)
+    return folder
+
+
+def _save(file: GGUFFile, folder: Path) -> None:
+    from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
+
+    settings = file.settings
+    spec = TransformerDecoderModelSpec.from_config(
+        settings["qwen2.block_count"],
+        settings["qwen2.attention.head_count"],
+        activation=common_spec.Activation.SWISH,
+        ffn_glu=True,
+        rms_norm=True,
+        rotary_dim=0,
+        rotary_interleave=False,
+        rotary_base=settings["qwen2.rope.freq_base"],
+        num_heads_kv=settings["qwen2.attention.head_count_kv"],
+    )
+    decoder = spec.decoder
+    decoder.scale_embeddings = False
+    # One matrix serves both ends; the file has it twice, and this copy has more bits.
+    for end in (decoder.embeddings, decoder.projection):
+        _quantize(end, file, "output")
+    decoder.layer_norm.gamma = file["output_norm.weight"]
+    for number, layer in enumerate(decoder.layer):
+        prefix = f"blk.{number}."
+        parts = [f"{prefix}attn_{part}" for part in "qkv"]
+        joined, out = layer.self_attention.linear
+        _quantize(joined, file, *parts)
+        joined.bias = np.concatenate([file[f"{part}.bias"] for part in parts])
+        _quantize(out, file, f"{prefix}attn_output")
+        layer.self_attention.layer_norm.gamma = file[f"{prefix}attn_norm.weight"]
+        _quantize(layer.ffn.linear_0, file, f"{prefix}ffn_gate")
+        _quantize(layer.ffn.linear_0_noact, file, f"{prefix}ffn_up")
+        _quantize(layer.ffn.linear_1, file, f"{prefix}ffn_down")
+        layer.ffn.layer_norm.gamma = file[f"{prefix}ffn_norm.weight"]
+    words = settings["tokenizer.ggml.tokens"]
+    spec.register_vocabulary(words)
+    spec.config.bos_token = spec.config.unk_token = words[settings["tokenizer.ggml.bos_token_id"]]
+    spec.config.eos_token = words[settings["tokenizer.ggml.eos_token_id"]]
+    spec.config.layer_norm_epsilon = settings["qwen2.attention.layer_norm_rms_epsilon"]
+    spec.validate()
+    spec.optimize()
+    spec.save(os.fspath(folder))
+    _save_tokenizer(words, settings["tokenizer.ggml.merges"], folder / "tokenizer.json")
+
+
+def _quantize(spec: Any, file: GGUFFile, *names: str) -> None:
+    """Set the 8-bit weights of a layer, with one scale per row, from the tensors of these names."""
+    weights, scales = [], []
+    for part in (part for name in names for part in file.parts(f"{name}.weight")):
+        greatest = np.abs(part).max(axis=1)
+        scales.append(127 / np.where(greatest == 0, 127, greatest).astype(np.float32))
+        weights.append(np.rint(part * scales[-1][:, None]).astype(np.int8))
+    spec.weight, spec.weight_scale = np.concatenate(weights), np.concatenate(scales)
+
+
+def _save_tokenizer(words: Sequence[str], merges: Sequence[str], path: Path) -> None:
+    from tokenizers import Regex, Tokenizer, decoders, normalizers, pre_tokenizers
+    from tokenizers.models import BPE
+
+    pairs = [(first, second) for first, _, second in (merge.partition(" ") for merge in merges)]
+    tokenizer = Tokenizer(BPE(vocab={word: number for number, word in enumerate(words)}, merges=pairs))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(os.fspath(path))
