@@ -7,6 +7,7 @@ of the same bytes, or to one Parquet file with the same rows.
 
 import argparse
 import contextlib
+import hashlib
 import os
 import re
 import resource
@@ -33,12 +34,17 @@ _CHUNK = 64  # payloads in memory
 _AT_ONCE = 1000  # transcripts whose words are in memory: 1.2 GB
 
 
+def _id(number: int) -> str:
+    """Return the id of a transcript. Ids are in another order than the payloads, as those of a service."""
+    return hashlib.blake2b(str(number).encode(), digest_size=16).hexdigest()
+
+
 def payloads(folder: Path, count: int) -> Iterator[bytes]:
     """Yield payloads of an hour each; each id is new, and the same in every process."""
     bases = [path.read_bytes() for path in sorted(folder.glob("base*.json"))]
     for number in range(count):
         raw = bases[number % len(bases)]
-        yield raw.replace(orjson.loads(raw[:64].split(b",")[0] + b"}")["id"].encode(), f"{number:032x}".encode(), 1)
+        yield raw.replace(orjson.loads(raw[:64].split(b",")[0] + b"}")["id"].encode(), _id(number).encode(), 1)
 
 
 def chunks(folder: Path, count: int) -> Iterator[list[bytes]]:
@@ -188,7 +194,7 @@ def read_transcripts(folder: Path, _count: int) -> None:
 
 def some_words(folder: Path, count: int) -> None:
     """Words of 1% of the transcripts."""
-    ids = [f"{number:032x}" for number in range(0, count, 100)]
+    ids = [_id(number) for number in range(0, count, 100)]
     print(len(voxframe.Corpus(folder / "corpus").table("words", where=[("transcript_id", "in", ids)])))
 
 
@@ -203,7 +209,7 @@ def one_transcript(folder: Path, count: int) -> None:
     took = []
     for number in range(21):
         start = time.process_time()
-        corpus.table("words", f"{number * 7919 % count:032x}")
+        corpus.table("words", _id(number * 7919 % count))
         took.append(time.process_time() - start)
     print(f"median {sorted(took)[10] * 1000:.1f} ms")
 
@@ -215,7 +221,7 @@ def put_one(folder: Path, count: int) -> None:
     files = sum(1 for path in (folder / "corpus").rglob("*") if path.is_file())
     for number, raw in enumerate(payloads(folder, 11)):
         start = time.perf_counter()
-        corpus.raw.put(f"{count + number:032x}", raw)
+        corpus.raw.put(_id(count + number), raw)
         took.append(time.perf_counter() - start)
     more = sum(1 for path in (folder / "corpus").rglob("*") if path.is_file()) - files
     print(f"median {sorted(took)[5] * 1000:.0f} ms, {more / 11:.1f} new files each")
@@ -225,17 +231,17 @@ def forget_one(folder: Path, _count: int) -> None:
     """Forget one transcript."""
     corpus = voxframe.Corpus(folder / "corpus")
     start = time.perf_counter()
-    corpus.forget(f"{5:032x}")
+    corpus.forget(_id(5))
     print(f"{time.perf_counter() - start:.2f} s")
 
 
 def edit_one(folder: Path, count: int) -> None:
     """Rename a speaker and correct a turn of one transcript: the medians of 11."""
     corpus = voxframe.Corpus(folder / "corpus")
-    corpus.speakers.set(f"{1:032x}", {"A": "Ada"})
+    corpus.speakers.set(_id(1), {"A": "Ada"})
     took: list[list[float]] = [[], []]
     for number in range(11):
-        transcript_id = f"{number * 7919 % count:032x}"
+        transcript_id = _id(number * 7919 % count)
         start = time.perf_counter()
         corpus.speakers.set(transcript_id, {"A": "Ada", "B": "Grace"})
         middle = time.perf_counter()

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -136,6 +136,37 @@ def test_transcripts_of_many_parts_are_read_in_order(corpus: voxframe.Corpus) ->
             values = [None if value is pd.NA or value != value else value for value in frame[column].to_list()]
             assert values == stored[column].to_pylist(), column
     assert corpus.table("transcripts")["status"].array._pa_array.num_chunks == 1
+
+
+def test_batches_read_each_row_group_about_once(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With categories or a column that is not stored, batches follow the files, and rows have the order of the ids."""
+    corpus._archive.merges = False
+    for first in range(5):
+        corpus.add(_raw(f"t{n:03}", 1 + n % 4) for n in range(first, 320, 5))
+    corpus.speakers.set("t007", {"A": "Ada"})
+    whole, read, opened = corpus.table("words"), OpenTable.read, list[int]()
+
+    def spy(file: OpenTable, groups: Sequence[int], *more: object) -> pa.Table:
+        opened.extend(groups)
+        return read(file, groups, *more)
+
+    monkeypatch.setattr(OpenTable, "read", spy)
+    groups = sum(pq.read_metadata(path).num_row_groups for path in table_files(corpus, "words"))
+    compact = corpus.table("words", category=True)
+    assert groups <= len(opened) <= groups + 10
+    assert {str(compact[name].dtype) for name in ("transcript_id", "speaker_name", "text_original")} == {"category"}
+    for name in whole:
+        values = [None if value is pd.NA or value != value else value for value in compact[name].to_list()]
+        assert values == whole[name].astype(object).where(whole[name].notna(), None).to_list(), name
+    ids = [f"t{n:03}" for n in range(319, 0, -3)]
+    some = corpus.table("words", ids, columns=["text", "speaker_name"], where="word_idx > 0", category=True)
+    expected = pd.concat([whole[(whole["transcript_id"] == i) & (whole["word_idx"] > 0)] for i in ids])
+    assert list(some.columns) == ["text", "speaker_name"]
+    assert some.astype(str).to_dict("list") == expected[["text", "speaker_name"]].to_dict("list")
+    opened.clear()
+    unnamed = corpus.table("words", where="speaker_name != 'Ada'")
+    assert groups <= len(opened) <= groups + 5
+    pd.testing.assert_frame_equal(unnamed, whole[whole["transcript_id"] != "t007"].reset_index(drop=True))
 
 
 def test_transcripts_are_collected_in_few_parts(corpus: voxframe.Corpus) -> None:

@@ -281,6 +281,18 @@ class Archive:
 
         return self._steady(read)
 
+    def batches(self, name: str, ids: Iterable[str], size: int) -> Iterator[list[str]]:
+        """Yield transcripts a few at a time, in the order of the files of a table.
+
+        A row group holds several transcripts and is read as a whole. Batches in the order of the ids would read it
+        again for each of them.
+        """
+        self.parts.refresh()
+        members = self.parts.members(view_of(name))
+        places = ((members.get(transcript_id), transcript_id) for transcript_id in ids)
+        stored = [i for *_, i in sorted((m.part.name, m.place, i) if m else ("", 0, i) for m, i in places)]
+        yield from (stored[at : at + size] for at in range(0, len(stored), size))
+
     def with_rows(self, name: str, ids: Sequence[str]) -> set[str]:
         """Return the ids of those transcripts that have rows in a table."""
         return set(self.locate(name, ids).rows(name))

@@ -113,15 +113,17 @@ def assemble(
             pieces[-1] = piece[0], pieces[-1][1], pieces[-1][2] + piece[2]
         else:
             pieces.append(piece)
-    return _joined(pieces) if pieces else schema.empty_table()
+    return in_order(pieces, schema)
 
 
-def _joined(pieces: Sequence[tuple[pa.Table, int, int]]) -> pa.Table:
-    """Return pieces of tables, given as table, start and number of rows, as one table.
+def in_order(pieces: Sequence[tuple[pa.Table, int, int]], schema: pa.Schema) -> pa.Table:
+    """Return pieces of tables, given as table, start and number of rows, as one table. `schema` is that of no pieces.
 
     Ids in order are often in short pieces, from many parts. A chunk costs as much time as copying hundreds of short
     values, so these are copied to one chunk for each column. Long texts are not copied.
     """
+    if not pieces:
+        return schema.empty_table()
     if len(pieces) < _MANY or sum(rows for _, _, rows in pieces) >= len(pieces) * _ROWS:
         return pa.concat_tables([whole.slice(start, rows) for whole, start, rows in pieces], promote_options="default")
     wholes = {id(whole): whole for whole, _, _ in pieces}

@@ -21,7 +21,7 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.part import Part
 from voxframe.corpus.part_files import FORMAT
-from voxframe.corpus.part_reading import Located, runs_of
+from voxframe.corpus.part_reading import Located, in_order, runs_of
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
@@ -215,21 +215,23 @@ class Query:
         corrected: bool,
     ) -> pd.DataFrame:
         if category and limit is None and len(ids) > _IN_CATEGORIES:
-            read = range(0, len(ids), _IN_CATEGORIES)
+            chosen = reading.checked_columns(name, columns)
+            with_id = None if chosen is None else list(dict.fromkeys([*chosen, "transcript_id"]))
             parts = (
-                self.arrow(name, ids[at : at + _IN_CATEGORIES], columns, where, corrected=corrected) for at in read
+                self.arrow(name, batch, with_id, where, corrected=corrected)
+                for batch in self._archive.batches(name, ids, _IN_CATEGORIES)
             )
-            whole = joined([suited(reading.to_frame(name, table), category=True) for table in parts])
-            return attach(whole, self._archive.recordings)
+            whole = joined([suited(reading.to_frame(name, table), category=True) for table in parts], ids)
+            return attach(whole if chosen is None else whole[chosen], self._archive.recordings)
         if limit is None or len(ids) <= _AT_A_TIME:
             table = self.arrow(name, ids, columns, where, asked=asked, corrected=corrected)
         else:  # the first rows are often in the first transcripts
             table = self.arrow(name, ids[:0], columns, where)
-            for at in range(0, len(ids), _AT_A_TIME):
-                some = ids[at : at + _AT_A_TIME]
+            at, size = 0, _AT_A_TIME
+            while at < len(ids) and table.num_rows < limit:
+                some = ids[at : at + size]
                 table = pa.concat_tables([table, self.arrow(name, some, columns, where, corrected=corrected)])
-                if table.num_rows >= limit:
-                    break
+                at, size = at + size, 2 * size
         return attach(reading.to_frame(name, table.slice(0, limit)), self._archive.recordings)
 
     def arrow(
@@ -318,15 +320,15 @@ class Query:
         corrected: bool,
     ) -> pa.Table:
         """Return the rows that are chosen by columns that are not stored, such as the names of speakers."""
-        tables = [CORPUS_TABLES[name].empty]
-        for at in range(0, len(ids), _AT_A_TIME):
-            some = ids[at : at + _AT_A_TIME]
+        found: dict[str, tuple[pa.Table, int, int]] = {}
+        for some in self._archive.batches(name, ids, _AT_A_TIME):
             whole = self.arrow(name, some, asked=asked, corrected=corrected)
             whole = whole.cast(CORPUS_TABLES[name].arrow)
             if _PERSON in str(where) and "speaker" in whole.column_names:
                 whole = self._people.add_to(whole)
-            tables.append(whole.filter(where).select(CORPUS_TABLES[name].names))
-        table = pa.concat_tables(tables)
+            rows = whole.filter(where).select(CORPUS_TABLES[name].names)
+            found |= {transcript_id: (rows, *run) for transcript_id, run in runs_of(rows["transcript_id"]).items()}
+        table = in_order([found[i] for i in ids if i in found], CORPUS_TABLES[name].arrow)
         return table if columns is None else table.select(columns)
 
     def readable(self, name: str) -> list[str]:

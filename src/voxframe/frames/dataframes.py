@@ -120,9 +120,14 @@ def suited(frame: pd.DataFrame, *, category: bool = False, timedeltas: bool = Fa
     return frame
 
 
-def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several parts of a table, with the categories of all. Empties the list, to save memory."""
-    columns = list(parts[0].columns)
+def joined(parts: list[pd.DataFrame], ids: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of several parts of a table, with the categories of all. Empties the list, to save memory.
+
+    Args:
+        parts: DataFrames with `transcript_id` as `category`. The rows of a transcript are together in one of them.
+        ids: Order of the transcripts.
+    """
+    columns, runs = list(parts[0].columns), _runs(parts, ids)
     arrays = [{name: frame[name].array for name in columns} for frame in parts]
     parts.clear()
     whole: dict[str, Any] = {}
@@ -131,8 +136,28 @@ def joined(parts: list[pd.DataFrame]) -> pd.DataFrame:
         if isinstance(values[0], pd.Categorical):
             whole[name] = union_categoricals(values, sort_categories=True)
         else:
-            whole[name] = pd.concat([pd.Series(one, copy=False) for one in values], ignore_index=True).array
+            whole[name] = _concatenated(values)
+        if runs:
+            whole[name] = _concatenated([whole[name][run] for run in runs])
     return pd.DataFrame(whole, copy=False)
+
+
+def _runs(parts: Sequence[pd.DataFrame], ids: Sequence[str]) -> list[slice]:
+    """Return the rows of each transcript, in the order of `ids`. Empty if this is the order of the parts already."""
+    found: dict[str, slice] = {}
+    first = 0
+    for frame in parts:
+        own: Any = frame["transcript_id"].array
+        starts = np.flatnonzero(np.diff(own.codes, prepend=-1))
+        for start, stop in zip(starts, [*starts[1:], len(own)], strict=False):  # there may be no rows
+            found[own[start]] = slice(first + start, first + stop)
+        first += len(own)
+    runs = [found[transcript_id] for transcript_id in ids if transcript_id in found]
+    return [] if runs == sorted(runs, key=lambda run: run.start) else runs
+
+
+def _concatenated(arrays: Iterable[Any]) -> Any:
+    return pd.concat([pd.Series(one, copy=False) for one in arrays], ignore_index=True).array
 
 
 def empty_table(name: str) -> pa.Table:
