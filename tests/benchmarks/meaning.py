@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
+from voxframe import models, reader
 from voxframe.server.analyses import chapters, topics
 from voxframe.server.analyses.entities import name_model
 from voxframe.server.http.request_bodies import RequestRefused
@@ -149,8 +150,9 @@ def report(coder: Coder) -> Iterator[str]:
     if coder is not None:
         counts = {"held": score_questions("held")}
         counts |= {name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds")}
+        by = "answerer" if reader.find() is None else f"answerer with {models.READER}"
         for name, (answered, whole, refused, others) in counts.items():
-            yield f"answerer, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
+            yield f"{by}, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
         yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"

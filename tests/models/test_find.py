@@ -42,7 +42,11 @@ OFFICIAL = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if name == models.READER else []) for name in OFFICIAL]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long, pytest.mark.timeout(900)] if name == models.READER else [])
+        for name in OFFICIAL
+    ],
 )
 def test_a_real_model_has_the_official_files(name: str, model_folder: Callable[[str], Path]) -> None:
     """The real files, from wherever they came, have the published SHA-256."""
