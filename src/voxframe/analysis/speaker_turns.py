@@ -130,7 +130,7 @@ def begins_spurt(
 
 
 #: The dtype of text in voxframe's tables.
-TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
+TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
 @keeps_names

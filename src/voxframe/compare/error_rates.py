@@ -292,7 +292,7 @@ def _carried(values: pd.Series[Any], alignment: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _confidence_band(alignment: pd.DataFrame) -> pd.Series[Any]:
-    labels = pd.Series([f"{low:.2f}-{high:.2f}" for low, high in pairwise(_BANDS)], dtype=TEXT)
+    labels: pd.Series[Any] = pd.Series([f"{low:.2f}-{high:.2f}" for low, high in pairwise(_BANDS)], dtype=TEXT)
     value = alignment["hyp_confidence"]
     place = np.clip(np.searchsorted(_BANDS, value.to_numpy(np.float64), "right") - 1, 0, len(labels) - 1)
     return labels.iloc[place].set_axis(alignment.index).where(value.notna())

@@ -20,7 +20,7 @@ import pyarrow as pa
 from voxframe import encoder
 from voxframe._text import clock
 from voxframe.analysis.search_terms import spoken
-from voxframe.corpus.reading import TEXT
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import OptionError
 
 #: Minimum number of words: shorter matches may be chance. Quotations need fewer.

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
@@ -29,7 +30,6 @@ from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
 
 _TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
 _SPEAKER = ("the label of a speaker", 200)
-_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 _UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 
 
@@ -296,8 +296,8 @@ class Corrections:
             for transcript_id in (sorted(files) if ids is None else self._archive.recordings.ids(ids))
             for edit in files.get(transcript_id, ())
         ]
-        dtypes: dict[str, Any] = {"transcript_id": _TEXT, "change": "int64", "action": _TEXT, "utterance_idx": "int64"}
-        dtypes |= dict.fromkeys(("text", "was", "value", "author"), _TEXT)
+        dtypes: dict[str, Any] = {"transcript_id": TEXT, "change": "int64", "action": TEXT, "utterance_idx": "int64"}
+        dtypes |= dict.fromkeys(("text", "was", "value", "author"), TEXT)
         frame = pd.DataFrame(rows, columns=[*dtypes, "made", "undone"]).astype(dtypes)
         for name in ("made", "undone"):
             frame[name] = pd.to_datetime(frame[name], utc=True).astype(_UTC)
@@ -330,8 +330,8 @@ class Corrections:
                 rows.append((transcript_id, turn, edit.value.get("text"), None, start, was, action))
             for position, name, fingerprint in self._names.stale(transcript_id):
                 rows.append((transcript_id, position, None, name, *fingerprint, "name"))
-        dtypes: dict[str, Any] = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}
-        dtypes |= {"speaker_name": _TEXT, "start_ms": pd.Int64Dtype(), "was": _TEXT, "action": _TEXT}
+        dtypes: dict[str, Any] = {"transcript_id": TEXT, "utterance_idx": "int64", "text": TEXT}
+        dtypes |= {"speaker_name": TEXT, "start_ms": pd.Int64Dtype(), "was": TEXT, "action": TEXT}
         return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
     def _change_pair(
@@ -408,7 +408,7 @@ def _texts(found: Iterable[tuple[str, Corrected]]) -> pd.DataFrame:
         for turn in sorted(corrected.turns.turns.values(), key=lambda turn: turn.idx)
         if turn.original() is not None
     ]
-    dtypes = {"transcript_id": _TEXT, "utterance_idx": "int64", "text": _TEXT}
+    dtypes = {"transcript_id": TEXT, "utterance_idx": "int64", "text": TEXT}
     return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 
 
@@ -419,8 +419,8 @@ def _turns(transcript_id: str, found: Corrected) -> pd.DataFrame:
         words = np.flatnonzero(found.word_turns == turn.idx)
         first = int(words[0]) if len(words) else None
         rows.append((transcript_id, turn.idx, turn.speaker, turn.content(), turn.original(), first, len(words)))
-    dtypes: dict[str, Any] = {"transcript_id": _TEXT, "utterance_idx": "int64"}
-    dtypes |= dict.fromkeys(("speaker", "text", "text_original"), _TEXT)
+    dtypes: dict[str, Any] = {"transcript_id": TEXT, "utterance_idx": "int64"}
+    dtypes |= dict.fromkeys(("speaker", "text", "text_original"), TEXT)
     dtypes |= {"first_word_idx": pd.Int64Dtype(), "word_count": "int64"}
     return pd.DataFrame(rows, columns=list(dtypes)).astype(dtypes)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pandas as pd
 
 from voxframe import encoder, frames
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import llm_requests
 from voxframe.client.http import NOTHING_UNDER_WAY
 from voxframe.client.llm_api import LlmReply, LlmResponse, Usage, read_response
@@ -23,7 +24,6 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import TEXT
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery, check_count
 from voxframe.corpus.services import EMBEDDED, DefaultClient

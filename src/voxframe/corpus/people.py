@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from voxframe import analysis
 from voxframe._files import file_lock, write_atomic
-from voxframe.analysis.speaker_turns import speaker_labels
+from voxframe.analysis.speaker_turns import TEXT, speaker_labels
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.metadata import Metadata
-from voxframe.corpus.reading import DTYPES, PERSON, TEXT, Ids, to_frame
+from voxframe.corpus.reading import DTYPES, PERSON, Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
 from voxframe.corpus.store import check_writable
 from voxframe.errors import CorpusError, OptionError

@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
 from voxframe.analysis.recordings import attach
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
@@ -505,7 +506,7 @@ def _run_sql(
     except ModuleNotFoundError:
         raise MissingExtraError("sql", "Corpus.sql") from None
     if _SHOW_TABLES.fullmatch(query):  # tables are only registered if the query names them, so DuckDB knows none
-        return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), reading.TEXT)})
+        return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), TEXT)})
     # A query must not use the network, so extensions are not downloaded.
     config: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False, "TimeZone": "UTC"}
     with duckdb.connect(config=config) as database:

@@ -8,7 +8,6 @@ from operator import and_, or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from voxframe import frames
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
@@ -35,9 +35,6 @@ Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 _SHOWN = 5  # transcripts named in one warning
 #: Column on request: the person of each row (`corpus.speakers.assign`).
 PERSON = pa.field("person", pa.string())
-
-#: The dtype of text in voxframe's tables.
-TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 #: Pandas dtypes of the Arrow types that pyarrow would convert to other dtypes.
 DTYPES: dict[pa.DataType, Any] = {

@@ -12,11 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.people import Assignment, People
-from voxframe.corpus.reading import TEXT, Ids
+from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
 from voxframe.corpus.store import RACY_NS
 from voxframe.errors import OptionError

@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
-import numpy as np
 import pandas as pd
 
 from voxframe._text import join_words
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.errors import OptionError, PayloadError
 from voxframe.export.annotation_formats import regions, tier_names
 from voxframe.export.result import Losses
 from voxframe.export.segments import SpeechSegment, grouped, joined, whole
 from voxframe.importers.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers
 
-_TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
-_COLUMNS = {"transcript_id": _TEXT, "action": _TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": _TEXT}
-_COLUMNS |= {"text": _TEXT, "was": _TEXT, "start_ms": "Int64", "end_ms": "Int64"}
+_COLUMNS = {"transcript_id": TEXT, "action": TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": TEXT}
+_COLUMNS |= {"text": TEXT, "was": TEXT, "start_ms": "Int64", "end_ms": "Int64"}
 
 
 class _TimedLabel(NamedTuple):

@@ -92,7 +92,7 @@ def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = Tru
     return found[0][1] if found else []
 
 
-def grouped(segments: list[SpeechSegment], pause_ms: int = PAUSE_MS) -> list[list[SpeechSegment]]:
+def grouped(segments: list[SpeechSegment]) -> list[list[SpeechSegment]]:
     """Group segments, sorted by start, into turns: runs of one speaker without a long pause or another speaker."""
     runs: list[list[SpeechSegment]] = []
     last: dict[tuple[str | None, str], list[SpeechSegment]] = {}
@@ -100,7 +100,7 @@ def grouped(segments: list[SpeechSegment], pause_ms: int = PAUSE_MS) -> list[lis
         key = (segment.voice, segment.channel)
         run = last.get(key)
         others = (other for other in last.values() if other is not run)
-        if run and segment.start - run[-1].end < pause_ms and all(o[-1].start < run[-1].start for o in others):
+        if run and segment.start - run[-1].end < PAUSE_MS and all(o[-1].start < run[-1].start for o in others):
             run.append(segment)
         else:
             last[key] = run = [segment]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from voxframe.corpus.reading import TEXT
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints

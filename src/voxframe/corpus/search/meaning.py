@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 from voxframe import encoder, frames
 from voxframe._text import join_words
 from voxframe.analysis.sentence_clusters import kmeans, typical_words
+from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.reading import TEXT, Where, expression
+from voxframe.corpus.reading import Where, expression
 from voxframe.corpus.search.concordance import Namer, check_count, select_rows
 from voxframe.corpus.search.segment import Ints
 from voxframe.corpus.search.sentence_index import COLUMNS, SentenceIndex, SentenceView
