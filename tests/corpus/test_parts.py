@@ -342,7 +342,7 @@ def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -
     def interrupted() -> None:
         with StoringProcesses(older._archive) as workers:
             for name in names[:10]:
-                workers.do(Task(name, "transcript"), lambda result: None)
+                workers.do([Task(name, "transcript")], lambda place, result: None)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,8 +12,9 @@ from tests.corpus.conftest import table_files
 
 import voxframe
 from voxframe.corpus import workers
+from voxframe.corpus.archive import Archive
 from voxframe.corpus.workers import StoringProcesses, Task
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, PayloadError
 
 _COUNT = 80  # more than are added without other processes
 
@@ -76,7 +78,7 @@ def test_a_process_that_dies_ends_the_call(tmp_path: Path) -> None:
     def add() -> None:
         with StoringProcesses(corpus._archive, expected=_COUNT) as pool:
             for name in "abb":
-                pool.do(Task(name, "transcript", raw_payload(name)), lambda result: None)
+                pool.do([Task(name, "transcript", raw_payload(name))], lambda place, result: None)
                 pool._children[0].kill()
 
     with pytest.raises(CorpusError, match="ended early"):
@@ -92,7 +94,7 @@ def test_an_error_while_sending_ends_the_call(tmp_path: Path) -> None:
         pytest.raises(TypeError, match="not JSON serializable"),
         StoringProcesses(archive, expected=_COUNT) as pool,
     ):
-        pool.do(task, lambda result: None)
+        pool.do([task], lambda place, result: None)
 
 
 @pytest.mark.usefixtures("two")
@@ -109,11 +111,12 @@ def test_a_slow_process_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
 _PROGRAM = """
 import sys, voxframe
 from voxframe.corpus import workers
+from voxframe.corpus.archive import Archive
 from tests.corpus.test_workers import raw_payload
 workers._cores = lambda: 2
 def payloads():
     for number in range(100_000):
-        if number == 100:
+        if number == 200:
             print("at work", flush=True)
         yield raw_payload(f"t{number:06}")
 try:
@@ -149,8 +152,28 @@ def test_other_processes_do_not_load_pandas(tmp_path: Path) -> None:
     """Writing tables needs no pandas, which would make the start of a process three times as long."""
     archive = voxframe.Corpus(tmp_path / "corpus")._archive
     with StoringProcesses(archive, expected=_COUNT) as pool:
-        pool.do(Task("a", "transcript", raw_payload("a", audio_duration="5")), lambda result: None)
+        pool.do([Task("a", "transcript", raw_payload("a", audio_duration="5"))], lambda place, result: None)
         pool.settle("a")
         maps = Path(f"/proc/{pool._children[0].pid}/maps").read_text()
     assert "/pyarrow/" in maps
     assert "/pandas/" not in maps
+
+
+def test_one_payload_that_cannot_be_read_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are made for several payloads at a time; of these only the one that fails is left out, with the reason."""
+    made = Archive.made
+
+    def refuse(archive: Archive, transcript_id: str, *others: Any) -> Any:
+        if transcript_id == "t002":
+            raise PayloadError("it is odd")
+        return made(archive, transcript_id, *others)
+
+    monkeypatch.setattr(Archive, "made", refuse)
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    turns = [{"speaker": "A", "words": [{"text": "other"}]}]  # not among the words, so that each is read alone
+    added = corpus.add([*(raw_payload(f"t{number:03}") for number in range(4)), raw_payload("turns", utterances=turns)])
+    assert (added.added, len(corpus.ids())) == (4, 5)
+    assert added.left_out == [("source 2 (counted from 0)", "it was stored, but cannot be read: it is odd")]
+    monkeypatch.undo()
+    assert len(corpus.table("words")) == 5
+    assert corpus.table("utterance_words")["text"].to_list() == ["other"]

@@ -12,7 +12,7 @@ from tests.benchmarks.payloads import payload
 from tests.frames.two_ways import check
 
 from voxframe.errors import PayloadError
-from voxframe.frames import as_table, decode_transcript, transcript_arrays, transcript_tables
+from voxframe.frames import as_table, decode_transcript, tables_together, transcript_arrays, transcript_tables
 from voxframe.frames.json_schema import Shape, shape
 from voxframe.schema import TRANSCRIPT_TABLES, Column
 
@@ -176,3 +176,27 @@ def test_a_transcript_decoded_ahead_gives_the_same_tables(start: str) -> None:
 def test_only_a_plain_transcript_is_decoded_ahead(raw: bytes) -> None:
     """Envelopes, lists, other engines' files and damaged payloads are left to the code that tells them apart."""
     assert decode_transcript(raw) is None
+
+
+def test_tables_made_together_are_those_made_alone() -> None:
+    """Payloads with and without turns, words and analyses, in one call: each has its own rows, ids and positions."""
+    whole = json.loads(payload(200))
+    without_turns = {**whole, "utterances": None}
+    words_only_in_turns = {**whole, "words": None}
+    unknown = {**whole, "words": [{**word, "loudness": 3} for word in whole["words"]], "utterances": []}
+    bare = {"id": "x", "status": "completed", "text": "Hi."}
+    quiet = {**bare, "words": [], "utterances": [{"speaker": "A", "words": None}, {"speaker": "B", "words": []}]}
+    documents = [whole, without_turns, bare, words_only_in_turns, unknown, {**quiet, "words": None}, whole]
+    raws = [json.dumps(document, separators=(",", ":")).encode() for document in documents]
+    ids = [f"t{number}" for number in range(len(raws))]
+    together = tables_together([decode_transcript(raw) for raw in raws], ids)
+    assert together is not None
+    for raw, transcript_id, made in zip(raws, ids, together, strict=True):
+        alone = transcript_tables(raw, transcript_id=transcript_id)
+        assert {name: table.cast(alone[name].schema) for name, table in made.items()} == alone
+
+
+def test_a_payload_whose_turns_differ_from_its_words_is_left_to_be_read_alone() -> None:
+    """Turns that do not repeat the words exactly are located in the transcript, which is done for one payload."""
+    odd = b'{"id":"a","status":"completed","words":[{"text":"a"}],"utterances":[{"words":[{"text":"b"}]}]}'
+    assert tables_together([decode_transcript(payload(60)), decode_transcript(odd)], ["a", "b"]) is None

@@ -6,10 +6,13 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+from tests.benchmarks.payloads import payload
 
 from voxframe.errors import PayloadError
-from voxframe.frames import tables, transcript_tables
+from voxframe.frames import decode_transcript, tables, tables_together, transcript_tables
 from voxframe.schema import TABLES
+
+_OTHER = payload(60)
 
 
 class LeftToTheOtherError(Exception):
@@ -27,7 +30,10 @@ def without(way: str, error: Exception, raw: bytes) -> dict[str, pa.Table]:
 
 
 def check(raw: bytes) -> None:
-    """Assert that the two ways make the same tables of some bytes, or that one of them refuses."""
+    """Assert that the two ways make the same tables of some bytes, or that one of them refuses.
+
+    Also, that the same tables are made together with those of other payloads, or that this is refused.
+    """
     fast = tolerant = None
     too_deep = False
     with warnings.catch_warnings():
@@ -45,3 +51,17 @@ def check(raw: bytes) -> None:
         if fast is not None:
             differing = [column for column in table.column_names if not fast[name][column].equals(table[column])]
             assert not differing, f"{name}: {differing} of {raw!r}"
+    _check_together(raw)
+
+
+def _check_together(raw: bytes) -> None:
+    sources = [_OTHER, raw.replace(b"{", b'{"id":"b","status":"completed",', 1), _OTHER]
+    documents = [decode_transcript(source) for source in sources]
+    together = None if None in documents else tables_together(documents, ["a", "b", "c"])
+    if together is None:
+        return
+    for source, transcript_id, made in zip(sources, "abc", together, strict=True):
+        for name, table in transcript_tables(source, transcript_id=transcript_id).items():
+            same = made[name].cast(table.schema)
+            same.validate(full=True)
+            assert same.equals(table), f"{name} of {raw!r}, together with others"

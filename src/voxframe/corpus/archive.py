@@ -19,7 +19,7 @@ from voxframe._files import write_atomic
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
+from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, new_member
 from voxframe.corpus.part_files import stored_schema
 from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
 from voxframe.corpus.part_writer import PartWriter
@@ -516,10 +516,19 @@ class Archive:
             CorpusError: The payload is not in the corpus, or its file is damaged.
             PayloadError: The payload cannot be read.
         """
+        stored = self.stored(transcript_id, view)
+        return self.made(transcript_id, view, stored.raw)(stored)
+
+    def stored(self, transcript_id: str, view: View) -> Stored:
+        """Return a stored payload with the marks of its file.
+
+        Raises:
+            CorpusError: The payload is not in the corpus, or its file is damaged.
+        """
         stored = self.store.read(transcript_id, view)
         if stored is None:
             raise self.missing(transcript_id, view)
-        return self.made(transcript_id, view, stored.raw)(stored)
+        return stored
 
     def made(self, transcript_id: str, view: View, raw: bytes, document: Any = None) -> Callable[[Stored], NewMember]:
         """Make the tables of a payload. Return a function that returns them when the payload is stored.
@@ -536,8 +545,7 @@ class Archive:
         if view == "transcript":
             arrays = frames.transcript_arrays(raw, transcript_id=transcript_id, document=document)
             tables = {name: frames.uncast_table(name, columns) for name, columns in arrays.items()}
-            status = tables["transcripts"]["status"][0].as_py()
-            return lambda own: NewMember(transcript_id, own.content, own.stamp, status, tables)
+            return new_member(transcript_id, tables)
         make = frames.sentence_table if view == "sentences" else frames.paragraph_table
         words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
         if of_words is not None:

@@ -22,6 +22,7 @@ from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.store import UNFINISHED
+from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
 from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
@@ -41,10 +42,6 @@ _PACKED = {".gz": "gzip", ".zst": "zstd"}
 SUFFIXES = tuple(f"{plain}{packed}" for plain in (".json", ".jsonl", ".ndjson", *IMPORTED) for packed in ("", *_PACKED))
 #: Fields of which every transcript has at least one.
 _FINISHED = frozenset({"status", "words", "utterances"})
-
-
-#: Payloads that are named in one transaction, and their bytes.
-_TOGETHER, _BYTES_TOGETHER = 16, 16 * 1024 * 1024
 
 
 class _Found(NamedTuple):
@@ -200,11 +197,11 @@ class _Adding:
                 continue
             self._held.append((tell, found, head, -1 if only is not None else number, source))
             self._bytes += len(found.payload)
-            if len(self._held) == _TOGETHER or self._bytes > _BYTES_TOGETHER:
+            if len(self._held) == TOGETHER or self._bytes >= BYTES_TOGETHER:
                 self.store()
 
     def store(self) -> None:
-        """Store the payloads that are held, after naming their recordings in one transaction."""
+        """Store the payloads that are held together, after naming their recordings in one transaction."""
         held, self._held, self._bytes = self._held, [], 0
         wanted = {
             str(head.id): _recording(found, head)
@@ -212,19 +209,30 @@ class _Adding:
             if head.kind == "transcript" and (self._replace or not self._has(str(head.id)))
         }
         records = self._archive.ledger.name_recordings(wanted) if wanted else {}
+        tasks: list[tuple[Task, Callable[[Result], None]]] = []
         for tell, found, head, number, source in held:
             transcript_id, payload = str(head.id), found.payload
             assert isinstance(payload, bytes)
             if found.original is not None and (self._replace or not self._has(transcript_id)):
                 self._archive.store.put_original(transcript_id, found.original)
+            if head.kind != "transcript":
+                tasks = self._do(tasks)  # its transcript may be among them
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
-                self._workers.do(Task(transcript_id, head.kind, payload, self._replace, record, found.document), tell)
+                task = Task(transcript_id, head.kind, payload, self._replace, record, found.document)
+                tasks.append((task, tell))
             elif number >= 0:
                 self.early.setdefault(number, (source, set()))[1].add(found.name)
             else:
                 why = f"it is an export of transcript {transcript_id!r}, which is not in the corpus; add that first"
                 tell(Result(done=False, error=why))
+        self._do(tasks)
+
+    def _do(self, tasks: Sequence[tuple[Task, Callable[[Result], None]]]) -> list[Any]:
+        """Perform tasks. Return an empty list."""
+        if tasks:
+            self._workers.do([task for task, _ in tasks], lambda place, result: tasks[place][1](result))
+        return []
 
     def _has(self, transcript_id: str) -> bool:
         self._workers.settle(transcript_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 
 from voxframe.corpus.part_files import RowGroup, TableLayout
+from voxframe.corpus.store import Stored
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
 
@@ -117,3 +118,9 @@ class NewMember:
     def exact_tables(self) -> dict[str, pa.Table]:
         """Return its tables with exactly the schemas of the data dictionary: text in `tables` may be large strings."""
         return {name: table.cast(TABLES[name].arrow) for name, table in self.tables.items()}
+
+
+def new_member(transcript_id: str, tables: Mapping[str, pa.Table]) -> Callable[[Stored], NewMember]:
+    """Return a function that returns the tables of a transcript when its payload is stored."""
+    status = tables["transcripts"]["status"][0].as_py()
+    return lambda own: NewMember(transcript_id, own.content, own.stamp, status, tables)

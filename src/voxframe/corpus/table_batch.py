@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from voxframe.corpus.part import NewMember
+from voxframe import frames
+from voxframe.corpus.part import NewMember, new_member
 from voxframe.corpus.part_writer import PartWriter
 from voxframe.corpus.parts import LARGEST, OPEN
 from voxframe.corpus.store import Stored, View
+from voxframe.errors import CorpusError, PayloadError, VoxframeError
 
 if TYPE_CHECKING:
     from voxframe.corpus.archive import Archive
 
 
-_AHEAD = 4  # payloads that are being stored
+_AHEAD = 8  # payloads that are being stored
+#: Payloads with tables that are made together, and their bytes.
+TOGETHER, BYTES_TOGETHER = 16, 16 << 20
 
 
 class _Storing(NamedTuple):
-    """A payload that is being stored, and a function that returns its tables then."""
+    """A payload that is being stored. `stored` waits for it, and `made` returns its tables then."""
 
     view: View
-    stored: Future[Stored]
+    stored: Callable[[], Stored]
     made: Callable[[Stored], NewMember]
+
+
+class _Held(NamedTuple):
+    """A payload with tables that are made together with those of the next ones: see `TableBatch.make`."""
+
+    transcript_id: str
+    view: View
+    raw: bytes
+    stored: Callable[[], Stored]
+    failed: Callable[[VoxframeError], None]
+    document: Any
 
 
 class TableBatch:
@@ -33,6 +48,7 @@ class TableBatch:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._thread = ThreadPoolExecutor(1)
+        self._held: list[_Held] = []
         self._storing: dict[str, _Storing] = {}
         self._mutex = threading.Lock()
         self._waiting: dict[View, dict[str, NewMember]] = {}
@@ -43,6 +59,7 @@ class TableBatch:
         transcript_id: str,
         view: View,
         raw: bytes,
+        failed: Callable[[VoxframeError], None],
         recording: Mapping[str, object] | None = None,
         document: Any = None,
     ) -> None:
@@ -52,34 +69,88 @@ class TableBatch:
             transcript_id: Id of the transcript.
             view: Kind of response.
             raw: The payload.
+            failed: See `make`.
             recording: See `Archive.put`.
-            document: Result of `frames.decode_transcript` for the payload. None (default): decode it.
+            document: See `make`.
 
         Raises:
             CorpusError, OSError: The id is invalid, or this payload or an earlier one cannot be written.
-            PayloadError: The payload was stored but cannot be read.
         """
         self._archive.check_id(transcript_id, view)
         self.settle(transcript_id)
         # The disk is written while the tables of this payload and the next are made.
         stored = self._thread.submit(self._archive.store.put, transcript_id, view, raw, None, recording)
+        self.make(transcript_id, view, raw, stored.result, failed, document)
+
+    def make(
+        self,
+        transcript_id: str,
+        view: View,
+        raw: bytes,
+        stored: Callable[[], Stored],
+        failed: Callable[[VoxframeError], None],
+        document: Any = None,
+    ) -> None:
+        """Make the tables of a payload now, or together with those of the next ones. One thread may call this.
+
+        Args:
+            transcript_id: Id of the transcript.
+            view: Kind of response.
+            raw: The payload.
+            stored: Waits until the payload is stored.
+            failed: Called if the payload is stored but cannot be read, at the latest by `make_held`.
+            document: Result of `frames.decode_transcript` for the payload. None (default): decode it.
+        """
+        if document is None and view == "transcript":
+            document = frames.decode_transcript(raw)
+        one = _Held(transcript_id, view, raw, stored, failed, document)
+        if document is None:
+            self._make_alone(one)
+            return
+        self._held.append(one)
+        if len(self._held) == TOGETHER or sum(len(held.raw) for held in self._held) >= BYTES_TOGETHER:
+            self.make_held()
+
+    def make_held(self) -> None:
+        """Make the tables of the payloads that were held."""
+        if not self._held:
+            return
+        ids = [one.transcript_id for one in self._held]
+        together = frames.tables_together([one.document for one in self._held], ids) if len(ids) > 1 else None
+        for place, one in enumerate(self._held):
+            if together is None:
+                self._make_alone(one)
+            else:
+                self._storing[one.transcript_id] = _Storing(
+                    one.view, one.stored, new_member(one.transcript_id, together[place])
+                )
+        self._held = []
+        self._settle_all_but(_AHEAD)
+
+    def _make_alone(self, one: _Held) -> None:
         try:
-            made = self._archive.made(transcript_id, view, raw, document)
-        except BaseException:
-            stored.result()  # a payload that cannot be stored is the first error
-            raise
-        self._storing[transcript_id] = _Storing(view, stored, made)
-        if len(self._storing) > _AHEAD:
-            self._settle_first()
+            made = self._archive.made(one.transcript_id, one.view, one.raw, one.document)
+        except (PayloadError, CorpusError) as error:
+            one.stored()  # a payload that cannot be stored is the first error
+            one.failed(error)
+        else:
+            self._storing[one.transcript_id] = _Storing(one.view, one.stored, made)
+            self._settle_all_but(_AHEAD)
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no payload of a transcript is being stored."""
+        if any(one.transcript_id == transcript_id for one in self._held):
+            self.make_held()
         while transcript_id in self._storing:
+            self._settle_first()
+
+    def _settle_all_but(self, count: int) -> None:
+        while len(self._storing) > count:
             self._settle_first()
 
     def _settle_first(self) -> None:
         first = self._storing.pop(next(iter(self._storing)))
-        self.add(first.view, first.made(first.stored.result()))
+        self.add(first.view, first.made(first.stored()))
 
     def add(self, view: View, new: NewMember) -> None:
         """Add a transcript. It can be read from the tables on disk after `close`, or earlier."""
@@ -104,8 +175,8 @@ class TableBatch:
     def close(self) -> None:
         """Write what was collected."""
         try:
-            while self._storing:
-                self._settle_first()
+            self.make_held()
+            self._settle_all_but(0)
         finally:
             self._thread.shutdown()
             self._write()

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn, Self, get_args
 
@@ -25,12 +26,12 @@ from voxframe import errors
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.store import View
-from voxframe.corpus.table_batch import TableBatch
-from voxframe.errors import CorpusError, DamagedFileError, PayloadError
+from voxframe.corpus.table_batch import TOGETHER, TableBatch
+from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
 from voxframe.frames.repair import caller
 
 _FEW = 32  # tasks; for more, starting other processes is worth its time
-_AHEAD = 2  # tasks that another process has or is being sent
+_AHEAD = 2  # lists of tasks that another process has or is being sent
 #: pyarrow imports pandas if it is installed. Without it, another process starts in a third of the time.
 _PROGRAM = """
 import sys
@@ -75,47 +76,46 @@ class Result(NamedTuple):
     error: str | None = None
 
 
-#: Called in the thread of `StoringProcesses.do` with the result of a task.
-Tell = Callable[[Result], None]
-
-
-def perform(archive: Archive, batch: TableBatch, task: Task) -> Result:
-    """Perform a task in this process.
+def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[Result]:
+    """Perform tasks in this process. Return their results.
 
     Raises:
         CorpusError, OSError: The corpus cannot be written.
     """
+    errors: dict[int, str] = {}
+    done = [_begin(archive, batch, task, partial(errors.__setitem__, place)) for place, task in enumerate(tasks)]
+    batch.make_held()
+    return [Result(done[place] and place not in errors, errors.get(place)) for place in range(len(tasks))]
+
+
+def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str], None]) -> bool:
+    """Store a payload. Its tables are made now or later. Return False if nothing had to be done."""
+
+    def failed(error: VoxframeError) -> None:
+        is_stored = task.payload is not None and isinstance(error, PayloadError)
+        tell(f"it was stored, but cannot be read: {error}" if is_stored else str(error))
+
     transcript_id, view = task.transcript_id, task.view
-    if task.payload is not None:
+    if task.payload is None:
         try:
-            return _store(archive, batch, task, task.payload)
-        except (PayloadError, DamagedFileError) as error:
-            return Result(done=False, error=str(error))
-    try:
-        new = archive.make(transcript_id, view)
-    except (PayloadError, CorpusError) as error:
-        return Result(done=False, error=str(error))
-    batch.add(view, new)
-    return Result(done=True)
-
-
-def _store(archive: Archive, batch: TableBatch, task: Task, payload: bytes) -> Result:
-    transcript_id, view = task.transcript_id, task.view
+            stored = archive.stored(transcript_id, view)
+        except CorpusError as error:
+            tell(str(error))
+        else:
+            batch.make(transcript_id, view, stored.raw, lambda: stored, failed)
+        return True
     batch.settle(transcript_id)
     try:
         known = archive.store.raw(transcript_id, view)
     except DamagedFileError:
         known = None
-    if known is not None:
-        if known == payload:
-            return Result(done=False)
-        if not task.replace:
-            raise PayloadError(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
-    try:
-        batch.put(transcript_id, view, payload, task.recording, task.document)
-    except PayloadError as error:
-        raise PayloadError(f"it was stored, but cannot be read: {error}") from None
-    return Result(done=True)
+    if known == task.payload:
+        return False
+    if known is not None and not task.replace:
+        tell(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
+        return True
+    batch.put(transcript_id, view, task.payload, failed, task.recording, task.document)
+    return True
 
 
 class StoringProcesses:
@@ -133,9 +133,9 @@ class StoringProcesses:
         self._archive, self._here = archive, TableBatch(archive)
         self._others = (processes or _cores()) - 1
         self._count, self._expected = 0, expected
-        self._tasks: queue.Queue[Task | None] = queue.Queue(max(1, self._others))
+        self._tasks: queue.Queue[_Tasks | None] = queue.Queue(max(1, self._others))
         self._results: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
-        self._busy: dict[str, Tell] = {}
+        self._busy: dict[int, _Tasks] = {}
         self._children: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
 
@@ -156,30 +156,34 @@ class StoringProcesses:
                 child.kill()
                 child.wait()
 
-    def do(self, task: Task, tell: Tell) -> None:
-        """Perform a task now or soon. Tasks of one transcript are performed in order.
+    def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None]) -> None:
+        """Perform tasks now or soon, in one process. Tasks of one transcript are performed in order.
 
         Args:
-            task: The task.
-            tell: Called with the result, at the latest when the context ends.
+            tasks: The tasks; the more there are, the less time each takes.
+            tell: Called with the position of each task and its result, at the latest when the context ends. It is
+                called in this thread.
         """
-        self.settle(task.transcript_id)
-        self._count += 1
+        for task in tasks:
+            self.settle(task.transcript_id)
+        self._count += len(tasks)
         if max(self._count, self._expected) > _FEW and self._others and not self._children:
             self._start()
         if self._children:
+            number = self._count
+            self._busy[number] = _Tasks(number, tasks, tell)
             with contextlib.suppress(queue.Full):
-                self._busy[task.transcript_id] = tell
-                self._tasks.put_nowait(task)
+                self._tasks.put_nowait(self._busy[number])
                 return
-            del self._busy[task.transcript_id]
-        tell(perform(self._archive, self._here, task))
+            del self._busy[number]
+        for place, result in enumerate(perform(self._archive, self._here, tasks)):
+            tell(place, result)
         self._collect()
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no task of a transcript is being performed."""
         self._here.settle(transcript_id)
-        while transcript_id in self._busy:
+        while any(task.transcript_id == transcript_id for some in self._busy.values() for task in some.tasks):
             self._collect(wait=True)
 
     def _collect(self, *, wait: bool = False) -> None:
@@ -193,7 +197,9 @@ class StoringProcesses:
                 raise answer
             for kind, text in answer.warnings:
                 warnings.warn(text, getattr(errors, kind, UserWarning), stacklevel=caller())
-            self._busy.pop(answer.transcript_id)(answer.result)
+            done = self._busy.pop(answer.number)
+            for place, result in enumerate(answer.results):
+                done.tell(place, result)
             wait = False
 
     def _start(self) -> None:
@@ -249,9 +255,17 @@ class StoringProcesses:
             self._results.put(error)
 
 
+class _Tasks(NamedTuple):
+    """Tasks of one call of `StoringProcesses.do`."""
+
+    number: int
+    tasks: Sequence[Task]
+    tell: Callable[[int, Result], None]
+
+
 class _Answer(NamedTuple):
-    transcript_id: str
-    result: Result
+    number: int
+    results: list[Result]
     warnings: list[tuple[str, str]]
 
 
@@ -259,7 +273,7 @@ class _Connection:
     """The pipes to another process.
 
     Attributes:
-        sent: Number of tasks without a result.
+        sent: Number of lists of tasks without results.
     """
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
@@ -276,10 +290,11 @@ class _Connection:
         with contextlib.suppress(OSError):
             self._into.close()
 
-    def send(self, task: Task) -> None:
-        size = None if task.payload is None else len(task.payload)
-        self._into.write(orjson.dumps([task.transcript_id, task.view, task.replace, task.recording, size]) + b"\n")
-        self._into.write(task.payload or b"")
+    def send(self, some: _Tasks) -> None:
+        told = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in some.tasks]
+        self._into.write(orjson.dumps([some.number, told]) + b"\n")
+        for task in some.tasks:
+            self._into.write(task.payload or b"")
         self._into.flush()
         self.sent += 1
 
@@ -289,8 +304,8 @@ class _Connection:
         if isinstance(answer, str):
             raise CorpusError(answer)
         self.sent -= 1
-        transcript_id, result, found = answer
-        return _Answer(transcript_id, Result(*result), found)
+        number, results, found = answer
+        return _Answer(number, [Result(*result) for result in results], found)
 
     def end(self) -> None:
         """Let the process write its tables, and wait for its end."""
@@ -321,14 +336,14 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
         ids = archive.stale(view, verify=verify)
         with tqdm(total=len(ids), desc=f"tables of {view}", disable=not progress or len(ids) <= _FEW) as bar:
 
-            def tell(result: Result, bar: tqdm[NoReturn] = bar) -> None:
+            def tell(_: int, result: Result, bar: tqdm[NoReturn] = bar) -> None:
                 bar.update()
                 if result.error:
                     wrong.append(result.error)
 
             with clear_errors(archive.path), StoringProcesses(archive, workers, expected=len(ids)) as pool:
-                for transcript_id in ids:
-                    pool.do(Task(transcript_id, view), tell)
+                for start in range(0, len(ids), TOGETHER):
+                    pool.do([Task(transcript_id, view) for transcript_id in ids[start : start + TOGETHER]], tell)
         count += len(ids)
     if wrong:
         raise CorpusError("; ".join(wrong))
@@ -340,14 +355,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _read(file: IO[bytes]) -> Iterator[Task]:
-    """Yield tasks until the main process closes the pipe, or dies."""
+def _read(file: IO[bytes]) -> Iterator[tuple[int, list[Task]]]:
+    """Yield lists of tasks, with their numbers, until the main process closes the pipe, or dies."""
     for line in file:
-        transcript_id, view, replace, recording, size = orjson.loads(line)
-        payload = None if size is None else file.read(size)
-        if payload is not None and len(payload) < size:
-            return
-        yield Task(transcript_id, view, payload, replace, recording)
+        number, told = orjson.loads(line)
+        tasks = [Task(one[0], one[1], None if one[2] is None else file.read(one[2]), *one[3:]) for one in told]
+        if all(task.payload is None or len(task.payload) == one[2] for task, one in zip(tasks, told, strict=True)):
+            yield number, tasks
 
 
 def main() -> None:
@@ -356,12 +370,12 @@ def main() -> None:
     archive.merges = False  # the other process does
     try:
         with clear_errors(archive.path), archive.batch() as batch:
-            for task in _read(sys.stdin.buffer):
+            for number, tasks in _read(sys.stdin.buffer):
                 with warnings.catch_warnings(record=True) as found:
                     warnings.simplefilter("always")
-                    result = perform(archive, batch, task)
+                    results = perform(archive, batch, tasks)
                 told = [(one.category.__name__, str(one.message)) for one in found]
-                out.write(orjson.dumps([task.transcript_id, [*result], told]) + b"\n")
+                out.write(orjson.dumps([number, [[*result] for result in results], told]) + b"\n")
                 out.flush()
     except CorpusError as error:
         with contextlib.suppress(BrokenPipeError):

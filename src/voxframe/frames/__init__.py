@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
+from voxframe.frames.batches import tables_together
 from voxframe.frames.columns import Arrays, as_table, from_table, no_rows, uncast_table
 from voxframe.frames.passages import derived_passages, paragraph_table, passage_rows, sentence_table, word_match_table
 from voxframe.frames.tables import decode_transcript, transcript_arrays, transcript_tables
@@ -38,6 +39,7 @@ __all__ = [
     "passage_rows",
     "sentence_table",
     "suited",
+    "tables_together",
     "text_array",
     "to_pandas",
     "transcript_arrays",

@@ -25,12 +25,12 @@ def parse_type(kind: pa.DataType) -> pa.DataType:
     return TEXT if kind == STRING else kind
 
 
-def from_rows(name: str, transcript_id: str | None, rows: Sequence[tuple[Any, ...]]) -> Arrays:
+def from_rows(name: str, transcript_id: str | pa.Array | None, rows: Sequence[tuple[Any, ...]]) -> Arrays:
     """Build the columns of a table from its rows.
 
     Args:
         name: Name of the table.
-        transcript_id: Transcript id for every row.
+        transcript_id: Transcript id for every row, or the column.
         rows: Values of all other columns, in the dictionary's order.
 
     Returns:
@@ -40,8 +40,10 @@ def from_rows(name: str, transcript_id: str | None, rows: Sequence[tuple[Any, ..
     return [_repeat(transcript_id, len(rows)), *columns]
 
 
-def from_columns(name: str, transcript_id: str | None, columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> Arrays:
-    """Build the columns of a table from its columns by name, all but `transcript_id`."""
+def from_columns(
+    name: str, transcript_id: str | pa.Array | None, columns: Mapping[str, pa.Array | pa.ChunkedArray]
+) -> Arrays:
+    """Build the columns of a table from its columns by name, all but `transcript_id`; see `from_rows`."""
     arrays = [columns[column.name] for column in TABLES[name].columns[1:]]
     return [_repeat(transcript_id, len(arrays[0])), *arrays]
 
@@ -88,5 +90,7 @@ def _row_type(name: str) -> pa.StructType:
     return pa.struct([pa.field(column.name, parse_type(column.type)) for column in TABLES[name].columns[1:]])
 
 
-def _repeat(text: str | None, rows: int) -> pa.Array:
+def _repeat(text: str | pa.Array | None, rows: int) -> pa.Array:
+    if isinstance(text, pa.Array):
+        return text
     return pa.nulls(rows, TEXT) if text is None else pa.repeat(pa.scalar(text, TEXT), rows)

@@ -12,6 +12,7 @@ import arro3.core
 import arro3.io
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +34,11 @@ from voxframe.schema import EXTRA, FLOAT, INT, TABLES, Column
 #: Raw JSON of a list; None where the field is absent.
 RawList: TypeAlias = msgspec.Raw | None
 FieldPath: TypeAlias = tuple[str, ...]
+Ints: TypeAlias = npt.NDArray[np.int64]
 Columns: TypeAlias = "dict[str, pa.Array | pa.ChunkedArray]"
+
+#: Name of the column with the position of the payload, if several were read together.
+PAYLOAD = "payload"
 
 _BATCH = 64  # objects for which arro3 allocates at a time; with its default it spends longer allocating than reading
 _EXACT = 2**53  # floats represent every smaller integer exactly
@@ -47,12 +52,14 @@ class Lists(NamedTuple):
         items: All elements decoded, with their unknown fields; None if `extra` has these.
         exact: True if these were decoded without loss.
         extra: The column `extra` of the elements; None if `items` has the fields. With nested lists it has only nulls.
+        counts: Number of elements of each payload. None (default): they are all of one.
     """
 
     arrays: pa.ListArray
     items: Sequence[Any] | None
     exact: bool
     extra: pa.Array | None = None
+    counts: Ints | None = None
 
 
 def read_lists(
@@ -224,7 +231,10 @@ def _floats(made: Mapping[str, Columns], kind: pa.DataType) -> list[tuple[str, s
 def _columns(plan: _Plan, lists: Mapping[FieldPath, Lists]) -> Columns:
     found = lists[plan.root]
     items = _items(found.arrays)
-    position = [np.arange(len(items))]
+    position, names = [np.arange(len(items))], plan.positions
+    if found.counts is not None:
+        of = np.repeat(np.arange(len(found.counts)), found.counts)
+        position, names = [of, position[0] - (np.cumsum(found.counts) - found.counts)[of]], (PAYLOAD, *names)
     made = {column.name: _pick(items, path) for column, depth, path in plan.leaves if depth == 0}
     for depth, step in enumerate(plan.inner, 1):
         inner = items.field(step)
@@ -237,7 +247,7 @@ def _columns(plan: _Plan, lists: Mapping[FieldPath, Lists]) -> Columns:
         made = {key: values.take(parents) for key, values in made.items()}
         made |= {column.name: _pick(items, path) for column, at, path in plan.leaves if at == depth}
     made[EXTRA.name] = _extra(plan, found, len(items))
-    return made | {key: pa.array(values) for key, values in zip(plan.positions, position, strict=True)}
+    return made | {key: pa.array(values) for key, values in zip(names, position, strict=True)}
 
 
 def _one_at_least(parents: pa.Array, items: pa.StructArray, count: int) -> tuple[pa.Array, pa.StructArray]:

@@ -95,7 +95,7 @@ def word_tables(
     if "words" in names:
         tables["words"] = from_columns("words", transcript_id, {**words, "utterance_idx": owners})
     if "utterances" in names:
-        tables["utterances"] = from_rows("utterances", transcript_id, _turns(turns, starts, counts, rest))
+        tables["utterances"] = from_rows("utterances", transcript_id, turn_rows(turns, starts, counts, rest))
     if "utterance_words" in names:
         tables["utterance_words"] = _utterance_words(transcript_id, own, np.where(starts < 0, counts, 0))
     return tables
@@ -139,7 +139,15 @@ def is_null(words: RawList) -> bool:
     return words is None or memoryview(words)[0] == ord("n")
 
 
-def _turns(turns: Sequence[Any], starts: Ints, counts: Ints, rest: Rest) -> list[tuple[Any, ...]]:
+def turn_rows(turns: Sequence[Any], starts: Ints, counts: Ints, rest: Rest) -> list[tuple[Any, ...]]:
+    """Return the rows of `utterances`.
+
+    Args:
+        turns: The decoded utterances.
+        starts: Index of the first word of each; -1 if it is unknown.
+        counts: Number of words of each.
+        rest: The fields of the payload that are not decoded.
+    """
     extra: Sequence[str | None] = [
         extra_text(unknown_of_item("utterances", other, _TURN), exact=rest.whole) for other in _turns_of(rest)
     ]
@@ -175,20 +183,19 @@ def repeated(whole: RawList, parts: Sequence[RawList]) -> bool:
 
     This costs a small part of decoding the copies. Equal bytes mean equal fields.
     """
-    if whole is None:
+    inner = []
+    for raw in filter(None, parts):
+        part = memoryview(raw)
+        if len(part) > len(b"null") or bytes(part) not in _EMPTY:
+            if part[0] != ord("["):
+                return False
+            inner.append(part[1:-1])
+    if whole is None or not inner:
         return False
-    text, end = bytes(whole), 0
-    for part in map(bytes, filter(None, parts)):
-        if part in _EMPTY:
-            continue
-        separator = b"[" if not end else b", " if text.startswith(b", ", end) else b","
-        if part[:1] != b"[" or not text.startswith(separator, end):
-            return False
-        end += len(separator)
-        if not text.startswith(part[1:-1], end):
-            return False
-        end += len(part) - 2
-    return end > 0 and text[end:] == b"]"
+    text = bytes(whole)
+    separator = b", " if text.startswith(b", ", 1 + len(inner[0])) else b","
+    copy = separator.join(inner)
+    return len(text) == len(copy) + 2 and text.startswith(b"[") and text.startswith(copy, 1)
 
 
 def runs(words: Columns, copies: Columns, counts: Ints, by: Sequence[str]) -> Ints:

@@ -1,0 +1,109 @@
+"""Tables of several transcript payloads, made together: most steps take as long for ten payloads as for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from voxframe.frames.columns import TEXT, Arrays, from_columns, from_rows, no_rows, uncast_table
+from voxframe.frames.extra import FastPathUnsupported, Rest
+from voxframe.frames.json_lists import PAYLOAD, Columns, FieldPath, Ints, Lists, columns, read_lists
+from voxframe.frames.json_schema import raw_lists
+from voxframe.frames.tables import ROWS, follow, levels
+from voxframe.frames.words import is_null, repeated, turn_rows
+from voxframe.schema import TRANSCRIPT_TABLES
+
+_WORDS = frozenset({"words"})
+_TURNS = frozenset({"utterances", "utterance_words"})
+_OTHERS = frozenset(TRANSCRIPT_TABLES) - _TURNS - _WORDS
+_REST = Rest(None, whole=False)
+
+
+def tables_together(documents: Sequence[Any], ids: Sequence[str]) -> list[dict[str, pa.Table]] | None:
+    """Return the tables of each payload as `transcript_arrays` would make them, with text as large strings.
+
+    Args:
+        documents: Results of `decode_transcript`.
+        ids: Transcript id of each.
+
+    Returns:
+        None if one of the payloads has to be read alone.
+    """
+    try:
+        words, turns = _words(documents)
+        lists = _lists(documents) | {("words",): words}
+        made = columns(_WORDS | _OTHERS - ROWS.keys(), lists)
+        rows = {name: [ROWS[name](document, _REST) for document in documents] for name in ROWS}
+    except (FastPathUnsupported, RecursionError):
+        return None
+    owners, starts, counts = turns
+    made["words"]["utterance_idx"] = owners
+    made["topics"] |= levels(made["topics"]["label"])
+    ends = np.cumsum([len(one.utterances or ()) for one in documents]).tolist()
+    rows["utterances"] = [
+        turn_rows(one.utterances or (), starts[start:end], counts[start:end], _REST)
+        for one, start, end in zip(documents, [0, *ends], ends, strict=False)
+    ]
+    names = pa.array(ids, TEXT)
+    found = {name: _of_columns(name, names, made[name]) for name in made}
+    found |= {name: _of_rows(name, names, rows[name]) for name in rows}
+    found["utterance_words"] = no_rows("utterance_words"), np.zeros(len(ids), np.int64)
+    tables = {name: _split(name, *found[name]) for name in TRANSCRIPT_TABLES}
+    return [{name: tables[name][place] for name in TRANSCRIPT_TABLES} for place in range(len(ids))]
+
+
+def _lists(documents: Sequence[Any]) -> dict[FieldPath, Lists]:
+    """Return the lists of all tables but `words`."""
+    paths = raw_lists(_OTHERS)
+    found = read_lists([[follow(document, path) for path in paths] for document in documents], _OTHERS, None)
+    return {path: one._replace(counts=np.diff(one.arrays.offsets.to_numpy())) for path, one in found.items()}
+
+
+def _words(documents: Sequence[Any]) -> tuple[Lists, tuple[pa.Array, Ints, Ints]]:
+    """Return the words, and of these the utterance, and of each utterance the first word and the number of words.
+
+    Raises:
+        FastPathUnsupported: The utterances of a payload do not repeat its words exactly.
+    """
+    parts: list[Any] = []
+    turn: list[int] = []
+    lengths = []
+    for document in documents:
+        own = [one.words for one in document.utterances or ()]
+        if own and not (is_null(document.words) or repeated(document.words, own)):
+            raise FastPathUnsupported
+        parts += own or [document.words]
+        turn += range(len(own)) if own else [-1]
+        lengths.append(len(own) or 1)
+    found = read_lists([[part] for part in parts], _WORDS, None)["words",]
+    counts: Ints = np.diff(found.arrays.offsets.to_numpy())
+    before = np.cumsum(counts) - counts
+    sizes: Ints = np.array(lengths)
+    firsts: Ints = np.cumsum(sizes) - sizes
+    of_payload = np.add.reduceat(counts, firsts)
+    starts = np.where(counts > 0, before - np.repeat(before[firsts], sizes), -1)
+    turns = np.array(turn)
+    owners = np.repeat(turns, counts)
+    of_turns = turns >= 0
+    return found._replace(counts=of_payload), (pa.array(owners, mask=owners < 0), starts[of_turns], counts[of_turns])
+
+
+def _of_columns(name: str, ids: pa.Array, made: Columns) -> tuple[Arrays, Ints]:
+    of = made[PAYLOAD]
+    return from_columns(name, ids.take(of), made), np.bincount(of.to_numpy(), minlength=len(ids))
+
+
+def _of_rows(name: str, ids: pa.Array, rows: Sequence[Sequence[tuple[Any, ...]]]) -> tuple[Arrays, Ints]:
+    counts = np.array([len(one) for one in rows])
+    of = np.repeat(np.arange(len(ids)), counts)
+    return from_rows(name, ids.take(pa.array(of)), [*chain.from_iterable(rows)]), counts
+
+
+def _split(name: str, arrays: Arrays, counts: Ints) -> list[pa.Table]:
+    whole = uncast_table(name, arrays)
+    starts = (np.cumsum(counts) - counts).tolist()
+    return [whole.slice(start, count) for start, count in zip(starts, counts.tolist(), strict=True)]
