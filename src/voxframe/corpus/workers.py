@@ -17,9 +17,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn, Self, get_args
+from typing import IO, Any, NamedTuple, NoReturn, Self, TypeAlias, get_args
 
 import orjson
+import pyarrow as pa
 from tqdm.auto import tqdm
 
 from voxframe import errors
@@ -67,6 +68,10 @@ class Task(NamedTuple):
     replace: bool = False
     recording: Mapping[str, str | None] | None = None
     document: Any = None
+
+
+#: Number of a call of `StoringProcesses.do`, and its tasks.
+_Tasks: TypeAlias = tuple[int, list[Task]]
 
 
 class Result(NamedTuple):
@@ -135,15 +140,18 @@ class StoringProcesses:
         self._count, self._expected = 0, expected
         self._tasks: queue.Queue[_Tasks | None] = queue.Queue(max(1, self._others))
         self._results: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
-        self._busy: dict[int, _Tasks] = {}
+        self._busy: dict[int, _Busy] = {}
         self._children: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
+        self._pool = pa.default_memory_pool()
+        pa.set_memory_pool(pa.system_memory_pool())  # the default pool of pyarrow keeps 45 MB more
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
+            pa.set_memory_pool(self._pool)
             try:
                 while self._busy and kind is None:
                     self._collect(wait=True)
@@ -171,9 +179,9 @@ class StoringProcesses:
             self._start()
         if self._children:
             number = self._count
-            self._busy[number] = _Tasks(number, tasks, tell)
+            self._busy[number] = _Busy({task.transcript_id for task in tasks}, tell)
             with contextlib.suppress(queue.Full):
-                self._tasks.put_nowait(self._busy[number])
+                self._tasks.put_nowait((number, [task._replace(document=None) for task in tasks]))
                 return
             del self._busy[number]
         for place, result in enumerate(perform(self._archive, self._here, tasks)):
@@ -183,7 +191,7 @@ class StoringProcesses:
     def settle(self, transcript_id: str) -> None:
         """Wait until no task of a transcript is being performed."""
         self._here.settle(transcript_id)
-        while any(task.transcript_id == transcript_id for some in self._busy.values() for task in some.tasks):
+        while any(transcript_id in busy.ids for busy in self._busy.values()):
             self._collect(wait=True)
 
     def _collect(self, *, wait: bool = False) -> None:
@@ -204,7 +212,7 @@ class StoringProcesses:
 
     def _start(self) -> None:
         command = [sys.executable, "-P", "-c", _PROGRAM, os.fspath(self._archive.path)]
-        environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}  # keeps 40 MB less in each process
+        environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}  # as in this process
         for _ in range(self._others):
             child = subprocess.Popen(  # noqa: S603  ourselves, in a session that Ctrl-C does not reach
                 command,
@@ -237,13 +245,14 @@ class StoringProcesses:
             with _Connection(child) as connection:
                 while True:
                     try:
-                        task = self._tasks.get(block=not connection.sent)
+                        some = self._tasks.get(block=not connection.sent)
                     except queue.Empty:
                         self._results.put(connection.receive())
                         continue
-                    if task is None:
+                    if some is None:
                         break
-                    connection.send(task)
+                    connection.send(*some)
+                    del some  # its payloads
                     if connection.sent == _AHEAD:
                         self._results.put(connection.receive())
                 while connection.sent:
@@ -255,11 +264,10 @@ class StoringProcesses:
             self._results.put(error)
 
 
-class _Tasks(NamedTuple):
-    """Tasks of one call of `StoringProcesses.do`."""
+class _Busy(NamedTuple):
+    """Transcripts of tasks that another process performs, without the payloads, and what is called with the results."""
 
-    number: int
-    tasks: Sequence[Task]
+    ids: set[str]
     tell: Callable[[int, Result], None]
 
 
@@ -290,10 +298,10 @@ class _Connection:
         with contextlib.suppress(OSError):
             self._into.close()
 
-    def send(self, some: _Tasks) -> None:
-        told = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in some.tasks]
-        self._into.write(orjson.dumps([some.number, told]) + b"\n")
-        for task in some.tasks:
+    def send(self, number: int, tasks: Sequence[Task]) -> None:
+        told = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in tasks]
+        self._into.write(orjson.dumps([number, told]) + b"\n")
+        for task in tasks:
             self._into.write(task.payload or b"")
         self._into.flush()
         self.sent += 1
@@ -355,7 +363,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _read(file: IO[bytes]) -> Iterator[tuple[int, list[Task]]]:
+def _read(file: IO[bytes]) -> Iterator[_Tasks]:
     """Yield lists of tasks, with their numbers, until the main process closes the pipe, or dies."""
     for line in file:
         number, told = orjson.loads(line)
