@@ -466,6 +466,34 @@ def test_the_first_rows_of_many_sources(tmp_path: Path) -> None:
         voxframe.load_words(corpus, limit=-1)
 
 
+def test_no_way_to_read_is_silent_about_emptiness(tmp_path: Path) -> None:
+    """SQL, scans, Polars, Dask, search and counts give the reason, too, if a table of a corpus has no rows at all."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    payload = {"id": "a", "status": "error", "error": "no speech", "words": None}
+    corpus.add([payload])
+    no_words = r"no words in transcripts that are not completed: 'a' \(error\)"
+    for read in (
+        lambda: corpus.sql("select count(*) from words"),
+        lambda: corpus.scan("words"),
+        lambda: corpus.to_polars("words"),
+        lambda: corpus.to_dask("words"),
+        lambda: corpus.search("hello"),
+        lambda: corpus.counts("hello"),
+        lambda: corpus.counts("hello", ids=["a"]),
+    ):
+        with pytest.warns(match=no_words):
+            read()
+    corpus.add([{"id": "b", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 9}]}])
+    with pytest.warns(match="no entities"):
+        corpus.sql("select * from entities join words using (transcript_id)")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert corpus.sql("select * from words where text = 'x'").empty
+        assert corpus.search("hello").empty
+        assert corpus.counts("hello")["occurrences"].sum() == 0
+        assert corpus.to_polars("words").collect().height == 1
+
+
 def test_a_table_without_rows_has_a_reason(tmp_path: Path) -> None:
     """A failed transcript and an option that was not set give a warning with the next step; no result does not."""
     corpus = voxframe.Corpus(tmp_path / "corpus")

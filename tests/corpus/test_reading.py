@@ -74,6 +74,8 @@ def test_unknown_columns_and_conditions_are_named(filled: voxframe.Corpus, asked
         "text not in ('Good', 'x') and confidence > -1.5",
         "text != 'a `quoted` = \"text\"'",
         "not not word_idx == 1",
+        "channel.isna() and speaker.notnull()",
+        "not channel.notna() or text == 'is null'",
     ],
 )
 def test_conditions_written_as_text(filled: voxframe.Corpus, text: str) -> None:
@@ -82,6 +84,15 @@ def test_conditions_written_as_text(filled: voxframe.Corpus, text: str) -> None:
     expected = whole.query(text).reset_index(drop=True)
     pd.testing.assert_frame_equal(filled.table("words", where=text), expected)
     assert 0 < len(expected) <= len(whole)
+
+
+@pytest.mark.parametrize(
+    "text", ["channel is null", "channel IS NOT NULL", "not speaker is null and text <> 'x' or end_ms is  not null"]
+)
+def test_nulls_are_written_as_in_sql(filled: voxframe.Corpus, text: str) -> None:
+    """`is null` and `is not null` select the rows that DuckDB selects with them."""
+    expected = filled.sql(f"select count(*) as n from words where {text}")["n"].item()
+    assert len(filled.table("words", where=text.replace("<>", "!="))) == expected
 
 
 def test_text_conditions_reach_nulls_flags_metadata_search_and_snapshots(filled: voxframe.Corpus) -> None:

@@ -246,3 +246,12 @@ def test_transcripts_without_words_are_counted(tmp_path: Path) -> None:
     corpus.raw.put("silent", b'{"id": "silent", "status": "completed", "words": []}')
     assert len(corpus.counts("word", by="speaker")) == 0
     assert corpus.counts("word")[["occurrences", "words"]].to_numpy().tolist() == [[0, 0]]
+
+
+def test_counts_of_the_most_frequent(recordings: voxframe.Corpus) -> None:
+    """`limit` returns the rows with the most occurrences, most first, and refuses what is no number of rows."""
+    whole = recordings.counts(["the", "a"])
+    some = recordings.counts(["the", "a"], limit=2)
+    assert some["occurrences"].to_list() == sorted(whole["occurrences"], reverse=True)[:2]
+    with pytest.raises(OptionError, match="limit must be an integer of at least 0"):
+        recordings.counts("the", limit=-1)

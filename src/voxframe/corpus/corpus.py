@@ -30,7 +30,7 @@ from voxframe.corpus.metadata import Metadata, Wanted
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
-from voxframe.corpus.reading import Where
+from voxframe.corpus.reading import Where, check_limit
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
@@ -411,7 +411,7 @@ class Corpus:
             where: Rows to read: text such as `"confidence < 0.5 and speaker == 'A'"`. Also conditions as for
                 `pandas.read_parquet(filters=...)`: a list of (column, operator, value) triples that must all hold, or a
                 list of such lists, one of which must hold. Also a pyarrow expression, which cannot use metadata. Times
-                are in milliseconds. `"speaker is None"` and `("speaker", "==", None)` select nulls. Columns are those
+                are in milliseconds. `"speaker is null"` and `("speaker", "==", None)` select nulls. Columns are those
                 of the table, those of the metadata, and `person`.
             metadata: Columns about the recording to add: `recording`, `source` or those of `corpus.metadata`. A name, a
                 list of names, or True for all. "person" adds the person of each row (`corpus.speakers.assign`).
@@ -523,7 +523,10 @@ class Corpus:
                 computed, if transcripts were replaced or deleted meanwhile.
             MissingExtraError: Dask is not installed.
         """
-        return dask_frame(name, self._query.rows(name, ids), self.path, metadata)
+        rows = self._query.rows(name, ids)
+        if not rows:
+            self._query.report_empty(name, ids)
+        return dask_frame(name, rows, self.path, metadata)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Run a DuckDB SQL query over the tables of the corpus.
@@ -615,7 +618,10 @@ class Corpus:
             [['the', 'Climate, change', 'it']]
         """
         rows = RowFilter(speaker, ids, where, limit, metadata)
-        return self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
+        found = self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
+        if found.empty and limit != 0 and (ids is not None or not self._search.has_words()):
+            self._query.report_no_rows("words", ids)
+        return found
 
     def similar(
         self,
@@ -707,6 +713,7 @@ class Corpus:
         speaker: str | Iterable[str] | None = None,
         ids: str | Iterable[str] | None = None,
         about: pd.DataFrame | None = None,
+        limit: int | None = None,
         corrected: bool = True,
     ) -> pd.DataFrame:
         """Count occurrences of words or phrases by transcript, speaker or any other group.
@@ -722,6 +729,8 @@ class Corpus:
             speaker: Count only words by this speaker: a label, a name, or a list of them.
             ids: Count only in these transcripts. None (default): all transcripts.
             about: DataFrame with `transcript_id` and columns to group by, used instead of the metadata.
+            limit: Maximum number of rows: those with the most occurrences, most first. None (default): all rows, sorted
+                by query and group.
             corrected: False counts the words as the service sent them.
 
         Returns:
@@ -741,7 +750,13 @@ class Corpus:
             >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        return self._search.counts(query, slop, by, speaker, ids, about, corrected=corrected)
+        check_limit(limit)
+        found = self._search.counts(query, slop, by, speaker, ids, about, corrected=corrected)
+        if not found["words"].any():
+            self._query.report_no_rows("words", ids)
+        if limit is not None:
+            found = found.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
+        return found
 
     def export(
         self,

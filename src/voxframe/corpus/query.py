@@ -191,7 +191,12 @@ class Query:
             metadata=metadata,
         )
 
-    def report_empty(self, name: str, ids: Iterable[str] | None) -> None:
+    def report_no_rows(self, name: str, ids: str | Iterable[str] | None) -> None:
+        """Warn about the reason if a table has no rows at all; see `report_empty`."""
+        if not self.rows(name, ids):
+            self.report_empty(name, ids)
+
+    def report_empty(self, name: str, ids: str | Iterable[str] | None) -> None:
         """Warn about the reason if a table without rows has one: failed transcripts, or an option that was not set."""
         if not self._archive.path.is_dir():  # reported already
             return
@@ -356,7 +361,10 @@ class Query:
         self._archive.report_missing()
         if ids is None:
             self._report_exports(name)
-        return self._stored(name, ids)
+        found = self._stored(name, ids)
+        if name not in EXPORTS and not found.count_rows():
+            self.report_empty(name, ids)
+        return found
 
     def _stored(self, name: str, ids: str | Iterable[str] | None, *, verify: bool = False) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset.
@@ -414,10 +422,12 @@ class Query:
         return attach(found, self._archive.recordings)
 
     def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
-        """Return a table as stored, and what voxframe adds to it when it is read."""
+        """Return a table as stored, and what voxframe adds to it when it is read. Warn of the reason if it is empty."""
         wanted, made = self._made(name, self._select(name, ids))
         stored = [i for i in wanted if i not in made]
         data = self._stored(name, ids if ids is None or not made else stored, verify=verify)
+        if not made and not data.count_rows():
+            self.report_empty(name, ids)
         corrected = None
         if made:
             schema = self.complete(name, TABLES[name].empty).schema

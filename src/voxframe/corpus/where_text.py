@@ -26,8 +26,12 @@ _OPERATORS: dict[type[ast.cmpop], tuple[str, str, str | None]] = {
     ast.In: ("in", "not in", None),
     ast.NotIn: ("not in", "in", None),
 }
-#: A quoted text, which is left alone, or a name in backticks.
-_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`""", re.DOTALL)
+#: Tests for null as methods of pandas, and their operators.
+_TESTS = {"isna": "==", "isnull": "==", "notna": "!=", "notnull": "!="}
+#: A quoted text, which is left alone, a name in backticks, or a test for null as in SQL.
+_QUOTED = re.compile(
+    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|`([^`]+)`|\bis\s+(not\s+)?null\b""", re.DOTALL | re.IGNORECASE
+)
 
 
 def parse(text: str) -> list[list[Triple]]:
@@ -35,7 +39,8 @@ def parse(text: str) -> list[list[Triple]]:
 
     The text is a Python expression of comparisons of a column with a value, joined by `and`, `or` and `not` (or `&`,
     `|` and `~`, with parentheses around comparisons). `in` and `not in` take a list. A name with blanks is written in
-    backticks. Nulls meet only `is None`.
+    backticks. Nulls meet only tests for null: `speaker is null` as in SQL, `speaker is None` or `speaker.isna()`, and
+    their opposites `is not null`, `is not None` and `notna()`.
 
     Raises:
         CorpusError: The text is anything else.
@@ -47,8 +52,10 @@ def parse(text: str) -> list[list[Triple]]:
     names: dict[str, str] = {}
 
     def plain(found: re.Match[str]) -> str:
-        if found[2] is None:
+        if found[1] is not None:
             return found[0]
+        if found[2] is None:
+            return f"is {'not ' if found[3] else ''}None"
         names.setdefault(name := f"quoted_name_{len(names)}", found[2])
         return f" {name} "
 
@@ -71,7 +78,7 @@ class _NotPlainError(Exception):
 def _refused(text: str, reason: str) -> CorpusError:
     return CorpusError(
         f"where={text[:200]!r} cannot be read: {reason}. Compare columns with values and join comparisons by and, or, "
-        "not: \"confidence < 0.5 and speaker == 'A'\"; operators are ==, !=, <, <=, >, >=, in, not in, is None"
+        "not: \"confidence < 0.5 and speaker == 'A'\"; operators are ==, !=, <, <=, >, >=, in, not in, is null"
     )
 
 
@@ -89,6 +96,8 @@ def _clauses(node: ast.expr, negated: bool) -> list[list[Triple]]:
             return _joined([[[_triple(*side, negated=negated)]] for side in sides], not negated)
         case ast.Name(id=name):
             return [[(name, "==", not negated)]]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=test), args=[], keywords=[]) if test in _TESTS:
+            return [[(name, "!=" if (_TESTS[test] == "==") == negated else "==", None)]]
     raise _unclear(node)
 
 

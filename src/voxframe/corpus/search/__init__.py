@@ -95,6 +95,10 @@ class Search:
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
         return self.find(SearchQuery.check(query, slop), context, rows, corrected=corrected)
 
+    def has_words(self) -> bool:
+        """Return True if there is any word to find."""
+        return any(len(segment.word_form) for segment in self._view(corrected=True).segments)
+
     def find(
         self,
         query: SearchQuery,
