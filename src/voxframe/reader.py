@@ -3,7 +3,7 @@
 The model is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), run by CTranslate2 with 8-bit weights on one core. It is used if
 it is on this machine: `voxframe models get Qwen2.5-Coder-1.5B-Instruct` downloads it (1.1 GB) and converts it, which
 takes 20 s of one core and 3 GB of memory, and keeps the result (1.6 GB) beside the models in voxframe's cache. A
-process that has answered questions takes 2.2 GB of memory. `VOXFRAME_NO_READER=1` keeps it from being used.
+process that has answered questions takes 2.4 GB of memory. `VOXFRAME_NO_READER=1` keeps it from being used.
 
 It always continues with the most probable word, so that the same question always has the same answer.
 """
