@@ -19,9 +19,10 @@ The reader is a small language model on this machine (`voxframe.reader`), used i
 Qwen2.5-Coder-1.5B-Instruct` has downloaded it; responses then say `"model": "voxframe-extractive with Qwen2.5-..."`. It
 answers in a few words, and the sentence that they are from is quoted. An answer that no sentence supports is dropped.
 
-Measured on a talk with paraphrased questions that were written before the method: with the reader, 16 of 20 answered by
-the right sentences and 8 of 10 unanswerable ones refused; without it, 13 and 5. Of 180 questions about 13 conversations,
-121 of 136 and 28 of 44; without it, 87 and 10. A question takes 2 to 7 s of one core. On two other conversations (`test_llm_quality.py`), 11 of 12 options are right, 9 of 9 action items found and 1 wrong one.
+Measured with paraphrased questions that were written before the method. On a talk: with the reader, 16 of 20 answered by
+the right sentences and 8 of 10 unanswerable ones refused; without it, 13 and 5. On 13 conversations: 121 of 136 and 28
+of 44; without it, 87 and 10. A question takes 2 to 7 s of one core. On two other conversations
+(`test_llm_quality.py`), 11 of 12 options are right, 9 of 9 action items found and 1 wrong one.
 English only.
 
 Responses are stored in `llm.sqlite` until they are purged. Context, prompt and input text are never written to disk.
