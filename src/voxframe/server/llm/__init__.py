@@ -19,7 +19,7 @@ The reader is a small language model on this machine (`voxframe.reader`), used i
 Qwen2.5-Coder-1.5B-Instruct` has downloaded it; responses then say `"model": "voxframe-extractive with Qwen2.5-..."`. It
 answers in a few words, and the sentence that they are from is quoted. An answer that no sentence supports is dropped.
 
-Measured with paraphrased questions that were written before the method. On a talk: with the reader, 16 of 20 answered by
+Measured with paraphrased questions that were written before the method. On a talk: with the reader, 16 of 20 got
 the right sentences and 8 of 10 unanswerable ones refused; without it, 13 and 5. On 13 conversations: 121 of 136 and 28
 of 44; without it, 87 and 10. A question takes 2 to 7 s of one core. On two other conversations
 (`test_llm_quality.py`), 11 of 12 options are right, 9 of 9 action items found and 1 wrong one.
