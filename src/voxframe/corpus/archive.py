@@ -19,10 +19,9 @@ from voxframe._files import write_atomic
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, new_member
+from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, PartWriter, new_member
 from voxframe.corpus.part_files import stored_schema
 from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
-from voxframe.corpus.part_writer import PartWriter
 from voxframe.corpus.parts import Parts
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import SpeakerFiles

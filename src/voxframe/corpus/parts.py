@@ -36,9 +36,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from voxframe._files import file_lock, in_threads, put_in_place, stamp, sync, write_atomic
-from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError
+from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, PartWriter
 from voxframe.corpus.part_files import OpenTable, TableFile
-from voxframe.corpus.part_writer import PartWriter
 from voxframe.corpus.store import check_writable
 from voxframe.schema import SCHEMA_VERSION
 

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from voxframe import frames
-from voxframe.corpus.part import NewMember, new_member
-from voxframe.corpus.part_writer import PartWriter
+from voxframe.corpus.part import NewMember, PartWriter, new_member
 from voxframe.corpus.parts import LARGEST, OPEN
 from voxframe.corpus.store import Stored, View
 from voxframe.errors import CorpusError, PayloadError, VoxframeError
