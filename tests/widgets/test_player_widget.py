@@ -389,6 +389,24 @@ def test_words_of_no_turn_are_passages_of_their_own(tmp_path):
     assert "has no turn -1; it has 0 to 0" in player.error
 
 
+def test_turns_without_words_are_corrected_in_a_corpus(tmp_path):
+    """A turn without words is shown as one word with its corrected text; it cannot be split."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    (tmp_path / "talk.json").write_text(
+        json.dumps(
+            {"id": "t", "status": "completed", "utterances": [{"speaker": "A", "text": "Yes, sure.", "start": 5}]}
+        )
+    )
+    corpus.add(tmp_path / "talk.json")
+    player = TranscriptPlayer("talk", corpus=corpus)
+    assert player.title == "talk"
+    player.corrections = {"0": "Yes, of course."}
+    assert player.error == ""
+    assert player.result[["text", "corrected"]].values.tolist() == [["Yes, of course.", True]]
+    assert corpus.table("utterances")["text"].to_list() == ["Yes, of course."]
+    assert "turn 0 has no word 1; it has 0" in edit(player, "split", 0, word=1)
+
+
 def test_turns_on_two_channels_are_split(tmp_path):
     """A word is found by its turn although `words` has no `utterance_idx` where turns overlap."""
     turns = []

@@ -145,7 +145,7 @@ class TranscriptPlayer(ScriptedWidget):
         self._transcript_id = found.transcript_id
         self._store = find_store(self._corpus, self._transcript_id)
         if self._store:
-            given, found = self._store.tables()
+            given, found = self._store.corpus.tables(self._store.transcript_id), self._store.passages()
         self._passages = self._uncorrected = found
         packed, present = found.packed(given)
         annotations = self._store.load() if self._store else (*speaker_names(found.words), {})
@@ -167,7 +167,8 @@ class TranscriptPlayer(ScriptedWidget):
         if names:
             annotations = ({**annotations[0], **names}, *annotations[1:])
             if self._store:
-                annotations = self._store.save(self._annotations(), annotations, found)
+                self._store.save(self._annotations(), annotations, found)
+                annotations = self._store.load()
             self.names = annotations[0]
         if self._store:
             self._saved = self._annotations()
@@ -209,7 +210,7 @@ class TranscriptPlayer(ScriptedWidget):
     def _load_again(self) -> None:
         """Show the transcript as the corpus has it now."""
         assert self._store is not None
-        found = self._store.tables()[1]
+        found = self._store.passages()
         self._saved = self._store.load()
         with self.hold_sync(), self.hold_trait_notifications():  # first the traits, then their observers
             for name, value in zip(_ANNOTATIONS, self._saved, strict=True):

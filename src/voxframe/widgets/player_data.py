@@ -39,14 +39,9 @@ def load_tables(source: Any, client: Fetcher | None, corpus: Corpus | None) -> M
     found = source if _is_tables(source) else load_some(_NEEDED, source, client, corpus)
     if "words" not in found:
         raise ValueError(f"TranscriptPlayer needs the table 'words', got {', '.join(found)}")
-    if _has_turns_only(found):
-        return {**found, "words": found["utterances"]}  # a turn without words is shown and played as one word
+    if found["words"].empty and (turns := found.get("utterances")) is not None and len(turns):
+        return {**found, "words": turns}  # a turn without words is shown and played as one word
     return {**found, "words": _in_turns(found["words"], found.get("utterance_words"))}
-
-
-def _has_turns_only(tables: Mapping[str, pd.DataFrame]) -> bool:
-    turns = tables.get("utterances")
-    return tables["words"].empty and turns is not None and len(turns) > 0
 
 
 @dataclass(frozen=True)
@@ -140,17 +135,16 @@ class AnnotationStore:
         turns = zip(by_turn["utterance_idx"], by_turn["speaker_name"], strict=True)
         return names, {str(turn): labels.get(name, name) for turn, name in turns}, self._corrections()
 
-    def tables(self) -> tuple[dict[str, pd.DataFrame], PlayerPassages]:
-        """Return the tables of the transcript with its words as corrected, and its passages."""
-        found = self.corpus.tables(self.transcript_id)
-        if _has_turns_only(found):
-            return found | {"words": found["utterances"]}, split_passages(found["utterances"])
+    def passages(self) -> PlayerPassages:
+        """Return the words of the transcript as corrected. If only turns are known, they serve as words."""
         turn = self.corpus.corrections.word_turns(self.transcript_id)
+        if not len(turn):
+            return split_passages(self.corpus.table("utterances", self.transcript_id))
         free = np.cumsum((turn < 0) & (np.r_[0, turn[:-1]] >= 0))  # runs of words of no turn
-        return found, split_passages(found["words"], np.where(turn < 0, -free, turn))
+        return split_passages(self.corpus.table("words", self.transcript_id), np.where(turn < 0, -free, turn))
 
-    def save(self, before: Annotations, now: Annotations, shown: PlayerPassages) -> Annotations:
-        """Store the differences between two states, and return the stored annotations.
+    def save(self, before: Annotations, now: Annotations, shown: PlayerPassages) -> None:
+        """Store the differences between two states.
 
         Args:
             before: The state that was shown.
@@ -166,7 +160,6 @@ class AnnotationStore:
         if texts:
             self._check_shown(shown, list(_by_index(texts)))
             self.corpus.corrections.set(self.transcript_id, _by_index(texts))
-        return self.load()
 
     def edit(self, message: Mapping[str, Any], shown: PlayerPassages) -> None:
         """Apply an edit of turns from a page.
@@ -190,10 +183,11 @@ class AnnotationStore:
         elif action == "move":
             made.move_boundary(self.transcript_id, turn, int(message["by"]))
         else:
-            words = here.words["word_idx"][here.word_turns == turn]
+            own = here.words[here.word_turns == turn]
+            words = own["word_idx"].tolist() if "word_idx" in own.columns else []  # else the turns serve as words
             if not 0 <= int(message["word"]) < len(words):
                 raise OptionError(f"turn {turn} has no word {message['word']}; it has {len(words)}")
-            place = int(words.iloc[int(message["word"])])
+            place = int(words[int(message["word"])])
             if action == "split":
                 made.split(self.transcript_id, place)
             elif action == "time":
@@ -205,7 +199,7 @@ class AnnotationStore:
         Raises:
             OptionError: A turn has other words.
         """
-        here = self.tables()[1]
+        here = self.passages()
         for turn in turns:
             if shown.words_of(turn) != here.words_of(turn):
                 raise OptionError(f"turn {turn} was changed elsewhere; it is shown as it is now, so edit it again")

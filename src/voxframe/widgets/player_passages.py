@@ -68,20 +68,18 @@ class PlayerPassages:
         texts = self.words["text"].fillna("").to_numpy(object)[self.word_turns.astype(str) == turn]
         return join_words(filter(None, texts))
 
-    def turn_word(self, n: int) -> TurnWord:
-        """Return a word, to realign its turn."""
-        word = self.words.iloc[n]
-        text, start, end = (None if pd.isna(word[name]) else word[name] for name in ("text", "start_ms", "end_ms"))
-        sure = word.get("confidence")
-        return TurnWord(
-            text,
-            None if start is None else int(start),
-            None if end is None else int(end),
-            n,
-            n,
-            None,
-            None if sure is None or pd.isna(sure) else float(sure),
-        )
+    def turn_words(self, turn: int) -> list[TurnWord]:
+        """Return the words of a turn, to realign them."""
+        rows = np.flatnonzero(self.word_turns == turn)
+        names = [name for name in ("text", "start_ms", "end_ms", "confidence") if name in self.words.columns]
+        own = self.words.iloc[rows][names].astype(object)
+        columns = own.where(own.notna(), None).to_dict("list")
+        texts, starts, ends = (columns[name] for name in ("text", "start_ms", "end_ms"))
+        sure = columns.get("confidence", [None] * len(rows))
+        return [
+            TurnWord(text, None if start is None else int(start), None if end is None else int(end), n, n, None, c)
+            for n, text, start, end, c in zip(rows.tolist(), texts, starts, ends, sure, strict=True)
+        ]
 
     @property
     def transcript_id(self) -> str | None:
@@ -193,7 +191,7 @@ def corrected_passages(passages: PlayerPassages, corrections: Mapping[str, str])
     rows, new = np.arange(len(words)), list[TurnWord]()
     for idx in (idx for idx in np.unique(turn).tolist() if str(idx) in corrections):
         own, text = np.flatnonzero(turn == idx), corrections[str(idx)]
-        new += realign([passages.turn_word(n) for n in own.tolist()], text)
+        new += realign(passages.turn_words(idx), text)
         rows = np.setdiff1d(rows, own)
     order = np.argsort(np.r_[rows.astype(float), [word.place for word in new]], kind="stable")
     place = np.r_[rows, np.array([word.row for word in new], np.int64)][order]
