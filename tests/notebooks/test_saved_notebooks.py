@@ -49,12 +49,12 @@ def test_the_saved_quickstart_shows_its_timeline():
 
 
 def test_the_questions_are_short():
-    """Each of the thirty questions is followed by one cell of one to eight lines, and numbered."""
+    """Each of the thirty questions is numbered and followed by one cell of three to eight lines with its result."""
     cells = nbformat.read(NOTEBOOKS[0], as_version=4).cells
     asked = [n for n, cell in enumerate(cells) if cell.source.startswith("### ")]
     assert [int(re.match(r"### (\d+)\. .*\?$", cells[n].source)[1]) for n in asked] == list(range(1, 31))
-    assert all(1 <= len(cells[n + 1].source.splitlines()) <= 8 for n in asked)
-    assert {cells[n + 1].cell_type for n in asked} == {"code"}
+    assert all(3 <= len(cells[n + 1].source.splitlines()) <= 8 for n in asked)
+    assert all(cells[n + 1].cell_type == "code" and cells[n + 1].outputs for n in asked)
 
 
 @each_notebook
