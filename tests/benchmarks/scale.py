@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -187,6 +188,11 @@ def one_file(folder: Path, _count: int) -> None:
     print(len(pd.read_parquet(folder / "words.parquet")))
 
 
+def stored_transcripts(folder: Path, _count: int) -> None:
+    """The table `transcripts` as stored, with `pandas.read_parquet` of its folder."""
+    print(len(pd.read_parquet(folder / "corpus" / "tables" / "transcripts")))
+
+
 def read_transcripts(folder: Path, _count: int) -> None:
     """`table("transcripts")`."""
     print(len(voxframe.Corpus(folder / "corpus").table("transcripts")))
@@ -203,7 +209,7 @@ def by_confidence(folder: Path, _count: int) -> None:
     print(len(voxframe.Corpus(folder / "corpus").table("words", where=[("confidence", "<", 0.5)])))
 
 
-def one_transcript(folder: Path, count: int) -> None:
+def one_transcript(folder: Path, count: int) -> float:
     """Words of one transcript, in an open corpus: the median of 21."""
     corpus = voxframe.Corpus(folder / "corpus")
     took = []
@@ -212,6 +218,7 @@ def one_transcript(folder: Path, count: int) -> None:
         corpus.table("words", _id(number * 7919 % count))
         took.append(time.process_time() - start)
     print(f"median {sorted(took)[10] * 1000:.1f} ms")
+    return sorted(took)[10]
 
 
 def put_one(folder: Path, count: int) -> None:
@@ -272,7 +279,7 @@ def search_cold(folder: Path, _count: int) -> None:
     print(len(voxframe.Corpus(folder / "corpus").counts("ba")))
 
 
-def search_words(folder: Path, _count: int) -> None:
+def search_words(folder: Path, _count: int) -> float:
     """Search words and pairs as they were said somewhere, in an open corpus: 200 counts, 200 times 100 rows."""
     corpus, said = voxframe.Corpus(folder / "corpus"), np.random.default_rng(1)
     corpus.counts("nothing")
@@ -290,17 +297,18 @@ def search_words(folder: Path, _count: int) -> None:
         took["search"].append(1e3 * (time.process_time() - middle))
     shown = ((name, *np.percentile(times, [50, 99])) for name, times in took.items())
     print(", ".join(f"{name} median {median:.1f} ms, 99 % {high:.1f} ms" for name, median, high in shown))
+    return float(sum(np.median(times) for times in took.values())) / 1e3
 
 
 _STEPS = (
-    loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_categories, read_transcripts,
-    some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one, forget_one, search_cold, search_words,
-    rebuild,
+    loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_categories, stored_transcripts,
+    read_transcripts, some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one, forget_one,
+    search_cold, search_words, rebuild,
 )  # fmt: skip
 #: Steps that are left out for more than 1,000 transcripts: they need too much memory, or show nothing new.
 _OF_FEW = (add_on_one_core, with_duckdb, with_polars, one_file, read_categories, by_confidence)
 #: Steps whose time should grow with the number of transcripts, and not faster.
-_LINEAR = ("loads", "add", "read_words", "rebuild", "search_cold")
+_LINEAR = ("loads", "add", "read_words", "read_transcripts", "open_corpus", "some_words", "rebuild", "search_cold")
 
 
 def main(arguments: list[str]) -> int:
@@ -308,30 +316,62 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks scale", description=__doc__.partition("\n")[0])
     parser.add_argument("counts", nargs="*", type=int, default=[100, 1000], help="numbers of transcripts")
     parser.add_argument("--only", nargs="+", metavar="STEP", help=f"of {', '.join(step.__name__ for step in _STEPS)}")
-    parser.add_argument("--folder", type=Path, help="keep the corpus here, and use the one that is here")
+    parser.add_argument("--folder", type=Path, help="keep corpora here, and use those that are here")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.step:
         voxframe.load_words(payload(10))  # imports what is imported on first use
         voxframe.Corpus(Path(given.step[1], "nothing")).table("words")
-        start = time.process_time()
-        next(step for step in _STEPS if step.__name__ == given.step[0])(Path(given.step[1]), given.counts[0])
-        took = time.process_time() - start
-        of_others = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(took + of_others.ru_utime + of_others.ru_stime)
+        step: Any = next(step for step in _STEPS if step.__name__ == given.step[0])
+        first = _used()
+        one = step(Path(given.step[1]), given.counts[0])
+        own, system = (now - before for now, before in zip(_used(), first, strict=True))
+        print(one or 0)
+        print(own)
+        print(own + system)
         return 0
-    measured = {}
+    measured: dict[int, _Times] = {}
     for count in given.counts:
         steps = [step.__name__ for step in _STEPS if count <= _AT_ONCE or step not in _OF_FEW]
         with tempfile.TemporaryDirectory() as folder:
-            measured[count] = _measure(given.folder or Path(folder), count, given.only or steps)
-    few, *more = measured
-    for count in more:
-        print(f"growth from {few} to {count}: time per transcript, relative")
-        for name in _LINEAR:
-            if name in measured[few] and name in measured[count]:
-                print(f"  {name:20}{measured[count][name] / count / (measured[few][name] / few):8.2f}")
+            kept = (given.folder or Path(folder)) / str(count)
+            kept.mkdir(parents=True, exist_ok=True)
+            measured[count] = _measure(kept, count, given.only or steps)
+    _print_growth(measured)
     return 0
+
+
+class _Times(NamedTuple):
+    """Processor times of the steps, these without the system's, and those of one call in steps that repeat it."""
+
+    whole: dict[str, float]
+    own: dict[str, float]
+    one: dict[str, float]
+
+
+def _used() -> tuple[float, float]:
+    """Return the processor time of this process and those it has started: its own, and that of the system for it."""
+    both = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return sum(used.ru_utime for used in both), sum(used.ru_stime for used in both)
+
+
+def _print_growth(measured: Mapping[int, _Times]) -> None:
+    """Print how times grow from each number of transcripts to the next.
+
+    The system's share is mostly new memory, which takes more time on a busy machine. Times of few transcripts include
+    what every process does once, so those of additional transcripts are printed, too.
+    """
+    for few, many in pairwise(sorted(measured)):
+        before, after = measured[few], measured[many]
+        print(f"growth from {few} to {many}: time per transcript, relative; without the system's; each additional one")
+        for name in _LINEAR:
+            if name in before.own and name in after.own:
+                whole = after.whole[name] / before.whole[name] * few / many
+                own = after.own[name] / (before.own[name] or np.nan) * few / many
+                more = (after.own[name] - before.own[name]) / (many - few) * 1e3
+                print(f"  {name:20}{whole:8.2f}{own:8.2f}{more:10.3f} ms")
+        for name in before.one.keys() & after.one.keys():
+            print(f"  {name:20}{after.one[name] / before.one[name]:8.2f} times the time of one call")
 
 
 def _run(command: list[str]) -> tuple[list[str], float]:
@@ -360,12 +400,13 @@ def _run(command: list[str]) -> tuple[list[str], float]:
     return out, most / 1024
 
 
-def _measure(folder: Path, count: int, steps: Collection[str]) -> dict[str, float]:
-    """Print the figures of each step. Return the processor times."""
+def _measure(folder: Path, count: int, steps: Collection[str]) -> _Times:
+    """Print the figures of each step. Return the times."""
     for number in range(min(_BASES, count)):
         (folder / f"base{number:02}.json").write_bytes(payload(9000, seed=number))
     print(f"{count} transcripts of an hour")
-    took: dict[str, float] = {}
+    times = _Times({}, {}, {})
+    took = times.whole
     for step in _STEPS:
         if step.__name__ not in steps:
             continue
@@ -373,19 +414,24 @@ def _measure(folder: Path, count: int, steps: Collection[str]) -> dict[str, floa
             _write_one_file(folder)
         command = [sys.executable, "-m", "tests.benchmarks", "scale", str(count), "--step", step.__name__, str(folder)]
         out, megabytes = _run(command)
-        took[step.__name__] = float(out[-1])
+        *said, one, own, whole = out
+        took[step.__name__], times.own[step.__name__] = float(whole), float(own)
+        if float(one):
+            times.one[step.__name__] = float(one)
         peer = "one_file" if step in (read_words, read_categories) else "loads"
         peer = "read_words" if step in (some_words, by_confidence) else peer
+        peer = "stored_transcripts" if step is read_transcripts else peer
         ratio = f"{took[step.__name__] / took[peer]:6.2f} of {peer}" if peer in took else ""
-        said = ", ".join(out[:-1])
-        print(f"  {step.__name__:20}{float(out[-1]):8.2f} s {ratio:22} {megabytes:6.0f} MB  {said}", flush=True)
+        print(
+            f"  {step.__name__:20}{float(whole):8.2f} s {ratio:22} {megabytes:6.0f} MB  {', '.join(said)}", flush=True
+        )
     files = list((folder / "corpus" / "tables").rglob("*.parquet"))
     words = [path for path in files if path.parent.name == "words"]
     rows = sum(pq.read_metadata(path).num_rows for path in words)
     print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
     if took.keys() >= {"add", "read_words", "search_cold", "open_corpus"}:
         _extrapolate(folder / "corpus", count, took)
-    return took
+    return times
 
 
 def _extrapolate(corpus: Path, count: int, took: dict[str, float]) -> None:
