@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from voxframe.corpus.archive import Archive
 
 
-_AHEAD = 5  # payloads that are being stored
+_AHEAD = 3  # payloads that are being stored
 #: Payloads with tables that are made together, and their bytes.
-TOGETHER, BYTES_TOGETHER = 16, 8 << 20
+TOGETHER, BYTES_TOGETHER = 16, 4 << 20
 
 
 class _Storing(NamedTuple):
