@@ -2,7 +2,7 @@
 
 The model is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), run by CTranslate2 with 8-bit weights on one core. It is used if
 it is on this machine: `voxframe models get Qwen2.5-Coder-1.5B-Instruct` downloads it (1.1 GB) and converts it, which
-takes 20 s of one core and 3 GB of memory, and keeps the result (1.6 GB) beside the models in voxframe's cache. A
+takes 20 s of one core and 4 GB of memory, and keeps the result (1.6 GB) beside the models in voxframe's cache. A
 process that has answered questions takes 2.4 GB of memory. `VOXFRAME_NO_READER=1` keeps it from being used.
 
 It always continues with the most probable word, so that the same question always has the same answer.
@@ -13,24 +13,28 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from voxframe import models
 from voxframe.errors import MissingExtraError, ModelError
 from voxframe.models import derived
-from voxframe.models.gguf import GGUFFile
 from voxframe.settings import is_on
+
+if TYPE_CHECKING:
+    from gguf import ReaderTensor
+    from numpy.typing import NDArray
 
 #: Environment variable that keeps the reader from being used.
 NO_READER_VARIABLE = "VOXFRAME_NO_READER"
 
 _CONVERTED_BYTES = 1_600_000_000
+_ROWS = 4096  # of a tensor that are floating-point numbers at a time
 _LONGEST = 20  # tokens of an answer
 _NONE = "None"
 _TASK = (
@@ -95,7 +99,7 @@ def load() -> Reader:
     """Return the reader, one per process. Downloads nothing; converts the model if that was not done before.
 
     Raises:
-        MissingExtraError: ctranslate2 or tokenizers is not installed.
+        MissingExtraError: ctranslate2, gguf or tokenizers is not installed.
         ModelError: The model is not on this machine, or its files are damaged.
     """
     return Reader(converted())
@@ -124,22 +128,25 @@ def converted() -> Path:
     """Return the folder with the converted model; convert the official file if that was not done before.
 
     Raises:
-        MissingExtraError: ctranslate2 or tokenizers is not installed.
+        MissingExtraError: ctranslate2, gguf or tokenizers is not installed.
         ModelError: The model is not on this machine, or the folder cannot be written.
     """
-    if find_spec("ctranslate2") is None or find_spec("tokenizers") is None:
+    if not all(find_spec(package) for package in ("ctranslate2", "gguf", "tokenizers")):
         raise MissingExtraError("local", "The reader")
     folder = models.derived_dir(models.READER)
     if not derived.is_sound(folder):
         (file,) = models.find(models.READER, download=False).glob("*.gguf")
-        derived.make(models.READER, lambda made: _save(GGUFFile(file), made), folder, _CONVERTED_BYTES)
+        derived.make(models.READER, lambda made: _save(file, made), folder, _CONVERTED_BYTES)
     return folder
 
 
-def _save(file: GGUFFile, folder: Path) -> None:
+def _save(path: Path, folder: Path) -> None:
     from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
+    from gguf import GGUFReader
 
-    settings = file.settings
+    file = GGUFReader(path)
+    settings = {name: field.contents() for name, field in file.fields.items()}
+    tensors = {tensor.name: tensor for tensor in file.tensors}
     spec = TransformerDecoderModelSpec.from_config(
         settings["qwen2.block_count"],
         settings["qwen2.attention.head_count"],
@@ -155,20 +162,19 @@ def _save(file: GGUFFile, folder: Path) -> None:
     decoder.scale_embeddings = False
     # One matrix serves both ends; the file has it twice, and this copy has more bits.
     for end in (decoder.embeddings, decoder.projection):
-        _quantize(end, file, "output")
-    decoder.layer_norm.gamma = file["output_norm.weight"]
+        _quantize(end, tensors["output.weight"])
+    decoder.layer_norm.gamma = tensors["output_norm.weight"].data
     for number, layer in enumerate(decoder.layer):
         prefix = f"blk.{number}."
-        parts = [f"{prefix}attn_{part}" for part in "qkv"]
         joined, out = layer.self_attention.linear
-        _quantize(joined, file, *parts)
-        joined.bias = np.concatenate([file[f"{part}.bias"] for part in parts])
-        _quantize(out, file, f"{prefix}attn_output")
-        layer.self_attention.layer_norm.gamma = file[f"{prefix}attn_norm.weight"]
-        _quantize(layer.ffn.linear_0, file, f"{prefix}ffn_gate")
-        _quantize(layer.ffn.linear_0_noact, file, f"{prefix}ffn_up")
-        _quantize(layer.ffn.linear_1, file, f"{prefix}ffn_down")
-        layer.ffn.layer_norm.gamma = file[f"{prefix}ffn_norm.weight"]
+        _quantize(joined, *(tensors[f"{prefix}attn_{part}.weight"] for part in "qkv"))
+        joined.bias = np.concatenate([tensors[f"{prefix}attn_{part}.bias"].data for part in "qkv"])
+        _quantize(out, tensors[f"{prefix}attn_output.weight"])
+        layer.self_attention.layer_norm.gamma = tensors[f"{prefix}attn_norm.weight"].data
+        _quantize(layer.ffn.linear_0, tensors[f"{prefix}ffn_gate.weight"])
+        _quantize(layer.ffn.linear_0_noact, tensors[f"{prefix}ffn_up.weight"])
+        _quantize(layer.ffn.linear_1, tensors[f"{prefix}ffn_down.weight"])
+        layer.ffn.layer_norm.gamma = tensors[f"{prefix}ffn_norm.weight"].data
     words = settings["tokenizer.ggml.tokens"]
     spec.register_vocabulary(words)
     spec.config.bos_token = spec.config.unk_token = words[settings["tokenizer.ggml.bos_token_id"]]
@@ -180,14 +186,22 @@ def _save(file: GGUFFile, folder: Path) -> None:
     _save_tokenizer(words, settings["tokenizer.ggml.merges"], folder / "tokenizer.json")
 
 
-def _quantize(spec: Any, file: GGUFFile, *names: str) -> None:
-    """Set the 8-bit weights of a layer, with one scale per row, from the tensors of these names."""
+def _quantize(spec: Any, *tensors: ReaderTensor) -> None:
+    """Set the 8-bit weights of a layer, with one scale per row, from the rows of tensors."""
     weights, scales = [], []
-    for part in (part for name in names for part in file.parts(f"{name}.weight")):
-        greatest = np.abs(part).max(axis=1)
+    for rows in (rows for tensor in tensors for rows in _rows(tensor)):
+        greatest = np.abs(rows).max(axis=1)
         scales.append(127 / np.where(greatest == 0, 127, greatest).astype(np.float32))
-        weights.append(np.rint(part * scales[-1][:, None]).astype(np.int8))
+        weights.append(np.rint(rows * scales[-1][:, None]).astype(np.int8))
     spec.weight, spec.weight_scale = np.concatenate(weights), np.concatenate(scales)
+
+
+def _rows(tensor: ReaderTensor) -> Iterator[NDArray[np.float32]]:
+    """Yield the rows of a tensor as floating-point numbers, in parts, so that little of it is in memory at a time."""
+    from gguf import dequantize
+
+    for first in range(0, len(tensor.data), _ROWS):
+        yield dequantize(tensor.data[first : first + _ROWS], tensor.tensor_type)
 
 
 def _save_tokenizer(words: Sequence[str], merges: Sequence[str], path: Path) -> None:
