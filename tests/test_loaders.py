@@ -467,7 +467,7 @@ def test_the_first_rows_of_many_sources(tmp_path: Path) -> None:
 
 
 def test_no_way_to_read_is_silent_about_emptiness(tmp_path: Path) -> None:
-    """SQL, scans, Polars, Dask, search and counts give the reason, too, if a table of a corpus has no rows at all."""
+    """SQL, scans, Polars, search and counts give the reason, too, if a table of a corpus has no rows at all."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     payload = {"id": "a", "status": "error", "error": "no speech", "words": None}
     corpus.add([payload])
@@ -476,7 +476,6 @@ def test_no_way_to_read_is_silent_about_emptiness(tmp_path: Path) -> None:
         lambda: corpus.sql("select count(*) from words"),
         lambda: corpus.scan("words"),
         lambda: corpus.to_polars("words"),
-        lambda: corpus.to_dask("words"),
         lambda: corpus.search("hello"),
         lambda: corpus.counts("hello"),
         lambda: corpus.counts("hello", ids=["a"]),

@@ -45,6 +45,15 @@ def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_a_dask_frame_without_rows_gives_the_reason(tmp_path: Path) -> None:
+    """A table without rows in the whole corpus gives the warning that other reads give."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add([{"id": "a", "status": "error", "error": "no speech", "words": None}])
+    with pytest.warns(match=r"no words in transcripts that are not completed: 'a' \(error\)"):
+        assert len(corpus.to_dask("words")) == 0
+
+
+@pytest.mark.long
 @pytest.mark.usefixtures("small_partitions")
 def test_divisions_are_true_and_transcripts_whole(corpus: voxframe.Corpus) -> None:
     """Each partition has the rows that its divisions announce, and no transcript is in two partitions."""
