@@ -72,6 +72,13 @@ def test_the_manifest_describes_the_files(corpus: voxframe.Corpus) -> None:
         sealed.verify()
 
 
+def test_nothing_is_sealed_without_a_corpus(tmp_path: Path) -> None:
+    """A mistyped path is an error, and no folder is made there."""
+    with pytest.raises(CorpusError, match=r"there is no corpus in .*typo"):
+        voxframe.Corpus(tmp_path / "typo").snapshots.create()
+    assert not (tmp_path / "typo").exists()
+
+
 def test_missing_snapshots_and_tables_are_named(corpus: voxframe.Corpus) -> None:
     """Errors for a missing snapshot, version, table or manifest name those that exist."""
     with pytest.raises(CorpusError, match="has no snapshot"):

@@ -794,7 +794,8 @@ class Corpus:
         Args:
             target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
             format: One of `voxframe.export.FORMATS`.
-            tables: Tables of a dataset. None (default): all tables made from transcripts.
+            tables: Tables of a dataset. None (default): all except `sentences` and `paragraphs`, which repeat the
+                words of `words` and have to be named.
             ids: Only these transcripts. None (default): all transcripts.
             partition_by: Columns with values that become folders (`speaker=A/`); parquet only. Every table can be
                 divided by `recording`, `source` and metadata, and tables with speakers by "person". A table that lacks
@@ -897,7 +898,7 @@ class Corpus:
 
         Args:
             target: Path, or a URL that deltalake supports (`s3://bucket/calls`). Each table is a folder in it.
-            tables: Names of tables. None (default): all tables made from transcripts.
+            tables: Names of tables. None (default): all except `sentences` and `paragraphs`, which have to be named.
             partition_by: Columns, including metadata, with values that become folders. It cannot be changed later.
             metadata: Metadata columns to add to every table: a name, a list of names, or True for all. New columns are
                 added to published tables, where they are null in earlier rows.

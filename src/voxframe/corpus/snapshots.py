@@ -228,7 +228,8 @@ class Snapshots:
             The snapshot. Read it with its `table` and `scan`; check it with `verify`.
 
         Raises:
-            CorpusError: The disk is full or cannot be written, or transcripts keep changing. Nothing is left behind.
+            CorpusError: There is no corpus, the disk is full or cannot be written, or transcripts keep changing.
+                Nothing is left behind.
 
         Example:
             >>> import tempfile, voxframe
@@ -237,7 +238,11 @@ class Snapshots:
             >>> corpus.snapshots.create().version, len(corpus.snapshots.open().table("transcripts"))
             (1, 1)
         """
-        self._archive.report_missing()
+        if not self._archive.path.is_dir():
+            raise CorpusError(
+                f"there is no corpus in {str(self._archive.path)!r}, so there is nothing to seal; Corpus.submit and "
+                "Corpus.add create it"
+            )
         folder = self._archive.path / "snapshots"
         with clear_errors(self._archive.path):
             check_writable(self._archive.path)
