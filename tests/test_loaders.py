@@ -509,3 +509,27 @@ def test_a_table_without_rows_has_a_reason(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert voxframe.load_entities({**plain, "entity_detection": True, "entities": []}).empty
+
+
+def test_no_transcripts_give_a_reason(tmp_path: Path) -> None:
+    """Loaders and `table` say so if an empty list of transcripts, or an empty corpus, is why there are no rows."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([{"id": "a", "status": "completed", "words": [{"text": "Hi", "start": 0, "end": 9}]}])
+    nothing = pd.DataFrame({"transcript_id": []})
+    for read in (
+        lambda: voxframe.load_words([]),
+        lambda: voxframe.load_words(nothing),
+        lambda: voxframe.load_words(nothing, corpus=corpus),
+        lambda: voxframe.load_sentences(iter(())),
+        lambda: voxframe.tables([]),
+        lambda: corpus.table("words", []),
+        lambda: corpus.search("hi", ids=[]),
+    ):
+        with pytest.warns(match="no transcripts were given, .* pass at least one") as given:
+            read()
+        assert len(given) == 1
+    (tmp_path / "empty").mkdir()
+    for load in (voxframe.load_words, voxframe.tables, lambda empty: voxframe.load_words(empty, refresh=True)):
+        with pytest.warns(match="the corpus has no transcripts yet; Corpus.sync fetches") as given:
+            load(voxframe.Corpus(tmp_path / "empty"))
+        assert len(given) == 1

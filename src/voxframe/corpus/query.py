@@ -203,7 +203,9 @@ class Query:
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         about = self.arrow("transcripts", wanted, ["transcript_id", "status", *REQUESTED_BY.get(name, ())])
         reason = reading.why_empty(name, about)
-        if not wanted:
+        if not wanted and ids is not None:
+            reason = reading.NONE_GIVEN
+        elif not wanted:
             reason = "the corpus has no transcripts yet; Corpus.sync fetches those that were submitted"
         if reason is not None:
             warnings.warn(reason, CorpusWarning, stacklevel=caller())

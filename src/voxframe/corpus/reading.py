@@ -33,6 +33,8 @@ Where: TypeAlias = "str | pc.Expression | Sequence[tuple[str, str, Any]] | Seque
 Ids: TypeAlias = "str | Iterable[str] | pd.DataFrame"
 
 _SHOWN = 5  # transcripts named in one warning
+#: The warning about an empty list or DataFrame of transcripts.
+NONE_GIVEN = "no transcripts were given, so there are no rows: the list or DataFrame is empty; pass at least one"
 #: Column on request: the person of each row (`corpus.speakers.assign`).
 PERSON = pa.field("person", pa.string())
 

@@ -17,7 +17,7 @@ from voxframe.analysis.recordings import Source as NameSource
 from voxframe.analysis.recordings import attach
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
-from voxframe.corpus.reading import check_limit, to_frames, unfinished, why_empty
+from voxframe.corpus.reading import NONE_GIVEN, check_limit, to_frames, unfinished, why_empty
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
@@ -115,6 +115,10 @@ def load_some(
 
     reads = _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected, {}, [])
     made = _made(source, client, corpus, reads)
+    if not made and isinstance(source, Corpus):
+        source._query.report_empty("transcripts", None)
+    elif not made:
+        warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
     empty.report(made)
     tables = _one_each(made, names)
     named: list[NameSource] = [*([reads.stems] if reads.stems else []), *reads.corpora]
