@@ -166,6 +166,7 @@ complete_it voxframe submit --corpus fol
             "--option must be NAME=VALUE",
         ),
         (["tables", "nowhere.json"], "cannot read the payload file 'nowhere.json': no such file"),
+        (["tables", "board call"], "name a transcript or recording of the corpus with --id 'board call'"),
         (["tables", "text.wav"], ""),
         (["tables", "--rows", "-3"], "must be a whole number of at least 0, got '-3'"),
     ],

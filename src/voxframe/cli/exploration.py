@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import glob
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -81,7 +82,10 @@ def _from_payloads(files: list[str], names: list[str]) -> dict[str, pd.DataFrame
         if Path(file, "raw").is_dir():
             raise OptionError(f"{file!r} is a corpus; give it as --corpus {file}")
         if not Path(file).exists() and not glob.has_magic(file) and not is_payload_file(file):
-            raise PayloadError(f"there is no payload file {file!r}; check its path, or give a corpus as --corpus DIR")
+            raise PayloadError(
+                f"there is no payload file {file!r}; check its path, or name a transcript or recording of the corpus "
+                f"with --id {shlex.quote(file)}"
+            )
     if names == ["sentences"]:
         return {"sentences": loaders.load_sentences(files)}
     if names == ["paragraphs"]:
