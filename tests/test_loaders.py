@@ -533,3 +533,11 @@ def test_no_transcripts_give_a_reason(tmp_path: Path) -> None:
         with pytest.warns(match="the corpus has no transcripts yet; Corpus.sync fetches") as given:
             load(voxframe.Corpus(tmp_path / "empty"))
         assert len(given) == 1
+
+
+@pytest.mark.parametrize("name", ["tables", "load_words"])
+def test_an_unknown_argument_is_named_with_the_loader(name: str) -> None:
+    """The error names the loader that was called, the argument, and the arguments that it has."""
+    said = rf"{name}\(\) has no argument 'limits'; its arguments are source, client, corpus, refresh, limit"
+    with pytest.raises(TypeError, match=said):
+        getattr(voxframe, name)({"id": "a", "words": []}, limits=3)

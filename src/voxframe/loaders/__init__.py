@@ -38,8 +38,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from textwrap import fill
-from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, cast, runtime_checkable
 
 import pandas as pd
 
@@ -85,15 +86,25 @@ _ARGUMENTS = """    Args:
 
 def _documented(loader: _Loader) -> _Loader:
     """Add the arguments, which all loaders of transcripts share, to signature and docstring, and there the columns."""
+
+    @wraps(loader)
+    def checked(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in signature.parameters:  # otherwise the error would name the shared function
+                allowed = ", ".join(signature.parameters)
+                raise TypeError(f"{loader.__name__}() has no argument {name!r}; its arguments are {allowed}")
+        return loader(*args, **options)
+
     source = inspect.signature(loader).parameters["source"]
     shared = [p for p in inspect.signature(load_all).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    vars(loader)["__signature__"] = inspect.signature(loader).replace(parameters=[source, *shared])
+    signature = inspect.signature(loader).replace(parameters=[source, *shared])
+    vars(checked)["__signature__"] = signature
     if loader.__doc__:  # None with python -OO
         table = TABLES.get(loader.__name__.removeprefix("load_"))
         start = "    Returns:\n" if table is None else "    Example:\n"
         returns = "" if table is None else f"{_columns(table)}\n\n    Example:\n"
-        loader.__doc__ = loader.__doc__.replace(start, _ARGUMENTS + returns, 1)
-    return loader
+        checked.__doc__ = loader.__doc__.replace(start, _ARGUMENTS + returns, 1)
+    return cast("_Loader", checked)
 
 
 def _columns(table: Table) -> str:
