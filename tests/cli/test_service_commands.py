@@ -56,6 +56,17 @@ def test_delete_asks_and_deletes(peer, calls: Path, capsys, monkeypatch) -> None
     assert "`voxframe tables --table transcripts`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("confirmed", [[], ["--yes"]])
+def test_delete_looks_up_every_name_first(calls: Path, capsys, monkeypatch, confirmed: list[str]) -> None:
+    """An unknown name is reported before the question, and then nothing is deleted."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert main(["delete", "t1", "unknown", "--corpus", str(calls), *confirmed]) == 1
+    error = capsys.readouterr().err
+    assert "'unknown'" in error
+    assert "--yes" not in error
+    assert sorted(voxframe.Corpus(calls).ids()) == ["t1", "t2"]
+
+
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
 def test_delete_on_a_terminal_can_be_declined(calls: Path, capsys, monkeypatch, answer: str) -> None:
     """Any answer but y deletes nothing, nor does the end of the input (Ctrl-D)."""

@@ -101,6 +101,8 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
 def delete(given: argparse.Namespace) -> int:
     """Delete transcripts, after a question on a terminal."""
     corpus = open_corpus(given.corpus)
+    for name in given.id:  # before the question, and before anything is deleted
+        corpus._batch.known_id(name)
     where = f"the corpus {corpus.path}" + (" and the service" if given.remote else "")
     if not given.yes:
         if not sys.stdin.isatty():

@@ -222,13 +222,23 @@ class Batch:
         with clear_errors(self._archive.path):
             return jobs_frame(self._ledger.jobs())
 
+    def known_id(self, transcript_id: str) -> str:
+        """Return the id of a transcript or job, given the id or the name of its recording.
+
+        Raises:
+            CorpusError: The corpus has neither, or the recording has several transcripts.
+        """
+        with clear_errors(self._archive.path):
+            found = self._archive.recordings.id(transcript_id)
+            if not self._ledger.of_transcript(found) and found not in self._archive.ids():
+                raise self._archive.missing(found)
+        return found
+
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
         """Delete a transcript, at the service first, so that a call that fails can be repeated."""
+        transcript_id = self.known_id(transcript_id)
         with clear_errors(self._archive.path):
-            transcript_id = self._archive.recordings.id(transcript_id)
             jobs = self._ledger.of_transcript(transcript_id)
-            if not jobs and transcript_id not in self._archive.ids():
-                raise self._archive.missing(transcript_id)
             if remote:
                 self._forget_remote(transcript_id, {job.service for job in jobs}, self._default_client.use(client))
             self._people.forget(transcript_id)
