@@ -115,6 +115,24 @@ def test_transcripts_of_one_recording_stay_apart(folder):
     assert sorted(written) == [f"ada-{id_}.vtt" for id_ in (IDS["ada"], "77777777-0000")]
 
 
+def test_a_part_of_a_table_has_the_names_of_the_whole(folder, tmp_path):
+    """Strangers of two transcripts of one recording are told apart, also if the rows of one of them are read alone."""
+    payload = json.loads((folder / "ada.mp3.json").read_bytes())
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([payload | {"id": id_, "audio_url": "https://a.example/call.mp3"} for id_ in ("one", "two")])
+    snapshot = corpus.snapshots.create()
+    (folder / "more").mkdir()
+    (folder / "more" / "ada.json").write_text(json.dumps(payload | {"id": "two"}))
+    (folder / "ada.mp3.json").write_text(json.dumps(payload | {"id": "one"}))
+    of_files = voxframe.load_words([folder / "ada.mp3.json", folder / "more" / "ada.json"])
+    for name, words in (("call.mp3", corpus.words()), ("call.mp3", snapshot.table("words")), ("ada", of_files)):
+        for id_ in ("one", "two"):
+            part = words[words["transcript_id"] == id_]
+            assert lanes(part) == [f"{name}-{id_}"]
+            strangers = analysis.talk_time(part.assign(person=None), by="person")["person"]
+            assert strangers.tolist() == [f"A ({name}-{id_})", f"B ({name}-{id_})"]
+
+
 def test_exports_and_comparisons_use_names(corpus, tmp_path):
     """Files of `export.write` and lanes of disagreements are named by recording."""
     words = corpus.words()

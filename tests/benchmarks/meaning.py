@@ -93,11 +93,17 @@ def score_talks(half: str, coder: Coder) -> tuple[int, int, int, int]:
     return sections, found, right, named
 
 
-def score_questions(half: str) -> tuple[int, int, int, int]:
-    """Numbers of questions answered with the right sentence, of such questions, of questions refused, and of such."""
+def score_questions(half: str, every: int = 1) -> tuple[int, int, int, int]:
+    """Numbers of questions answered with the right sentence, of such questions, of questions refused, and of such.
+
+    Args:
+        half: "tune" or "held".
+        every: Ask only each second, third, ... question.
+    """
     ((sentences, _, _),) = talks(half)
     rows = [line.split(" | ") for line in labelled.lines("questions_meaning.txt")]
-    return _score_answers([sentence["text"] for sentence in sentences], [row[1:] for row in rows if row[0] == half])
+    asked = [row[1:] for row in rows if row[0] == half][::every]
+    return _score_answers([sentence["text"] for sentence in sentences], asked)
 
 
 def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, int]:

@@ -110,12 +110,15 @@ def test_the_reader_answers_and_refuses(model_folder, with_reader):
 @pytest.mark.long
 @pytest.mark.timeout(1500)  # it may download and convert the model first
 def test_questions_about_a_talk(model_folder, with_reader):
-    """Of 20 questions written before the method, 16 are answered right; of 10 others, 8 are refused."""
+    """Most questions that were written before the method are answered right, and most others refused.
+
+    That is a third of them, because each takes seconds; `python -m tests.benchmarks meaning` asks all of them.
+    """
     model_folder(models.READER)
-    right, whole, refused, others = meaning.score_questions("held")
-    assert (whole, others) == (20, 10)
-    assert right >= 15
-    assert refused >= 7
+    right, whole, refused, others = meaning.score_questions("held", every=3)
+    assert (whole, others) == (7, 3)
+    assert right >= 6
+    assert refused >= 2
 
 
 @pytest.mark.long

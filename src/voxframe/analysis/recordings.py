@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeAlias
 
@@ -20,6 +20,9 @@ class CorpusNames(Protocol):
 
     def names(self, ids: Sequence[str]) -> Mapping[str, str]:
         """Return the names of the recordings of transcripts, by id."""
+
+    def shared_names(self) -> set[str]:
+        """Return the names of the recordings that have several transcripts in the corpus."""
 
 
 #: Names by transcript id, or the names of a corpus.
@@ -50,6 +53,17 @@ class AttachedNames(dict[str, str]):
                 else:
                     found |= source.names(rest)
         return found
+
+    def shared_names(self) -> set[str]:
+        """Return the names of recordings with several transcripts, also of those that are not among the rows."""
+        given: dict[str, str] = {}
+        found: set[str] = set()
+        for source in self._sources:
+            if isinstance(source, Mapping):
+                given |= source
+            else:
+                found |= source.shared_names()
+        return found | _repeated(given.values())
 
     def __repr__(self) -> str:
         return "<names of recordings>"
@@ -116,7 +130,8 @@ def known_names(ids: Sequence[Any], *tables: pd.DataFrame | None) -> dict[Any, s
 def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:
     """Return a different name for each transcript: its recording, the id if it is unknown.
 
-    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc".
+    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc". Attached names tell
+    that of transcripts without rows, too, so that a part of a table gives the names that the whole table gives.
 
     Args:
         ids: Ids of the transcripts, each once.
@@ -128,11 +143,17 @@ def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> l
         ['call-a1', 'call-b2', 'talk', 'd4']
     """
     known = known_names(ids, *tables)
+    attached = [table.attrs.get(_KEY) for table in tables if table is not None]
+    shared = set[str]().union(*(one.shared_names() for one in attached if isinstance(one, AttachedNames)))
     names = [known.get(one, one) for one in ids]
     for chars in (_ID_CHARS, None):
-        shared = {name for name, count in Counter(names).items() if count > 1}
+        shared |= _repeated(names)
         names = [
             f"{known[one]}-{one[:chars]}" if one in known and one is not None and name in shared else name
             for one, name in zip(ids, names, strict=True)
         ]
     return names
+
+
+def _repeated(names: Iterable[Any]) -> set[Any]:
+    return {name for name, count in Counter(names).items() if count > 1}

@@ -59,6 +59,10 @@ class RecordingNames:
         """Return the names of the recordings of transcripts, by id."""
         return dict(zip(ids, self.table(ids)["recording"].to_pylist(), strict=True))
 
+    def shared_names(self) -> set[str]:
+        """Return the names of the recordings that have several transcripts."""
+        return self._steady(self._ledger.shared_recordings, set())
+
     def add_to(self, table: pa.Table, name: str) -> pa.Table:
         """Return a table with those of the columns `recording` and `source` that it has in a corpus.
 

@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -120,6 +121,10 @@ class Snapshot:
         """Return the names of the recordings of transcripts in the snapshot, by id."""
         known = self._names()
         return {transcript_id: known[transcript_id] for transcript_id in ids if transcript_id in known}
+
+    def shared_names(self) -> set[str]:
+        """Return the names of the recordings that have several transcripts in the snapshot."""
+        return {name for name, count in Counter(self._names().values()).items() if count > 1}
 
     def _names(self) -> dict[str, str]:
         about = self._about()
