@@ -270,10 +270,25 @@ def test_a_relative_directory_that_looks_like_a_url(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    "read", [lambda c: c.table("words"), lambda c: c.search("hi"), lambda c: c.counts("hi"), lambda c: c.scan("words")]
+    "read",
+    [
+        lambda c: c.table("words", metadata="person"),
+        lambda c: c.search("hi"),
+        lambda c: c.counts("hi"),
+        lambda c: c.counts("hi", by="source"),
+        lambda c: c.scan("words"),
+        lambda c: c.to_polars("sentences"),
+        lambda c: c.sql("select * from words, sentences, transcripts, jobs, metadata, responses"),
+        lambda c: c.export(c.path.parent / "exported"),
+        lambda c: c.speakers.table(),
+        voxframe.load_words,
+        voxframe.load_transcripts,
+        voxframe.tables,
+    ],
 )
-def test_reading_a_corpus_that_does_not_exist_warns(tmp_path: Path, read) -> None:
-    """A mistyped path is named in a warning instead of giving an empty table without a word, and is not created."""
-    with pytest.warns(CorpusWarning, match="there is no corpus in '.*mistyped' yet"):
+def test_reading_a_corpus_that_does_not_exist_warns_once(tmp_path: Path, read) -> None:
+    """A mistyped path is named in one warning instead of giving an empty table without a word, and is not created."""
+    with pytest.warns(CorpusWarning, match="there is no corpus in '.*mistyped' yet") as given:
         read(voxframe.Corpus(tmp_path / "mistyped"))
+    assert len(given) == 1
     assert not (tmp_path / "mistyped").exists()

@@ -275,6 +275,7 @@ class Corpus:
             seconds; `voxframe.describe("jobs")` lists them. Columns of the metadata follow. Passwords and signatures in
             URLs are masked.
         """
+        self._archive.report_missing()
         return self._batch.jobs()
 
     def add(self, sources: Payloads, *, replace: bool = False, progress: bool | None = None) -> Added:
@@ -440,6 +441,7 @@ class Corpus:
             ...     "words", columns=["text", "start_ms"], where="speaker == 'A' and start_ms < 60_000"
             ... )
         """
+        self._archive.report_missing()
         frame = self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected)
         if frame.empty and where is None and limit != 0:
             self._query.report_empty(name, ids)
@@ -487,6 +489,7 @@ class Corpus:
         Raises:
             CorpusError: A transcript is not in the corpus, or the table does not exist.
         """
+        self._archive.report_missing()
         return self._query.scan(name, ids)
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
@@ -500,6 +503,7 @@ class Corpus:
             CorpusError: A transcript is not in the corpus, or the table does not exist.
             MissingExtraError: Polars is not installed.
         """
+        self._archive.report_missing()
         return self._query.to_polars(name, ids)
 
     def to_dask(self, name: str, ids: str | Iterable[str] | None = None, *, metadata: Wanted = False) -> dd.DataFrame:
@@ -523,6 +527,7 @@ class Corpus:
                 computed, if transcripts were replaced or deleted meanwhile.
             MissingExtraError: Dask is not installed.
         """
+        self._archive.report_missing()
         rows = self._query.rows(name, ids)
         if not rows:
             self._query.report_empty(name, ids)
@@ -549,7 +554,8 @@ class Corpus:
             >>> corpus = voxframe.Corpus()
             >>> totals = corpus.sql("select speaker, count(*) as words from words group by speaker order by words desc")
         """
-        return self._query.sql(query, parameters, {"jobs": self.jobs, "responses": self._llm.responses})
+        self._archive.report_missing()
+        return self._query.sql(query, parameters, {"jobs": self._batch.jobs, "responses": self._llm.responses})
 
     def search(
         self,
@@ -837,6 +843,7 @@ class Corpus:
             >>> corpus.export(f"{tempfile.mkdtemp()}/captions", "vtt").files
             ['a1.vtt']
         """
+        self._archive.report_missing()
         return self._exporter.export(
             target,
             format,

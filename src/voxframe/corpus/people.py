@@ -67,7 +67,7 @@ class People:
         elif isinstance(people, pd.DataFrame):
             found = self._by_table(table, people)
         elif callable(people):
-            about = self._metadata.get(table["transcript_id"].unique()).set_index("transcript_id")
+            about = self._about(table).set_index("transcript_id")
             about = table.join(about.drop(columns=about.columns.intersection(table.columns)), on="transcript_id")
             rows: list[dict[str, Any]] = about.astype(object).where(about.notna(), None).to_dict("records")  # type: ignore[assignment]
             found = [(row["transcript_id"], row["speaker"], people(row)) for row in rows]
@@ -175,8 +175,14 @@ class People:
         made = self._corrections.tables(name, ids)
         return to_frame(name, self._archive.read(name, ids, None, None, made)[0])
 
+    def _about(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the metadata of the transcripts of a table."""
+        about = self._metadata.to_arrow(table["transcript_id"].unique())
+        frame: pd.DataFrame = about.to_pandas(types_mapper=DTYPES.get)
+        return frame
+
     def _by_metadata(self, table: pd.DataFrame, columns: Assignment) -> list[tuple[str, str, str | None]]:
-        about = self._metadata.get(table["transcript_id"].unique())
+        about = self._about(table)
         if not isinstance(columns, Mapping) or not columns:
             raise OptionError('by="metadata" needs the metadata column of each label, such as {"A": "agent"}')
         if unknown := [column for column in columns.values() if column not in about.columns]:

@@ -62,7 +62,7 @@ _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
 
 
 class Query:
-    """Reads tables over many transcripts.
+    """Reads tables over many transcripts. The callers warn if there is no corpus, once per call.
 
     Args:
         archive: The transcripts.
@@ -360,7 +360,6 @@ class Query:
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""
-        self._archive.report_missing()
         if ids is None:
             self._report_exports(name)
         found = self._stored(name, ids)
@@ -414,7 +413,6 @@ class Query:
             parameters: Values of its placeholders.
             others: Functions that return further tables, by table name.
         """
-        self._archive.report_missing()
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
         try:
@@ -446,7 +444,6 @@ class Query:
         return reading.Apart(data, named.filter(differs).select([*key, SPEAKER_NAME.name]), corrected, list(made))
 
     def _select(self, name: str, ids: str | Iterable[str] | None) -> list[str]:
-        self._archive.report_missing()
         if name in EXPORTS and ids is None:
             return self._archive.ids()
         return self._archive.select(name, None if ids is None else self._archive.recordings.ids(ids))

@@ -148,7 +148,7 @@ def _of_corpus(
     corpus: Corpus, names: Collection[str], limit: int | None, *, corrected: bool
 ) -> dict[str, pd.DataFrame]:
     """Return tables of all transcripts of a corpus."""
-    failed = corpus.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
+    failed = corpus._query.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
     found = {name: corpus.table(name, limit=limit, corrected=corrected) for name in names}
     without = [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()]
     if without and "transcripts" not in names and not all(frame.empty for frame in found.values()):

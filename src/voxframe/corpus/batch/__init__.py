@@ -218,7 +218,6 @@ class Batch:
 
     def jobs(self) -> pd.DataFrame:
         """Return the jobs as the table `jobs` with their metadata."""
-        self._archive.report_missing()
         with clear_errors(self._archive.path):
             return jobs_frame(self._ledger.jobs())
 

@@ -16,7 +16,7 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
-from voxframe.corpus.reading import Where, to_frame
+from voxframe.corpus.reading import DTYPES, Where, to_frame
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
 from voxframe.corpus.search.counts import GROUPS, counts
@@ -200,7 +200,7 @@ class Search:
         """Return the numbers of occurrences of a query per group."""
         ids = self._known(ids)
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
-            about = self._metadata.get(ids)
+            about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)
         named = self._named if self._names.all() else labelled
         found = counts(
             self._view(corrected=corrected),
