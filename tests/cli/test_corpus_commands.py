@@ -9,6 +9,7 @@ from tests.server.conftest import Service
 
 import voxframe
 from voxframe.cli import main
+from voxframe.errors import CorpusError
 
 WORDS = [
     {"text": word, "start": 300 * n, "end": 300 * n + 200, "speaker": "A"}
@@ -67,11 +68,46 @@ def test_metadata_selects_and_groups(directory: str, tmp_path: Path, capsys: pyt
     assert main(["export", target, "--corpus", directory, *chosen]) == 0
     assert pd.read_parquet(target)["year"].unique().tolist() == [2025, 2026]
     assert main(["search", "the", "--corpus", directory, "--where", "region=x"]) == 1
-    assert main(["search", "the", "--corpus", directory, "--where", "region"]) == 2
+    assert main(["search", "the", "--corpus", directory, "--where", "region"]) == 1
     assert (
         "there is no metadata column 'region'; the columns are: recording, source, customer, year"
         in capsys.readouterr().err
     )
+
+
+def test_conditions_select_rows_and_transcripts(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--where takes the text of `Corpus.table(where=)`: for the rows of --table, and otherwise for transcripts."""
+
+    def rows(*arguments: str) -> list[dict[str, object]]:
+        assert main([*arguments, "--corpus", directory, "--json"]) == 0
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    words = ("tables", "--table", "words", "--where")
+    first = [("t1", "The"), ("t1", "new"), ("t2", "The"), ("t2", "new")]
+    assert [(row["transcript_id"], row["text"]) for row in rows(*words, "start_ms < 600")] == first
+    assert [row["text"] for row in rows(*words, "year=2026", "--where", "start_ms < 300 or text == 'May.'")] == [
+        "The",
+        "May.",
+    ]
+    both = rows(*words, "start_ms < 300 or year == 2026", "--where", "text in ['The', 'the']")
+    assert [(row["transcript_id"], row["text"]) for row in both] == [
+        ("t1", "The"),
+        ("t2", "The"),
+        ("t2", "the"),
+        ("t2", "the"),
+    ]
+    assert {row["table"]: row["rows"] for row in rows("tables", "--where", "year > 2025")}["transcripts"] == 1
+    assert {row["transcript_id"] for row in rows("search", "bridge", "--where", "customer == 'Acme'")} == {"t1"}
+
+
+@pytest.mark.parametrize("condition", ["confidence <", "year = 2026", "nothing < 1", "confidence < text"])
+def test_invalid_conditions_have_the_error_of_the_corpus(directory: str, capsys, condition: str) -> None:
+    """--where reports the errors of `Corpus.table(where=)`, with the name of the option."""
+    with pytest.raises(CorpusError) as error:
+        voxframe.Corpus(directory).table("words", where=condition)
+    assert main(["tables", "--corpus", directory, "--table", "words", "--where", condition]) == 1
+    said = str(error.value).replace("where=", "--where ")
+    assert capsys.readouterr().err == f"voxframe tables: {said}\n"
 
 
 def test_tables_as_json(directory: str, capsys: pytest.CaptureFixture[str]) -> None:

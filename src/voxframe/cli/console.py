@@ -55,7 +55,11 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         "--id", action="append", metavar="ID", help="only this transcript, by id or recording; may be repeated"
     )
     parser.add_argument(
-        "--where", action="append", metavar="COLUMN=VALUE", help="only transcripts with this metadata; may be repeated"
+        "--where",
+        action="append",
+        metavar="CONDITION",
+        help="only transcripts with this metadata, as COLUMN=VALUE, or that meet a condition on metadata and columns "
+        "of the table transcripts, such as 'audio_duration_s > 60 and year == 2026'; may be repeated",
     )
 
 
@@ -106,25 +110,47 @@ def open_corpus(directory: str | Path | None) -> Corpus:
     return corpus
 
 
-def selected_ids(corpus: Corpus, given: argparse.Namespace) -> list[str] | None:
-    """Return the transcript ids that the arguments of `add_selection` select. None: all.
+#: COLUMN=VALUE: no operator, quote or bracket before the equals sign, and no blank directly before it.
+_METADATA_PAIR = re.compile(r"([^=!<>'\"\[]*[^=!<>'\"\[\s])=(?!=)(.*)", re.DOTALL)
+
+
+def selection(corpus: Corpus, given: argparse.Namespace) -> tuple[list[str] | None, str | None]:
+    """Return what the arguments of `add_selection` select.
+
+    Returns:
+        Ids by --id and COLUMN=VALUE, None for all, and the other conditions as `Corpus.table(where=)` takes them.
 
     Raises:
         CorpusError: A metadata column does not exist.
-        OptionError: A condition is invalid.
     """
-    if not given.where:
-        return given.id  # type: ignore[no-any-return]
+    pairs, texts = [], []
+    for condition in given.where or ():
+        if found := _METADATA_PAIR.fullmatch(condition):
+            pairs.append(found.groups())
+        else:
+            texts.append(condition)
+    where = texts[0] if len(texts) == 1 else " and ".join(f"({text}\n)" for text in texts) or None
+    if not pairs:
+        return given.id, where
     metadata = corpus.metadata.get(given.id)
-    for condition in given.where:
-        name, equals, value = condition.partition("=")
-        if not equals:
-            raise OptionError(f"--where must be COLUMN=VALUE, such as customer=Acme, got {condition!r}")
+    for name, value in pairs:
         if name not in metadata.columns:
             columns = ", ".join(metadata.columns[1:]) or "none"
             raise CorpusError(f"there is no metadata column {name!r}; the columns are: {columns}")
         metadata = metadata[metadata[name].astype("string").eq(value).fillna(False)]
-    return metadata["transcript_id"].to_list()
+    return metadata["transcript_id"].to_list(), where
+
+
+def selected_ids(corpus: Corpus, given: argparse.Namespace) -> list[str] | None:
+    """Return the transcript ids that the arguments of `add_selection` select. None: all.
+
+    Raises:
+        CorpusError: A column does not exist, or a condition is invalid.
+    """
+    ids, where = selection(corpus, given)
+    if where is None or ids == []:
+        return ids
+    return corpus.table("transcripts", ids, columns=["transcript_id"], where=where)["transcript_id"].to_list()
 
 
 def job_options(given: argparse.Namespace) -> dict[str, Any]:
@@ -308,6 +334,7 @@ def in_command_terms(message: str, options: Iterable[str] = ()) -> str:
     for name, option in known.items():
         places = [rf"{name}=(?:True\b)?", rf"(?:^|(?<=: )){name}(?= must\b)"]
         places += [rf"{name}\b(?!['\"])"] * ("_" in name)
+        message = re.sub(rf"(?<![\w'\"./?&-]){name}=(?=['\"\[])", f"{option} ", message)
         message = re.sub(rf"(?<![\w'\"./?&-])(?:{'|'.join(places)})", option, message)
     return message
 

@@ -22,6 +22,7 @@ from voxframe.cli.console import (
     open_corpus,
     plain,
     selected_ids,
+    selection,
     shorten,
     write,
 )
@@ -35,6 +36,7 @@ _TABLES_EPILOG = """\
 examples:
   voxframe tables --corpus calls
   voxframe tables --corpus calls --table words --id interview
+  voxframe tables --table words --where 'confidence < 0.5'     with --table, a condition selects rows of that table
   voxframe tables old/call.json --table utterances --csv > call.csv
 
 exit status: 0 success; 1 there is no such corpus or table; 2 invalid arguments
@@ -67,8 +69,12 @@ def tables(given: argparse.Namespace) -> int:
         found = _from_payloads(given.file, names)
     else:
         corpus = open_corpus(given.corpus)
-        ids = selected_ids(corpus, given)
-        found = {name: corpus.table(name, ids, metadata="recording" if table else False) for name in names}
+        if table is None:
+            ids = selected_ids(corpus, given)
+            found = {name: corpus.table(name, ids) for name in names}
+        else:
+            ids, where = selection(corpus, given)
+            found = {table: corpus.table(table, ids, where=where, metadata="recording")}
     if table is None:
         write(pd.DataFrame({"table": list(found), "rows": [len(df) for df in found.values()]}), given.form, None)
     else:
