@@ -504,11 +504,18 @@ def test_a_table_without_rows_has_a_reason(tmp_path: Path) -> None:
                 assert load(name, ["b"]).empty
         with pytest.warns(match="no entities: .* transcribe them with entity_detection=True"):
             assert load("entities", ["a"]).empty
+    with pytest.warns(match="no entities: .* transcribe them with entity_detection=True") as given:
+        assert corpus.table("entities", ["a"], where="start_ms > 3").empty
+    assert len(given) == 1
+    with pytest.warns(match=r"no sentences in transcripts that are not completed: 'b' \(error\)"):
+        assert corpus.table("sentences", ["b"], where="start_ms > 3").empty
     with pytest.warns(match="made without speaker_labels"):
         voxframe.load_utterances(plain)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert voxframe.load_entities({**plain, "entity_detection": True, "entities": []}).empty
+        assert corpus.table("words", where="start_ms > 3").empty
+        assert corpus.table("sentences", where="start_ms > 3").empty
 
 
 def test_no_transcripts_give_a_reason(tmp_path: Path) -> None:

@@ -432,7 +432,8 @@ class Corpus:
 
         Warns:
             CorpusWarning: Some transcripts cannot be read. The message names them; the others are returned. Also if the
-                table has no rows because of failed transcripts, or an option that their jobs did not have.
+                table has no rows because of failed transcripts, or an option that their jobs did not have. No rows that
+                match `where`, in a table with rows, give no warning.
 
         Example:
             >>> import voxframe
@@ -443,8 +444,9 @@ class Corpus:
         """
         self._archive.report_missing()
         frame = self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected)
-        if frame.empty and where is None and limit != 0:
-            self._query.report_empty(name, ids)
+        if frame.empty and limit != 0:
+            report = self._query.report_empty if where is None else self._query.report_no_rows
+            report(name, ids)
         return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(
