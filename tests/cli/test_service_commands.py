@@ -56,6 +56,28 @@ def test_delete_asks_and_deletes(peer, calls: Path, capsys, monkeypatch) -> None
     assert "`voxframe tables --table transcripts`" in capsys.readouterr().err
 
 
+def test_quiet_commands_print_only_results_and_errors(peer, calls: Path, tmp_path: Path, capsys) -> None:  # noqa: F811
+    """With --quiet, tables, paths and failures are printed, and no summary of what a command did."""
+    here = ("--corpus", str(calls), "-q")
+    for silent in (
+        ("sync", *here),
+        ("submit", str(tmp_path / "*.mp3"), *here),
+        ("export", str(tmp_path / "set"), *here),
+        ("delete", "t2", "--yes", *here),
+        ("snapshot", *here),
+        ("server", "stop", "-q"),
+    ):
+        assert main(silent) == 0
+        assert capsys.readouterr() == ("", ""), silent
+    assert run(capsys, "tables", "--table", "transcripts", "--csv", *here)[1].count("completed") == 1
+    assert "is unchanged" in run(capsys, "snapshot", "--verify", *here)[1]
+    assert json.loads(run(capsys, "sync", "--json", *here)[1])["fetched"] == 0
+    assert run(capsys, "sync", "--corpus", str(calls))[1].startswith("nothing to do")
+    (tmp_path / "bad.mp3").touch()
+    status, said = run(capsys, "submit", str(tmp_path / "bad.mp3"), *here)
+    assert (status, "1 failed" in said) == (1, True)
+
+
 @pytest.mark.parametrize("confirmed", [[], ["--yes"]])
 def test_delete_looks_up_every_name_first(calls: Path, capsys, monkeypatch, confirmed: list[str]) -> None:
     """An unknown name is reported before the question, and then nothing is deleted."""

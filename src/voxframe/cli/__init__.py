@@ -234,7 +234,13 @@ def build_parser(chosen: Iterable[str]) -> argparse.ArgumentParser:
             module = importlib.import_module(f"voxframe.cli.{_MODULES.get(name, name)}")
             getattr(module, f"add_{name}")(commands.add_parser(name, help=help_line))
     for given in (parser, *_subparsers(parser)):
-        given.add_argument("-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="hide progress notes")
+        given.add_argument(
+            "-q",
+            "--quiet",
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help="print only results and errors",
+        )
         given.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show each request")
     return parser
 

@@ -345,5 +345,11 @@ def note(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
 
+def summary(line: str) -> None:
+    """Print a line about what a command has done on stdout, except with --quiet, which leaves results and errors."""
+    if not progress.quiet:
+        print(line, flush=True)
+
+
 def _is_number(cell: object) -> bool:
     return isinstance(cell, int | float) or (isinstance(cell, str) and cell[:1].isdigit())

@@ -10,7 +10,7 @@ import warnings
 import pandas as pd
 
 from voxframe._text import quantity
-from voxframe.cli.console import add_corpus, add_selection, define, open_corpus, plain, selected_ids, write
+from voxframe.cli.console import add_corpus, add_selection, define, open_corpus, plain, selected_ids, summary, write
 from voxframe.errors import ExportWarning, OptionError
 from voxframe.export.table_writer import TABLE_FORMATS
 from voxframe.export.text_formats import srt, vtt
@@ -107,7 +107,7 @@ def export(given: argparse.Namespace) -> int:
         found = {"files": sorted(written), "losses": written.losses, "omitted": written.omitted}
         print(json.dumps({"target": given.target, "format": given.format} | found, ensure_ascii=False))
         return 0
-    print(f"{plain(given.target)}: {quantity(len(written), 'file')}")
+    summary(f"{plain(given.target)}: {quantity(len(written), 'file')}")
     for reason, count in written.losses.items():
         sys.stderr.write(f"voxframe export: {count} {reason}\n")
     return 0
@@ -208,6 +208,7 @@ def snapshot(given: argparse.Namespace) -> int:
     else:
         size = sum(table["bytes"] for table in found.manifest["tables"].values()) / 1e6
         done = "is unchanged" if given.verify is not None else "created"
-        print(f"version {found.version} {done}: {quantity(found.manifest['transcripts'], 'transcript')}, {size:.1f} MB")
-        print(f"in {plain(found.path)}")
+        count = quantity(found.manifest["transcripts"], "transcript")
+        show = summary if given.verify is None else print
+        show(f"version {found.version} {done}: {count}, {size:.1f} MB\nin {plain(found.path)}")
     return 0

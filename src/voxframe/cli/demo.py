@@ -13,7 +13,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._files import sample
 from voxframe._text import clock
-from voxframe.cli.console import add_speakers, columns, define, plain, shorten
+from voxframe.cli.console import add_speakers, columns, define, plain, shorten, summary
 from voxframe.cli.transcription import check_audio
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
@@ -73,12 +73,12 @@ def demo(given: argparse.Namespace) -> int:
     begin = time.monotonic()
     transcript_id = corpus._batch.find_transcript(recording, **options)
     if transcript_id is not None:
-        print(f"Reading {plain(recording.name)} from {out}; it was transcribed before.")
+        summary(f"Reading {plain(recording.name)} from {out}; it was transcribed before.")
     else:
         check_audio(recording)
-        print(f"Transcribing {plain(recording.name)} with the embedded server, without a key or network access.")
+        summary(f"Transcribing {plain(recording.name)} with the embedded server, without a key or network access.")
         transcript_id = _transcribe(corpus, recording, options)
-        print(f"Done in {time.monotonic() - begin:.0f} s.")
+        summary(f"Done in {time.monotonic() - begin:.0f} s.")
     tables = corpus.tables(transcript_id)
     transcript = tables["transcripts"].iloc[0]
     if transcript["status"] != "completed":

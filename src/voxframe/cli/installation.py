@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from voxframe import models
 from voxframe._text import quantity
-from voxframe.cli.console import add_corpus, columns, define, plain
+from voxframe.cli.console import add_corpus, columns, define, plain, summary
 from voxframe.errors import MissingExtraError, ModelError, VoxframeError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
 
@@ -333,5 +333,5 @@ def _remove(given: argparse.Namespace) -> int:
         if given.json:
             print(json.dumps({"name": name, "removed": removed}), flush=True)
         else:
-            print(f"{name}  {'removed from' if removed else 'was not in'} {plain(models.cache_dir())}", flush=True)
+            summary(f"{name}  {'removed from' if removed else 'was not in'} {plain(models.cache_dir())}")
     return 0

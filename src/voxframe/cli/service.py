@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from voxframe._text import clock, quantity
-from voxframe.cli.console import TEXT_ROWS, add_corpus, add_format, define, note, open_corpus, plain, write
+from voxframe.cli.console import TEXT_ROWS, add_corpus, add_format, define, note, open_corpus, plain, summary, write
 from voxframe.client import connect
 from voxframe.client.progress import is_interactive
 from voxframe.corpus import Corpus
@@ -113,7 +113,7 @@ def delete(given: argparse.Namespace) -> int:
             return 1
     for transcript_id in given.id:
         corpus.forget(transcript_id, remote=given.remote)
-        print(f"{plain(transcript_id)}  deleted from {plain(where)}", flush=True)
+        summary(f"{plain(transcript_id)}  deleted from {plain(where)}")
     return 0
 
 
@@ -229,7 +229,7 @@ def server_stop(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps({"stopped": None if stopped is None else stopped.pid}))
     elif stopped is None:
-        print("no server is running")
+        summary("no server is running")
     else:
-        print(f"stopped the server at {stopped.base_url}; unfinished jobs continue at the next start")
+        summary(f"stopped the server at {stopped.base_url}; unfinished jobs continue at the next start")
     return 0

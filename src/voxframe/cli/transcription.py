@@ -21,6 +21,7 @@ from voxframe.cli.console import (
     note,
     plain,
     shorten,
+    summary,
     write,
 )
 from voxframe.client import connect
@@ -251,7 +252,11 @@ def jobs(given: argparse.Namespace) -> int:
 
 def _report(done: BatchResult, path: Path, *, as_json: bool) -> int:
     """Print the result. Return the exit status: 1 if a job failed, is uncertain or is still pending."""
-    print(json.dumps(asdict(done)) if as_json else f"{in_command_terms(str(done))}\nin {plain(path)}")
+    if as_json:
+        print(json.dumps(asdict(done)))
+    else:
+        show = summary if done.ok else print  # failures are printed with --quiet, too
+        show(f"{in_command_terms(str(done))}\nin {plain(path)}")
     return 0 if done.ok else 1
 
 
