@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,7 +17,7 @@ import zstandard
 
 import voxframe
 import voxframe.frames
-from voxframe.errors import OptionError, PayloadError, PayloadWarning
+from voxframe.errors import CorpusError, OptionError, PayloadError, PayloadWarning
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
 _NAMES = [n for n in (*TRANSCRIPT_TABLES, "sentences", "paragraphs") if n != "utterance_words"]
@@ -466,6 +467,26 @@ def test_the_first_rows_of_many_sources(tmp_path: Path) -> None:
         voxframe.load_words(corpus, limit=-1)
 
 
+@pytest.mark.parametrize("kind", ["file", "corpus", "id"])
+def test_where_keeps_the_rows_that_pandas_keeps(tmp_path: Path, kind: str) -> None:
+    """Loaders take the conditions of `Corpus.table`, from every source; `limit` counts the rows that are kept."""
+    path = Path(__file__).parents[1] / "data/payloads/interview.json"
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([path])
+    source = {"file": path, "corpus": corpus, "id": "interview"}[kind]
+    load = partial(voxframe.load_words, source, corpus=None if kind == "file" else corpus)
+    expected = load().query("confidence < 0.9 and speaker == 'A'").reset_index(drop=True)
+    assert len(expected) > 5
+    pd.testing.assert_frame_equal(load(where="confidence < 0.9 and speaker == 'A'"), expected)
+    pd.testing.assert_frame_equal(load(where=[("confidence", "<", 0.9), ("speaker", "==", "A")], limit=5), expected[:5])
+    assert len(load(where="text_original is null")) == len(load())
+    assert voxframe.load_sentences(path, where="derived")["derived"].all()
+    with pytest.raises(CorpusError, match="no column 'sureness'"):
+        load(where="sureness < 0.5")
+    with pytest.raises(OptionError, match="use its loader"):
+        voxframe.tables(path, where="confidence < 0.5")
+
+
 def test_no_way_to_read_is_silent_about_emptiness(tmp_path: Path) -> None:
     """SQL, scans, Polars, search and counts give the reason, too, if a table of a corpus has no rows at all."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
@@ -545,6 +566,6 @@ def test_no_transcripts_give_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["tables", "load_words"])
 def test_an_unknown_argument_is_named_with_the_loader(name: str) -> None:
     """The error names the loader that was called, the argument, and the arguments that it has."""
-    said = rf"{name}\(\) has no argument 'limits'; its arguments are source, client, corpus, refresh, limit"
+    said = rf"{name}\(\) has no argument 'limits'; its arguments are source, client, corpus, refresh, where, limit"
     with pytest.raises(TypeError, match=said):
         getattr(voxframe, name)({"id": "a", "words": []}, limits=3)

@@ -74,6 +74,8 @@ _ARGUMENTS = """    Args:
         client: Client that fetches ids, from `voxframe.connect()`. None (default): read ids from the corpus only.
         corpus: Corpus to read from and to store fetched transcripts in. None (default): the default corpus.
         refresh: Fetch the transcript even if the corpus has it.
+        where: Rows to keep, as for `Corpus.table`, such as "confidence < 0.5 and speaker == 'A'". None (default): all;
+            `tables` takes no other value. Names of recordings, people and metadata are known of a `Corpus` only.
         limit: Maximum number of rows; the first ones are returned, and no more sources are read than needed.
         category: Return ids, speakers and labels (`voxframe.frames.CATEGORIES`) as `category`, which takes half of the
             memory of a table of words.

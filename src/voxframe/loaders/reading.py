@@ -17,7 +17,7 @@ from voxframe.analysis.recordings import Source as NameSource
 from voxframe.analysis.recordings import attach
 from voxframe.corpus import Corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
-from voxframe.corpus.reading import NONE_GIVEN, check_limit, to_frames, unfinished, why_empty
+from voxframe.corpus.reading import NONE_GIVEN, Where, check_limit, checked, to_frames, unfinished, why_empty
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
@@ -31,6 +31,7 @@ from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
 _TOGETHER = 64  # transcripts of a corpus that are read together
 _SHOWN = 5  # payloads named in one warning
+_ROW = "_row"
 #: Columns of `transcripts` that an envelope or an error object may fill as well.
 _OUTSIDE = frozenset({"transcript_id", "status", "error", "extra"})
 _CONTENT = [place for place, name in enumerate(TABLES["transcripts"].names) if name not in _OUTSIDE]
@@ -50,6 +51,7 @@ class LoadOptions(TypedDict, total=False):
     client: Fetcher | None
     corpus: Corpus | None
     refresh: bool
+    where: Where | None
     limit: int | None
     category: bool
     timedeltas: bool
@@ -68,6 +70,7 @@ def load_all(
     client: Fetcher | None = None,
     corpus: Corpus | None = None,
     refresh: bool = False,
+    where: Where | None = None,
     limit: int | None = None,
     category: bool = False,
     timedeltas: bool = False,
@@ -75,7 +78,9 @@ def load_all(
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
     check_limit(limit)
-    found = load_some(names, source, client, corpus, refresh, limit, corrected=corrected)
+    if where is not None and names is _ALL:
+        raise OptionError(f"where={where!r} chooses rows of one table; use its loader, such as load_words")
+    found = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
     for name, frame in found.items():
         whole = frame if limit is None or len(frame) <= limit else frame.head(limit)
         found[name] = frames.suited(frames.with_text_original(whole, name), category=category, timedeltas=timedeltas)
@@ -89,6 +94,7 @@ def load_some(
     corpus: Corpus | None,
     refresh: bool = False,
     limit: int | None = None,
+    where: Where | None = None,
     *,
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
@@ -96,7 +102,8 @@ def load_some(
     views = [view for view in EXPORTS if view in names]
     nothing_to_fetch = names is not _ALL and not (views and client)
     if isinstance(source, Corpus) and not refresh and nothing_to_fetch:
-        return _of_corpus(_only(source, corpus), names, limit, corrected=corrected)
+        return _of_corpus(_only(source, corpus), names, limit, where, corrected=corrected)
+    conditions = {name: checked(name, where) for name in names}
     empty = _Empty(names)
 
     def of_bytes(raw: bytes) -> Made:
@@ -113,14 +120,15 @@ def load_some(
                 tables[view] = cached_export(corpus, found, view, refresh=refresh, corrected=corrected)
         return tables
 
-    reads = _Reads(names, of_bytes, of_remote, empty, refresh, limit, corrected, {}, [])
+    enough = limit if where is None else None
+    reads = _Reads(names, of_bytes, of_remote, empty, refresh, enough, corrected, {}, [])
     made = _made(source, client, corpus, reads)
     if not made and isinstance(source, Corpus):
         source._query.report_empty("transcripts", None)
     elif not made:
         warnings.warn(NONE_GIVEN, PayloadWarning, stacklevel=caller())
     empty.report(made)
-    tables = _one_each(made, names)
+    tables = {name: _rows_of(frame, name, conditions[name]) for name, frame in _one_each(made, names).items()}
     named: list[NameSource] = [*([reads.stems] if reads.stems else []), *reads.corpora]
     return {name: attach(frame, *named) for name, frame in tables.items()} if named else tables
 
@@ -144,12 +152,27 @@ def _everything(raw: bytes) -> Made:
     return nothing | {kind: _export(raw, kind)}
 
 
+def _rows_of(frame: pd.DataFrame, name: str, condition: pc.Expression | None) -> pd.DataFrame:
+    """Return the rows of a table for which a condition holds. Columns that only a corpus has are null."""
+    if condition is None:
+        return frame
+    needed = {field.name: field.type for field in CORPUS_TABLES[name].arrow if field.name in str(condition)}
+    here = pa.Table.from_pandas(frame[[column for column in frame if column in needed]], preserve_index=False)
+    columns = {
+        column: here[column].cast(dtype) if column in here.column_names else pa.nulls(len(frame), dtype)
+        for column, dtype in needed.items()
+    }
+    rows = pa.table({**columns, _ROW: range(len(frame))}).filter(condition)[_ROW].to_numpy()
+    chosen: pd.DataFrame = frame.iloc[rows].reset_index(drop=True)
+    return chosen
+
+
 def _of_corpus(
-    corpus: Corpus, names: Collection[str], limit: int | None, *, corrected: bool
+    corpus: Corpus, names: Collection[str], limit: int | None, where: Where | None, *, corrected: bool
 ) -> dict[str, pd.DataFrame]:
     """Return tables of all transcripts of a corpus."""
     failed = corpus._query.table("transcripts", columns=["transcript_id", "status"], where="status != 'completed'")
-    found = {name: corpus.table(name, limit=limit, corrected=corrected) for name in names}
+    found = {name: corpus.table(name, where=where, limit=limit, corrected=corrected) for name in names}
     without = [f"{one.transcript_id!r} ({one.status})" for one in failed.itertuples()]
     if without and "transcripts" not in names and not all(frame.empty for frame in found.values()):
         warnings.warn(unfinished(" or ".join(sorted(names)), without), PayloadWarning, stacklevel=caller())
