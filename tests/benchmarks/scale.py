@@ -319,6 +319,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--folder", type=Path, help="keep corpora here, and use those that are here")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    alone = {"loads", "add_on_one_core", "add", "with_duckdb", "with_polars"}
+    if given.only and given.folder is None and "add" not in given.only and (others := {*given.only} - alone):
+        parser.error(f"{', '.join(sorted(others))} need the corpus that the step add makes: name add, too")
     if given.step:
         voxframe.load_words(payload(10))  # imports what is imported on first use
         voxframe.Corpus(Path(given.step[1], "nothing")).table("words")
@@ -428,7 +431,8 @@ def _measure(folder: Path, count: int, steps: Collection[str]) -> _Times:
     files = list((folder / "corpus" / "tables").rglob("*.parquet"))
     words = [path for path in files if path.parent.name == "words"]
     rows = sum(pq.read_metadata(path).num_rows for path in words)
-    print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
+    if rows:
+        print(f"  {len(files)} files of tables, {sum(path.stat().st_size for path in words) / rows:.2f} bytes per word")
     if took.keys() >= {"add", "read_words", "search_cold", "open_corpus"}:
         _extrapolate(folder / "corpus", count, took)
     return times
