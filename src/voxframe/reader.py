@@ -64,7 +64,7 @@ class Reader:
         """Return a few words that answer a question, or "" if the sentences do not answer it.
 
         Args:
-            sentences: Sentences in their order, about 500 words at most.
+            sentences: Sentences in their order, about 1,000 words at most.
             question: The question.
 
         Example:

@@ -63,7 +63,7 @@ class AttachedNames(dict[str, str]):
                 given |= source
             else:
                 found |= source.shared_names()
-        return found | _repeated(given.values())
+        return found | repeated(given.values())
 
     def __repr__(self) -> str:
         return "<names of recordings>"
@@ -147,7 +147,7 @@ def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> l
     shared = set[str]().union(*(one.shared_names() for one in attached if isinstance(one, AttachedNames)))
     names = [known.get(one, one) for one in ids]
     for chars in (_ID_CHARS, None):
-        shared |= _repeated(names)
+        shared |= repeated(names)
         names = [
             f"{known[one]}-{one[:chars]}" if one in known and one is not None and name in shared else name
             for one, name in zip(ids, names, strict=True)
@@ -155,5 +155,6 @@ def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> l
     return names
 
 
-def _repeated(names: Iterable[Any]) -> set[Any]:
+def repeated(names: Iterable[Any]) -> set[Any]:
+    """Return the names that occur more than once."""
     return {name for name, count in Counter(names).items() if count > 1}

@@ -30,7 +30,7 @@ from voxframe.corpus.metadata import Metadata, Wanted
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
-from voxframe.corpus.reading import Where, check_limit
+from voxframe.corpus.reading import Where
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
@@ -96,7 +96,7 @@ class Corpus:
         self.speakers = Speakers(self._archive, self._names, people)
         self.corrections = Corrections(self._archive, current, self._names)
         self._query = Query(self._archive, self.metadata, self._names, current, people)
-        self._search = Search(self._archive, self._names, self.metadata, current, people)
+        self._search = Search(self._archive, self._query, self._names, self.metadata, current, people)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
         self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger)
         self._publisher = Publisher(self._archive, self._query, self.metadata, current)
@@ -530,10 +530,7 @@ class Corpus:
             MissingExtraError: Dask is not installed.
         """
         self._archive.report_missing()
-        rows = self._query.rows(name, ids)
-        if not rows:
-            self._query.report_empty(name, ids)
-        return dask_frame(name, rows, self.path, metadata)
+        return dask_frame(name, self._query.rows(name, ids), self.path, metadata)
 
     def sql(self, query: str, parameters: Sequence[object] | Mapping[str, object] | None = None) -> pd.DataFrame:
         """Run a DuckDB SQL query over the tables of the corpus.
@@ -626,10 +623,7 @@ class Corpus:
             [['the', 'Climate, change', 'it']]
         """
         rows = RowFilter(speaker, ids, where, limit, metadata)
-        found = self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
-        if found.empty and limit != 0 and (ids is not None or not self._search.has_words()):
-            self._query.report_no_rows("words", ids)
-        return found
+        return self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
 
     def similar(
         self,
@@ -758,13 +752,7 @@ class Corpus:
             >>> corpus.counts("yes")[["transcript_id", "occurrences", "words"]].to_numpy().tolist()
             [['a1', 2, 3]]
         """
-        check_limit(limit)
-        found = self._search.counts(query, slop, by, speaker, ids, about, corrected=corrected)
-        if not found["words"].any():
-            self._query.report_no_rows("words", ids)
-        if limit is not None:
-            found = found.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
-        return found
+        return self._search.counts(query, slop, by, speaker, ids, about, limit, corrected=corrected)
 
     def export(
         self,

@@ -198,23 +198,21 @@ class Ledger:
 
     def with_recording(self, recording: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, oldest first."""
+        return list(dict.fromkeys(self._of_recordings("transcript_id", "WHERE recording = ?", recording)))
+
+    def shared_recordings(self) -> set[str]:
+        """Return the names of the recordings that have several transcripts."""
+        return set(self._of_recordings("recording", "GROUP BY recording HAVING count(DISTINCT transcript_id) > 1"))
+
+    def _of_recordings(self, column: str, chosen: str, *values: str) -> list[str]:
+        """Return a column of the recordings of transcripts that an SQL clause chooses."""
         if not ledger_file.is_there(self.path):
             return []
         with self.opened() as db:
             if db.execute("PRAGMA user_version").fetchone()[0] < _WITH_RECORDINGS:
                 return []
-            rows = db.execute(f"SELECT transcript_id FROM ({_RECORDINGS}) WHERE recording = ?", [recording])  # noqa: S608
-            return list(dict.fromkeys(row[0] for row in rows))
-
-    def shared_recordings(self) -> set[str]:
-        """Return the names of the recordings that have several transcripts."""
-        if not ledger_file.is_there(self.path):
-            return set()
-        with self.opened() as db:
-            if db.execute("PRAGMA user_version").fetchone()[0] < _WITH_RECORDINGS:
-                return set()
-            several = "GROUP BY recording HAVING count(DISTINCT transcript_id) > 1"
-            return {row[0] for row in db.execute(f"SELECT recording FROM ({_RECORDINGS}) {several}")}  # noqa: S608
+            rows = db.execute(f"SELECT {column} FROM ({_RECORDINGS}) {chosen}", values)  # noqa: S608  no value in it
+            return [row[0] for row in rows]
 
     def name_recordings(self, wanted: Mapping[str, tuple[str, str | None, str]]) -> dict[str, dict[str, str | None]]:
         """Name the recordings of transcripts that were not submitted from here. Known ones keep their names.

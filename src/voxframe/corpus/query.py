@@ -350,13 +350,19 @@ class Query:
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
-        """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows."""
+        """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows.
+
+        If there are none, warn of the reason.
+        """
         wanted = self._select(name, ids)
         here, made = self._made(name, wanted, asked=ids is not None)
         located = self._archive.locate(name, [i for i in here if i not in made])
         _report(located, len(here), asked=ids is not None)
         rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}
-        return {transcript_id: count for transcript_id, count in rows.items() if count}
+        found = {transcript_id: count for transcript_id, count in rows.items() if count}
+        if not found:
+            self.report_empty(name, ids)
+        return found
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""

@@ -13,7 +13,6 @@ import re
 import secrets
 import shutil
 import time
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +27,7 @@ import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from voxframe._files import private_folder, sync
-from voxframe.analysis.recordings import attach
+from voxframe.analysis.recordings import attach, repeated
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.ledger_file import clear_errors
@@ -124,7 +123,7 @@ class Snapshot:
 
     def shared_names(self) -> set[str]:
         """Return the names of the recordings that have several transcripts in the snapshot."""
-        return {name for name, count in Counter(self._names().values()).items() if count > 1}
+        return repeated(self._names().values())
 
     def _names(self) -> dict[str, str]:
         about = self._about()

@@ -28,7 +28,6 @@ CARD_MARK = " by voxframe "
 #: Key of the data card in the metadata of a Parquet file that is a data set of its own.
 CARD_KEY = b"voxframe.data_card"
 _NAMED = 3  # files in a message
-_BLOCK = 2**20  # bytes
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
@@ -283,12 +282,9 @@ def _listed(open_file: Callable[[str], IO[bytes]]) -> dict[str, str]:
     return {}
 
 
-def _digest(file: IO[bytes]) -> str:
-    found = hashlib.sha256()
+def _digest(file: Any) -> str:  # a file with `readinto`, which `IO` does not declare
     with file:
-        while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _has_card(name: str, open_file: Callable[[str], IO[bytes]]) -> bool:

@@ -48,7 +48,7 @@ from voxframe import frames
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
 from voxframe.frames.responses import Messages, Responses, response_table, stream_table, stream_word_table
-from voxframe.loaders.reading import LoadOptions, load, load_all
+from voxframe.loaders.reading import LoadOptions, RowOptions, load, load_all
 from voxframe.loaders.sources import Sources
 from voxframe.schema import CORPUS_TABLES, TABLES, TEXT_ORIGINAL, Table
 
@@ -74,8 +74,6 @@ _ARGUMENTS = """    Args:
         client: Client that fetches ids, from `voxframe.connect()`. None (default): read ids from the corpus only.
         corpus: Corpus to read from and to store fetched transcripts in. None (default): the default corpus.
         refresh: Fetch the transcript even if the corpus has it.
-        where: Rows to keep, as for `Corpus.table`, such as "confidence < 0.5 and speaker == 'A'". None (default): all;
-            `tables` takes no other value. Names of recordings, people and metadata are known of a `Corpus` only.
         limit: Maximum number of rows; the first ones are returned, and no more sources are read than needed.
         category: Return ids, speakers and labels (`voxframe.frames.CATEGORIES`) as `category`, which takes half of the
             memory of a table of words.
@@ -83,6 +81,10 @@ _ARGUMENTS = """    Args:
         corrected: False shows a transcript of a corpus without the changes of `corpus.corrections`.
 
     Returns:
+"""
+
+_WHERE = """        where: Rows to keep, as for `Corpus.table`, such as "confidence < 0.5 and speaker == 'A'". None
+            (default): all rows. Conditions on recordings, people and metadata require a `Corpus` as the source.
 """
 
 
@@ -99,13 +101,17 @@ def _documented(loader: _Loader) -> _Loader:
 
     source = inspect.signature(loader).parameters["source"]
     shared = [p for p in inspect.signature(load_all).parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    if loader.__name__ == "tables":  # a condition is about the columns of one table
+        shared = [parameter for parameter in shared if parameter.name != "where"]
     signature = inspect.signature(loader).replace(parameters=[source, *shared])
     vars(checked)["__signature__"] = signature
     if loader.__doc__:  # None with python -OO
         table = TABLES.get(loader.__name__.removeprefix("load_"))
         start = "    Returns:\n" if table is None else "    Example:\n"
         returns = "" if table is None else f"{_columns(table)}\n\n    Example:\n"
-        checked.__doc__ = loader.__doc__.replace(start, _ARGUMENTS + returns, 1)
+        before = "        category:"
+        arguments = _ARGUMENTS.replace(before, _WHERE + before) if "where" in signature.parameters else _ARGUMENTS
+        checked.__doc__ = loader.__doc__.replace(start, arguments + returns, 1)
     return cast("_Loader", checked)
 
 
@@ -135,7 +141,7 @@ def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.Data
 
 
 @_documented
-def load_transcripts(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_transcripts(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per transcript: status, error, text, duration, and every setting the service echoed.
 
     Lists are JSON text, which `json.loads` reads.
@@ -149,7 +155,7 @@ def load_transcripts(source: Sources, **options: Unpack[LoadOptions]) -> pd.Data
 
 
 @_documented
-def load_words(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_words(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per word, in time order.
 
     Example:
@@ -161,7 +167,7 @@ def load_words(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
 
 
 @_documented
-def load_utterances(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_utterances(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per utterance, in time order; no rows unless speakers or channels were requested.
 
     The utterance has `word_count` words of `load_words`, starting at `first_word_idx`.
@@ -177,7 +183,7 @@ def load_utterances(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataF
 
 
 @_documented
-def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_sentences(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per sentence, in time order.
 
     Sentences are a separate response of the service, fetched once for a handle or an id. Without that response they are
@@ -193,7 +199,7 @@ def load_sentences(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFr
 
 
 @_documented
-def load_paragraphs(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_paragraphs(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per paragraph, in time order.
 
     Paragraphs are a separate response of the service, fetched once for a handle or an id. Without that response they
@@ -209,7 +215,7 @@ def load_paragraphs(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataF
 
 
 @_documented
-def load_entities(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_entities(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per entity: a person, place, date or other name.
 
     Example:
@@ -223,7 +229,7 @@ def load_entities(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFra
 
 
 @_documented
-def load_chapters(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_chapters(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per chapter, in time order.
 
     Example:
@@ -237,7 +243,7 @@ def load_chapters(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFra
 
 
 @_documented
-def load_highlights(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_highlights(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per key phrase.
 
     A higher `relevance` is more relevant.
@@ -253,7 +259,7 @@ def load_highlights(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataF
 
 
 @_documented
-def load_highlight_times(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_highlight_times(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per occurrence of a key phrase; `highlight_idx` is the phrase's row in `load_highlights`.
 
     Example:
@@ -267,7 +273,7 @@ def load_highlight_times(source: Sources, **options: Unpack[LoadOptions]) -> pd.
 
 
 @_documented
-def load_content_safety(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_content_safety(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per content label on a segment.
 
     Example:
@@ -281,7 +287,7 @@ def load_content_safety(source: Sources, **options: Unpack[LoadOptions]) -> pd.D
 
 
 @_documented
-def load_content_safety_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_content_safety_summary(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per content label over the whole transcript.
 
     Example:
@@ -293,7 +299,7 @@ def load_content_safety_summary(source: Sources, **options: Unpack[LoadOptions])
 
 
 @_documented
-def load_topics(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_topics(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per topic on a segment.
 
     `level_1` to `level_4` are the parts of `label`.
@@ -309,7 +315,7 @@ def load_topics(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame
 
 
 @_documented
-def load_topics_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_topics_summary(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per topic over the whole transcript.
 
     Example:
@@ -321,7 +327,7 @@ def load_topics_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.D
 
 
 @_documented
-def load_custom_topics(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_custom_topics(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per custom topic on a segment.
 
     Example:
@@ -335,7 +341,7 @@ def load_custom_topics(source: Sources, **options: Unpack[LoadOptions]) -> pd.Da
 
 
 @_documented
-def load_custom_topics_summary(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_custom_topics_summary(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per custom topic over the whole transcript.
 
     Example:
@@ -347,7 +353,7 @@ def load_custom_topics_summary(source: Sources, **options: Unpack[LoadOptions]) 
 
 
 @_documented
-def load_sentiments(source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+def load_sentiments(source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one row per sentence with its sentiment.
 
     `sentiment` is POSITIVE, NEUTRAL, NEGATIVE or another label.

@@ -51,14 +51,19 @@ class LoadOptions(TypedDict, total=False):
     client: Fetcher | None
     corpus: Corpus | None
     refresh: bool
-    where: Where | None
     limit: int | None
     category: bool
     timedeltas: bool
     corrected: bool
 
 
-def load(name: str, source: Sources, **options: Unpack[LoadOptions]) -> pd.DataFrame:
+class RowOptions(LoadOptions, total=False):
+    """The arguments that all loaders of one table share."""
+
+    where: Where | None
+
+
+def load(name: str, source: Sources, **options: Unpack[RowOptions]) -> pd.DataFrame:
     """Return one table of transcripts."""
     return load_all(source, (name,), **options)[name]
 
@@ -70,16 +75,14 @@ def load_all(
     client: Fetcher | None = None,
     corpus: Corpus | None = None,
     refresh: bool = False,
-    where: Where | None = None,
     limit: int | None = None,
+    where: Where | None = None,
     category: bool = False,
     timedeltas: bool = False,
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
     check_limit(limit)
-    if where is not None and names is _ALL:
-        raise OptionError(f"where={where!r} chooses rows of one table; use its loader, such as load_words")
     found = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
     for name, frame in found.items():
         whole = frame if limit is None or len(frame) <= limit else frame.head(limit)

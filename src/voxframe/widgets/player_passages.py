@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._text import is_spaced, join_words
+from voxframe._text import SENTENCE_ENDS, is_spaced, join_words
 from voxframe.analysis.speaker_turns import TEXT, require, speaker_labels
 from voxframe.frames.realignment import TurnWord, realign
 from voxframe.schema import TEXT_ORIGINAL
@@ -27,7 +27,6 @@ _LAYERS = (
 )
 #: Columns of indexes for the browser.
 _INDEXES = ("first", "turn", "speaker")
-_SENTENCE_END = (".", "?", "!", "…", "\u3002", "\uff1f", "\uff01")
 
 
 @dataclass(frozen=True)
@@ -219,6 +218,6 @@ def _parts(spoken: npt.NDArray[np.object_], begin: int, end: int) -> list[int]:
     parts = [begin]
     while end - parts[-1] > MAX_PASSAGE_WORDS:
         low, high = parts[-1] + MAX_PASSAGE_WORDS // 2, parts[-1] + MAX_PASSAGE_WORDS
-        ends = (n + 1 for n in range(high - 1, low, -1) if spoken[n].endswith(_SENTENCE_END))
+        ends = (n + 1 for n in range(high - 1, low, -1) if spoken[n].endswith(SENTENCE_ENDS))
         parts.append(next(ends, high))
     return parts

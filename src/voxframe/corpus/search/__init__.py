@@ -16,7 +16,8 @@ from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
-from voxframe.corpus.reading import DTYPES, Where, to_frame
+from voxframe.corpus.query import Query
+from voxframe.corpus.reading import DTYPES, Where, check_limit, to_frame
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
 from voxframe.corpus.search.counts import GROUPS, counts
@@ -43,10 +44,16 @@ class Search:
     """Search over the words of a corpus. `Corpus` describes the methods."""
 
     def __init__(
-        self, archive: Archive, names: CurrentNames, metadata: Metadata, corrections: CurrentCorrections, people: People
+        self,
+        archive: Archive,
+        query: Query,
+        names: CurrentNames,
+        metadata: Metadata,
+        corrections: CurrentCorrections,
+        people: People,
     ) -> None:
-        self._archive, self._names, self._metadata, self._corrections = archive, names, metadata, corrections
-        self._people = people
+        self._archive, self._query, self._names, self._metadata = archive, query, names, metadata
+        self._corrections, self._people = corrections, people
 
     @cached_property
     def index(self) -> SearchIndex:
@@ -85,19 +92,25 @@ class Search:
         progress: bool | None,
     ) -> pd.DataFrame:
         """Return the table `concordance`, or `sentence_matches` of a search by meaning, with metadata."""
+        if rows.ids is not None:
+            rows = rows._replace(ids=self._archive.recordings.ids(rows.ids))
         if mode == "meaning":
             if slop is not None:
                 raise OptionError("slop is for mode='words'; leave it out with mode='meaning'")
             if not corrected:
                 raise OptionError("corrected=False is for mode='words'; a search by meaning uses the corrected text")
-            return self._by_meaning(query, context, rows, progress=progress)
+            return self._report(self._by_meaning(query, context, rows, progress=progress), rows)
         if mode != "words":
             raise OptionError(f"mode must be 'words' or 'meaning', got {mode!r}")
-        return self.find(SearchQuery.check(query, slop), context, rows, corrected=corrected)
+        return self._report(self.find(SearchQuery.check(query, slop), context, rows, corrected=corrected), rows)
 
-    def has_words(self) -> bool:
-        """Return True if there is any word to find."""
-        return any(len(segment.word_form) for segment in self._view(corrected=True).segments)
+    def _report(self, found: pd.DataFrame, rows: RowFilter) -> pd.DataFrame:
+        """Return what was found. If that is nothing because there are no words, warn of the reason."""
+        if found.empty and rows.limit != 0:
+            segments = self._view(corrected=True).segments
+            if rows.ids is not None or not any(len(segment.word_form) for segment in segments):
+                self._query.report_no_rows("words", rows.ids)
+        return found
 
     def find(
         self,
@@ -194,10 +207,12 @@ class Search:
         speaker: str | Iterable[str] | None,
         ids: str | Iterable[str] | None,
         about: pd.DataFrame | None,
+        limit: int | None,
         *,
         corrected: bool = True,
     ) -> pd.DataFrame:
-        """Return the numbers of occurrences of a query per group."""
+        """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
+        check_limit(limit)
         ids = self._known(ids)
         if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
             about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)
@@ -212,6 +227,10 @@ class Search:
             about=about,
             people=self._person,
         )
+        if not found["words"].any():
+            self._query.report_no_rows("words", ids)
+        if limit is not None:
+            found = found.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
         return attach(found, self._archive.recordings)
 
     def _person(self, cells: pd.DataFrame) -> pd.Series[str]:
