@@ -83,6 +83,19 @@ def test_added_payloads_have_names(filled: voxframe.Corpus, vendor: Path) -> Non
     assert found["source"]["t4"] == "https://a.example/x/meeting.mp3?Signature=***&Expires=1"
 
 
+@pytest.mark.parametrize(("replaces", "kept"), [(False, 0), (True, 1)])
+def test_of_two_files_with_one_id_the_stored_one_gives_the_name(tmp_path: Path, replaces: bool, kept: int) -> None:
+    """Name and source belong to the payload that is stored: the first, or the last with replace=True."""
+    payloads = [{**_payload("x"), "text": name} for name in ("first", "second")]
+    for path, payload in zip(("first.json", "second.json"), payloads, strict=True):
+        (tmp_path / path).write_text(json.dumps(payload))
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add([tmp_path / "first.json", tmp_path / "second.json"], replace=replaces)
+    (row,) = corpus.table("transcripts").to_dict("records")
+    name = ("first", "second")[kept]
+    assert (row["recording"], row["source"], row["text"]) == (name, str(tmp_path / f"{name}.json"), name)
+
+
 def test_names_stand_for_ids(filled: voxframe.Corpus, tmp_path: Path) -> None:
     """Reads, conditions, metadata, names of speakers, snapshots and `forget` take the name of a recording."""
     assert filled["call"]["words"].equals(filled["t1"]["words"])

@@ -203,18 +203,19 @@ class _Adding:
     def store(self) -> None:
         """Store the payloads that are held together, after naming their recordings in one transaction."""
         held, self._held, self._bytes = self._held, [], 0
-        wanted = {
-            str(head.id): _recording(found, head)
-            for _, found, head, _, _ in held
-            if head.kind == "transcript" and (self._replace or not self._has(str(head.id)))
-        }
+        wanted: dict[str, tuple[str, str | None, str]] = {}
+        for _, found, head, _, _ in held:
+            transcript_id = str(head.id)
+            is_new = self._replace or not (transcript_id in wanted or self._has(transcript_id))
+            if head.kind == "transcript" and is_new:
+                wanted[transcript_id] = _recording(found, head)
+                if found.original is not None:
+                    self._archive.store.put_original(transcript_id, found.original)
         records = self._archive.ledger.name_recordings(wanted) if wanted else {}
         tasks: list[tuple[Task, Callable[[Result], None]]] = []
         for tell, found, head, number, source in held:
             transcript_id, payload = str(head.id), found.payload
             assert isinstance(payload, bytes)
-            if found.original is not None and (self._replace or not self._has(transcript_id)):
-                self._archive.store.put_original(transcript_id, found.original)
             if head.kind != "transcript":
                 tasks = self._do(tasks)  # its transcript may be among them
             if head.kind == "transcript" or self._has(transcript_id):
