@@ -1,10 +1,12 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import pandas as pd
@@ -279,6 +281,64 @@ def test_a_glob_sees_a_rebuilt_transcript_once(corpus: voxframe.Corpus) -> None:
     (other,) = [path for path in listed if path != damaged]
     assert pq.read_table(other)["transcript_id"].to_pylist() == ["new"]
     assert sorted(_globbed(corpus.path)) == sorted(["new", *names[:7]])
+
+
+@pytest.mark.parametrize("deleted", [["parts"], ["tables"], ["parts", "tables"], ["parts", "tables", "raw"], ["*"]])
+def test_folders_may_be_deleted_beside_an_open_corpus(corpus: voxframe.Corpus, deleted: list[str]) -> None:
+    """Afterwards the same object adds, stores and reads tables, and a glob sees each transcript once."""
+    corpus.add([_raw(f"t{n}") for n in range(12)])
+    for pattern in deleted:
+        for path in corpus.path.glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    kept = [] if "raw" in deleted or "*" in deleted else [f"t{n}" for n in range(12)]
+    corpus.raw.put("new", _raw("new"))
+    assert corpus.ids() == sorted([*kept, "new"])
+    assert len(corpus.table("words")) == 3 * (len(kept) + 1)
+    assert sorted(_globbed(corpus.path)) == sorted([*kept, "new"])
+    assert corpus.raw.stale() == []
+
+
+def test_a_damaged_manifest_gives_no_wrong_rows(corpus: voxframe.Corpus) -> None:
+    """If any byte of a manifest is changed, tables are rebuilt, and a glob sees each transcript once."""
+    corpus.add([_raw(f"t{n}", count=n + 1) for n in range(9)])
+    expected = corpus.table("words")
+    (manifest,) = corpus.path.glob("parts/*.json")
+    length = len(manifest.read_bytes())
+    damages = [b"", b"null", b"[]", b"{}", b"\0" * length]
+    for place in range(0, length, length // 12):
+        (manifest,) = corpus.path.glob("parts/*.json")
+        whole = bytearray(manifest.read_bytes())
+        whole[place % len(whole)] ^= 1
+        damages.append(bytes(whole))
+    for damage in damages:
+        (manifest,) = corpus.path.glob("parts/*.json")
+        manifest.write_bytes(damage)
+        pd.testing.assert_frame_equal(corpus.table("words"), expected)
+        assert sorted(_globbed(corpus.path)) == corpus.ids()
+        assert len([*corpus.path.glob("parts/*")]) == 1
+
+
+@pytest.mark.parametrize("number", range(50, 81, 6))
+def test_an_interrupted_addition_stores_whole_transcripts(
+    corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """After Ctrl-C between two tables of a transcript, all its tables have the rows of its payload."""
+    turn = {"text": "a", "start": 0, "end": 1, "confidence": 0.5, "speaker": "A", "words": []}
+    chapter = {"gist": "a", "headline": "a", "summary": "a", "start": 0, "end": 1}
+    calls, add = count(), TableFile.add
+
+    def interrupted(self: TableFile, member: int, table: pa.Table) -> None:
+        if next(calls) == number:
+            raise KeyboardInterrupt
+        add(self, member, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TableFile, "add", interrupted)
+        with contextlib.suppress(KeyboardInterrupt):
+            corpus.add([_raw(f"t{n}", utterances=[turn], chapters=[chapter]) for n in range(20)])
+    for name, rows in {"words": 3, "utterances": 1, "chapters": 1, "transcripts": 1}.items():
+        assert corpus.table(name).groupby("transcript_id").size().to_dict() == dict.fromkeys(corpus.ids(), rows), name
+    assert sorted(_globbed(corpus.path)) == corpus.ids()
 
 
 def test_no_folder_of_a_corpus_is_written_through_a_link(corpus: voxframe.Corpus) -> None:

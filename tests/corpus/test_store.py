@@ -106,6 +106,25 @@ def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     assert store.ids() == ["t3"]
 
 
+def test_payloads_are_listed_after_the_clock_was_set_back(tmp_path: Path) -> None:
+    """A payload stored at a time before the last listing is in the next one."""
+    store = Store(tmp_path)
+    ids = [f"t{number}" for number in range(1000)]  # in all subfolders
+    for transcript_id in ids:
+        store._raw_path(transcript_id, "transcript").parent.mkdir(parents=True, exist_ok=True)
+        store._raw_path(transcript_id, "transcript").write_bytes(b"")
+    _set_times(tmp_path / "raw", time.time() - 60)
+    assert len(store.listing()) == len(ids)
+    store.put("new", "transcript", b"{}")
+    _set_times(store._raw_path("new", "transcript").parent, time.time() - 3600)
+    assert len(store.listing()) == len(ids) + 1
+
+
+def _set_times(folder: Path, seconds: float) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        os.utime(path, (seconds, seconds))
+
+
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """A file in place of the corpus is an error that names the path."""
     blocked = tmp_path / "file"

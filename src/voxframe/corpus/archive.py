@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -475,19 +476,19 @@ class Archive:
         raise CorpusError(f"the corpus {self.path} changes all the time; stop what writes to it and try again")
 
     def prepare(self) -> None:
-        """Create the folders of tables and delete what belongs to no part, once per process.
+        """Create the folders of tables and delete what belongs to no part, once per process and if one is missing.
 
         Raises:
             CorpusError, OSError: The directory cannot be written.
         """
         self.store.prepare()
-        if self._prepared:
+        places = [self.path / "tables" / name for name in self.parts.tables]
+        if self._prepared and all(map(os.path.isdir, [self.path / "parts", *places])):
             return
         folder(self.path / "tables")
         folder(self.path / "parts")
         sweep(self.path / "parts")
-        for name in self.parts.tables:
-            into = self.path / "tables" / name
+        for into in places:
             folder(into)
             sweep(into)
         with self.parts.writing():

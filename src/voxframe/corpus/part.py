@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 import pyarrow as pa
@@ -69,18 +70,28 @@ class Part:
         return len(self.ids) - self.ids.count(None)
 
     def to_json(self) -> bytes:
-        """Return the manifest."""
+        """Return the manifest: a line of JSON, and its CRC-32."""
         files = {name: [f.checksum, [[g.members, g.rows] for g in f.groups]] for name, f in self.files.items()}
-        return orjson.dumps(self.__dict__ | {"files": files})
+        line = orjson.dumps(self.__dict__ | {"files": files})
+        return line + b"\n%d" % zlib.crc32(line)
 
     @classmethod
     def from_json(cls, raw: bytes) -> Part:
         """Return the part of a manifest.
 
         Raises:
-            ValueError, KeyError, TypeError: The manifest is damaged.
+            ValueError: The manifest is damaged, or from another version.
         """
-        found = orjson.loads(raw)
+        line, _, checksum = raw.partition(b"\n")
+        if checksum != b"%d" % zlib.crc32(line):
+            raise ValueError("the manifest is damaged")
+        try:
+            return cls._of(orjson.loads(line))
+        except (AttributeError, KeyError, TypeError) as e:
+            raise ValueError("the manifest has other fields") from e
+
+    @classmethod
+    def _of(cls, found: Any) -> Part:
         files = {
             name: TableLayout(checksum, tuple(RowGroup(tuple(members), tuple(rows)) for members, rows in groups))
             for name, (checksum, groups) in found.pop("files").items()

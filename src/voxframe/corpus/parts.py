@@ -59,6 +59,7 @@ class Parts:
         self._members: dict[str, dict[str, Member]] = {}
         self._is_held = False
         self._ignored: dict[str, str] = {}
+        self._has_strays = False
 
     def path(self, name: str, part: Part) -> Path:
         """Return the path of the file of a table."""
@@ -81,16 +82,22 @@ class Parts:
                     name, _, kind = entry.name.partition(".")
                     if not name or kind not in ("json", "next"):
                         continue
-                    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+                    with contextlib.suppress(FileNotFoundError):
                         mark = stamp(entry.stat())
                         if self._ignored.get(name) == mark:
                             continue
                         known = self._seen.get(name)
-                        same = known is not None and known[0] == mark
-                        found[name] = known if known and same else (mark, Part.from_json(Path(entry.path).read_bytes()))
-            for _, part in [*found.values()]:
-                for retired in part.retired:
-                    found.pop(retired, None)
+                        if known is not None and known[0] == mark:
+                            found[name] = known
+                            continue
+                        try:
+                            found[name] = mark, Part.from_json(Path(entry.path).read_bytes())
+                        except ValueError:
+                            self._has_strays = True
+            retired = {name for _, part in found.values() for name in part.retired}
+            for name in retired:
+                found.pop(name, None)
+            self._has_strays |= not self._seen.keys() <= found.keys() | retired | self._ignored.keys()
             old = {part for name, (_, part) in self._seen.items() if name not in found or found[name][1] is not part}
             known_parts = {part for _, part in self._seen.values()}
             self._seen = found
@@ -150,11 +157,14 @@ class Parts:
                     for path in self._folder.glob("*.next"):
                         try:
                             part = Part.from_json(path.read_bytes())
-                        except (ValueError, KeyError, TypeError):
+                        except ValueError:
                             path.unlink()  # what it would have changed is made again from the payloads
+                            self._has_strays = True
                         else:
                             self._complete(part)
                     self.refresh()
+                    if self._has_strays:
+                        self.sweep()
                     yield
                 finally:
                     self._is_held = False
@@ -243,14 +253,22 @@ class Parts:
 
     def sweep(self) -> None:
         """Delete files that belong to no part of this version. The lock is held."""
-        for part in self.all():
-            if part.schema != SCHEMA_VERSION:
-                self.discard(part)
+        others = [part for part in self.all() if part.schema != SCHEMA_VERSION]
+        for part in others:
+            self.discard(part)
+        is_changed = bool(others)
+        for path in [*self._folder.glob("[!_.]*.json")]:
+            if path.stem not in self._ignored and path.stem not in self._seen:  # a damaged manifest
+                path.unlink(missing_ok=True)
         for name in self.tables:
             for path in (self.root / "tables" / name).glob("[!_.]*.parquet"):
                 known = self._seen.get(path.stem)
                 if path.stem not in self._ignored and (known is None or name not in known[1].files):
                     path.unlink(missing_ok=True)
+                    is_changed = True
+        self._has_strays = False
+        if is_changed:
+            self._close_open()
 
     def forget(self, part: Part) -> None:
         """Treat a damaged part as absent. The next change deletes it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -19,7 +18,6 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
 from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
-from voxframe.corpus.store import RACY_NS
 from voxframe.errors import OptionError
 
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
@@ -29,7 +27,7 @@ class _Checked(NamedTuple):
     """Names of a transcript, the payload they were compared with, and those that still apply."""
 
     names: SpeakerNames
-    settled: int
+    settled: tuple[int, ...] | None
     source_hash: str
     valid: SpeakerNames
 
@@ -47,8 +45,7 @@ class CurrentNames:
 
     def all(self) -> dict[str, SpeakerNames]:
         """Return the names of each transcript that has any, by transcript id."""
-        changed = self._archive.store.changed_ns()
-        settled = changed if time.time_ns() - changed > RACY_NS else -1
+        settled = self._archive.store.settled()
         return {
             transcript_id: self._still_valid(transcript_id, names, settled) if names.turns else names
             for transcript_id, names in self._archive.names.all().items()
@@ -75,16 +72,16 @@ class CurrentNames:
             (n, names.of_turn(n), names.made_for.get(n, (None, None))) for n in sorted(names.turns) if n not in valid
         ]
 
-    def _still_valid(self, transcript_id: str, names: SpeakerNames, settled: int) -> SpeakerNames:
+    def _still_valid(self, transcript_id: str, names: SpeakerNames, settled: tuple[int, ...] | None) -> SpeakerNames:
         """Return the names without those of turns that have changed.
 
         Args:
             transcript_id: Id of the transcript.
             names: All its names.
-            settled: Time at which a payload was last replaced; -1 if this may be happening now.
+            settled: Result of `Store.settled`.
         """
         known = self._checked.get(transcript_id)
-        if known is not None and known.names is names and known.settled == settled != -1:
+        if known is not None and settled is not None and known.names is names and known.settled == settled:
             return known.valid
         source_hash = self._archive.source_hash(transcript_id)
         if source_hash is None:

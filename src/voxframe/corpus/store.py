@@ -78,7 +78,7 @@ class Store:
         self._prepared = False
         self._ids: dict[str, str] = {}
         self._unnamed: set[str] = set()
-        self._listed: tuple[int, dict[View, dict[str, str]]] = (-1, {})
+        self._listed: tuple[tuple[int, ...] | None, dict[View, dict[str, str]]] = (None, {})
 
     def put(
         self,
@@ -197,10 +197,9 @@ class Store:
 
     def listing(self, view: View = "transcript") -> dict[str, str]:
         """Return the stem of every payload file, with a text that changes if the file is replaced."""
-        changed = self.changed_ns()
-        if changed != self._listed[0]:
-            settled = time.time_ns() - changed > RACY_NS
-            self._listed = (changed if settled else -1, self._list())
+        settled = self.settled()
+        if settled is None or settled != self._listed[0]:
+            self._listed = settled, self._list()
         return self._listed[1][view]
 
     def _list(self) -> dict[View, dict[str, str]]:
@@ -229,9 +228,14 @@ class Store:
         except FileNotFoundError:
             return None
 
-    def changed_ns(self) -> int:
-        """Return the time of the last change to the payload files in nanoseconds since 1970; 0 if there are none."""
-        return max((os.stat(place).st_mtime_ns for place in self._folders()), default=0)  # noqa: PTH116  fast
+    def settled(self) -> tuple[int, ...] | None:
+        """Return a value that differs after a change to the payload files; None if one may be under way.
+
+        It is the time of each folder. The latest one would not do: a clock that was set back gives a later change an
+        earlier time.
+        """
+        changed = tuple(os.stat(place).st_mtime_ns for place in self._folders())  # noqa: PTH116  fast
+        return changed if time.time_ns() - max(changed, default=0) > RACY_NS else None
 
     def id_of(self, stem: str) -> str:
         """Return the id of the transcript with this file stem. It is the stem itself if the file does not tell it."""
@@ -286,13 +290,13 @@ class Store:
         return Path(flat if os.path.exists(flat) else f"{self._raw}/{zlib.crc32(stem.encode()) & 0xFF:02x}/{name}")  # noqa: PTH110  fast
 
     def prepare(self) -> None:
-        """Create the folders, once per process, and upgrade an older corpus.
+        """Create the folders and upgrade an older corpus, once per process and if they were deleted.
 
         Raises:
             CorpusError: The directory cannot be written, or belongs to a newer version of voxframe.
         """
         check_writable(self.root)
-        if self._prepared:
+        if self._prepared and self._raw.is_dir():
             return
         try:
             private_folder(self.root)

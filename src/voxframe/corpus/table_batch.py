@@ -164,12 +164,19 @@ class TableBatch:
                     self._archive.prepare()
                     self._writers[view] = PartWriter(self._archive.parts, view)
                     for one in waiting.values():
-                        self._writers[view].add(one)
+                        self._add(view, one)
                     waiting.clear()
             else:
-                writer.add(new)
+                self._add(view, new)
                 if writer.part.count >= LARGEST:
                     self._publish(view)
+
+    def _add(self, view: View, new: NewMember) -> None:
+        try:
+            self._writers[view].add(new)
+        except BaseException:  # Ctrl-C, too: some tables may have the transcript and others not
+            self._writers.pop(view).discard()
+            raise
 
     def close(self) -> None:
         """Write what was collected."""

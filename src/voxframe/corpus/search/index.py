@@ -30,7 +30,7 @@ import pyarrow as pa
 from voxframe._files import file_lock, stamp, write_atomic
 from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import RACY_NS, Store, check_writable, folder
+from voxframe.corpus.store import Store, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 _IN_MEMORY = "memory "
@@ -60,7 +60,7 @@ class SearchIndex:
         self._known: tuple[str, Manifest] | None = None  # stamp of the manifest file, and its content
         self._tidying: threading.Thread | None = None
         self._view: OpenIndex | None = None
-        self._seen: tuple[int, Mapping[str, str]] = (-1, {})
+        self._seen: tuple[tuple[int, ...] | None, Mapping[str, str]] = (None, {})
         self._unread: list[str] = []  # reasons why transcripts are not in the index
 
     def view(self) -> OpenIndex:
@@ -71,11 +71,10 @@ class SearchIndex:
             CorpusWarning: A file of the index is damaged. The index is rebuilt.
         """
         with self._mutex:
-            changed, corrections = self._store.changed_ns(), self._corrections()
-            if self._view is None or (changed, corrections) != self._seen:
-                settled = time.time_ns() - changed > RACY_NS
+            settled, corrections = self._store.settled(), self._corrections()
+            if self._view is None or settled is None or (settled, corrections) != self._seen:
                 self._view = self._current()
-                self._seen = changed if settled else -1, corrections
+                self._seen = settled, corrections
                 self._tidy_later()
             for error in self._unread:  # in every search, not only in the one that updated the index
                 warnings.warn(f"not searched: {error}", PayloadWarning, stacklevel=2)
