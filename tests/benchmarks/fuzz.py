@@ -1,7 +1,8 @@
 """Mutated payloads through every loader, in a child process: tables or a PayloadError, and the process lives on.
 
 A case is a small payload with one to three mutations, made from a seed. The fast way and the tolerant way have to give
-equal tables. A child that dies or hangs is a failure of the case it was at; another child goes on behind it.
+equal tables, and so have payloads that are added to a corpus together. A child that dies or hangs is a failure of the
+case it was at; another child goes on behind it.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import tempfile
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.benchmarks.payloads import transcript
 
 DEEP = 200_000
 _HANGS_S = 120.0
+_TOGETHER = 40  # cases that are added to one corpus; the fast way reads about eight of them
 _WORDS = [{"text": "Hi", "start": 0, "end": 90, "confidence": 0.9, "speaker": "A"}]
 _SPOKEN = {"text": "Hi", "start": 0, "end": 90, "confidence": 0.9, "words": _WORDS}
 #: Answers of the service, of which each case mutates one; transcripts make most of the cases.
@@ -173,7 +175,10 @@ def case(seed: int, number: int) -> tuple[list[str], bytes]:
     chance = random.Random(f"{seed} {number}")
     names = [MUTATIONS[number % len(MUTATIONS)], *chance.choices(MUTATIONS, k=chance.choice([0, 0, 1, 2]))]
     document = chance.choice(_ANSWERS) if chance.random() < 0.2 else _transcript(chance.randrange(1, 25))
-    made = Case(chance, json.loads(json.dumps(document)))
+    document = json.loads(json.dumps(document))
+    if "status" in document:  # a transcript, that can be added to a corpus with those of other cases
+        document["id"] = f"case{number}"
+    made = Case(chance, document)
     for name in names:
         if name in OBJECTS:
             OBJECTS[name](made)
@@ -224,6 +229,53 @@ def examine(raw: bytes, folder: Path, *, corpus_too: bool) -> str:
     return outcomes[0]
 
 
+def examine_together(raws: Sequence[bytes]) -> None:
+    """Make the tables of several payloads together, in a corpus and alone, and compare them.
+
+    Args:
+        raws: The payloads.
+    """
+    import voxframe
+    from voxframe.errors import PayloadError
+    from voxframe.frames import decode_transcript, tables_together, transcript_tables
+
+    documents = {raw: document for raw in raws if (document := decode_transcript(raw)) is not None}
+    swift = [raw for raw, document in documents.items() if tables_together([document], ["a"]) is not None]
+    ids = [f"t{place}" for place in range(len(swift))]
+    together = tables_together([documents[raw] for raw in swift], ids) if swift else []
+    for raw, transcript_id, made in zip(swift, ids, together or [], strict=False):
+        _compare(made, transcript_tables(raw, transcript_id=transcript_id), raw)
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = voxframe.Corpus(folder)
+        # Those of which the tables can be made together come first, in one group; then all.
+        found = [corpus.add(some, progress=False) for some in (swift, raws) if some]
+        unreadable = [why for one in found for _, why in one.left_out if why.startswith("it was stored")]
+        kept, files = sum(one.added for one in found) + len(unreadable), [*Path(folder, "raw").rglob("*.json.zst")]
+        if kept != len(files):
+            raise AssertionError(f"{kept} payloads were reported as stored, but {len(files)} are")
+        for transcript_id in corpus.ids():
+            raw = corpus.raw.get(transcript_id)
+            try:
+                alone = transcript_tables(raw, transcript_id=transcript_id)
+            except PayloadError:
+                alone = None
+            try:
+                stored = corpus._archive.tables(transcript_id)
+            except PayloadError:
+                stored = None
+            if (alone is None) != (stored is None):
+                raise AssertionError(f"{raw!r} can be read {'from the corpus' if stored else 'alone'} only")
+            _compare(stored or {}, alone or {}, raw)
+
+
+def _compare(made: Mapping[str, Any], expected: Mapping[str, Any], raw: bytes) -> None:
+    for name, table in expected.items():
+        same = made[name].cast(table.schema)
+        same.validate(full=True)
+        if not same.equals(table):
+            raise AssertionError(f"{name} of {raw!r} differs")
+
+
 def child(seed: int, first: int, last: int) -> None:
     """Examine cases and write a line for each: its number, and the outcome or the failure."""
     warnings.simplefilter("ignore")
@@ -232,6 +284,8 @@ def child(seed: int, first: int, last: int) -> None:
             print(number, "begins", flush=True)
             try:
                 outcome = examine(case(seed, number)[1], Path(folder), corpus_too=number % 19 == 0)
+                if number % _TOGETHER == _TOGETHER - 1:
+                    examine_together([case(seed, one)[1] for one in range(number - _TOGETHER + 1, number + 1)])
             except BaseException as error:  # noqa: BLE001 - whatever it is, the case has failed
                 outcome = f"failed: {type(error).__name__}: {str(error)[:200]!r}"
             print(number, outcome, flush=True)
