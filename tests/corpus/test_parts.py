@@ -10,13 +10,15 @@ from itertools import count
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.corpus.conftest import raw_file, table_files
 
 import voxframe
-from voxframe.corpus.part_files import OpenTable, TableFile
+from voxframe._files import hidden_path
+from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
 from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import TABLES
@@ -66,7 +68,7 @@ def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) 
     """A file that grows starts with the same bytes, and any Parquet reader returns all rows in order."""
     path, layout, before = tmp_path / "words.parquet", None, b""
     for first, last in ((0, 1), (1, 3), (3, 30)):
-        file = TableFile(path, "words", path if layout else None, layout)
+        file = TableFile(hidden_path(path), "words", path if layout else None, layout)
         for number in range(first, last):
             file.add(number, _rows(f"t{number}", 1000))
         layout = file.close()
@@ -87,14 +89,14 @@ def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) 
 def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:
     """A removed row group is overwritten with zeros, and the other rows can be read."""
     path = tmp_path / "words.parquet"
-    file = TableFile(path, "words")
+    file = TableFile(hidden_path(path), "words")
     for number in range(30):
         file.add(number, _rows(f"t{number:02}", 1000))
     layout = file.close()
     file.path.replace(path)
     assert [group.members for group in layout.groups] == [tuple(range(16)), tuple(range(16, 30))]
     assert b"t00" in path.read_bytes()
-    file = TableFile(path, "words", path, layout, [0])
+    file = TableFile(hidden_path(path), "words", path, layout, [0])
     layout = file.close()
     file.path.replace(path)
     expected = [f"t{number:02}" for number in range(16, 30)]
@@ -246,6 +248,22 @@ def test_a_damaged_change_is_dropped(corpus: voxframe.Corpus) -> None:
     voxframe.Corpus(corpus.path).raw.put("b", _raw("b"))
     assert not damaged.exists()
     assert sorted(_globbed(corpus.path)) == ["a", "b"]
+
+
+def test_a_folder_can_be_read_beside_a_writer(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While files are written, Polars, which opens hidden files too, reads the transcripts that were there before."""
+    corpus.raw.put("a", _raw("a"))
+    found, close = [], TableFile.close
+
+    def closed(self: TableFile) -> TableLayout:
+        found.append(pl.read_parquet(corpus.path / "tables" / "words")["transcript_id"].unique().to_list())
+        return close(self)
+
+    monkeypatch.setattr(TableFile, "close", closed)
+    corpus.add([_raw(f"t{n}") for n in range(9)])
+    corpus.raw.put("b", _raw("b"))
+    assert found[0] == ["a"]
+    assert len(found) == 4  # words and transcripts, twice
 
 
 def test_files_of_no_part_are_removed(corpus: voxframe.Corpus) -> None:

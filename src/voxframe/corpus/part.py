@@ -210,5 +210,5 @@ class PartWriter:
         if name not in self._files:
             base = self._parts.path(name, self._base) if self._base and name in self._base.files else None
             layout = self._base.files[name] if self._base and base else None
-            self._files[name] = TableFile(self._parts.path(name, self.part), name, base, layout)
+            self._files[name] = TableFile(self._parts.hidden(self.part), name, base, layout)
         return self._files[name]

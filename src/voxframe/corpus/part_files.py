@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from voxframe._files import hidden_path
 from voxframe.corpus.parquet_footer import MAGIC, footer_of, merged_footer, row_group_blocks
 from voxframe.schema import EXTRA, SCHEMA_VERSION, TABLES, TEXT_ORIGINAL
 
@@ -120,10 +119,10 @@ class _Waiting:
 
 
 class TableFile:
-    """A new file of a part, written under a hidden name.
+    """A new file of a part, written under a temporary name.
 
     Args:
-        path: Its final path.
+        path: Its temporary path; see `Parts.hidden`.
         name: Name of the table.
         base: The file that it replaces. None (default): there is none.
         layout: Description of `base`.
@@ -138,7 +137,7 @@ class TableFile:
         layout: TableLayout | None = None,
         dropped: Sequence[int] = (),
     ) -> None:
-        self.path = hidden_path(path)
+        self.path = path
         self._schema = stored_schema(name)
         self._groups: list[RowGroup] = []
         self._old: pq.FileMetaData | None = None

@@ -3,6 +3,7 @@
     <corpus>/tables/<table>/<part>.parquet    rows of the part's transcripts; no file if there are none
              parts/<part>.json                manifest: its transcripts, and the row groups of its files
              parts/<part>.next                the next manifest, while files are being renamed
+             parts/.<part>.parquet.<x>.tmp    unfinished files, outside the folders that other programs read
 
 A program that lists `tables/<table>/*.parquet` and then reads the files sees a transcript at most once, also beside
 writers and after kills. A transcript is in at most one part. These rules hold for every change, which is made under a
@@ -35,7 +36,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from voxframe._files import file_lock, in_threads, put_in_place, stamp, sync, write_atomic
+from voxframe._files import file_lock, hidden_path, in_threads, put_in_place, stamp, sync, write_atomic
 from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, PartWriter
 from voxframe.corpus.part_files import OpenTable, TableFile
 from voxframe.corpus.store import check_writable
@@ -64,6 +65,10 @@ class Parts:
     def path(self, name: str, part: Part) -> Path:
         """Return the path of the file of a table."""
         return Path(f"{self.root}/tables/{name}/{part.name}.parquet")
+
+    def hidden(self, part: Part) -> Path:
+        """Return a new path for an unfinished file. Programs that read a folder of tables do not find it."""
+        return hidden_path(self._folder / f"{part.name}.parquet")
 
     def members(self, view: str) -> Mapping[str, Member]:
         """Return the transcripts that are in a part, by id."""
@@ -122,7 +127,7 @@ class Parts:
         """
         layout, path = part.files[name], self.path(name, part)
         reason = "it is missing"
-        for place in (path, path.with_name(part.moves.get(name) or path.name)):
+        for place in (path, self._folder / (part.moves.get(name) or path.name)):
             try:
                 return OpenTable(place, layout)
             except FileNotFoundError:
@@ -321,7 +326,7 @@ class Parts:
             groups = [n for n, group in enumerate(layout.groups) if not gone.isdisjoint(group.members)]
             if not groups:
                 continue
-            file = TableFile(self.path(name, part), name, self.path(name, part), layout, groups)
+            file = TableFile(self.hidden(part), name, self.path(name, part), layout, groups)
             try:
                 with self.open(name, part) as old:
                     for group in groups:
@@ -346,9 +351,8 @@ class Parts:
         try:
             write_atomic(self._folder / f"{part.name}.next", part.to_json())
         except BaseException:
-            for name, hidden in part.moves.items():
-                if hidden is not None:
-                    self.path(name, part).with_name(hidden).unlink(missing_ok=True)
+            for hidden in filter(None, part.moves.values()):
+                (self._folder / hidden).unlink(missing_ok=True)
             raise
         self._ignored = {}
         self._complete(part)
@@ -368,7 +372,7 @@ class Parts:
             is_changed = sum(_unlink(place / f"{stem}.parquet") for stem in gone) > 0
             if hidden is not None:
                 with contextlib.suppress(FileNotFoundError):
-                    (place / hidden).replace(self.path(name, part))
+                    (self._folder / hidden).replace(self.path(name, part))
                 is_changed = True
             if is_changed:
                 changed.append(place)
