@@ -52,6 +52,22 @@ def test_lines_without_entities_stay_without():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("Kestrel Dynamics sold its shares.", [("organization", "Kestrel Dynamics")]),
+        ("Temperance Vuković lives here.", [("person_name", "Temperance Vuković")]),
+        ("Tell Xochitl that I am late.", [("person_name", "Xochitl")]),
+        ("Basically Tiberiu agreed.", [("person_name", "Tiberiu")]),
+    ],
+)
+def test_an_ordinary_word_that_begins_a_name_and_a_sentence_belongs_to_the_name(text, expected, model_folder):
+    """A name may begin with an ordinary word; verbs and adverbs that begin a sentence are no part of a name."""
+    names = name_model.NameModel(model_folder("en_core_web_sm"))
+    assert [(entity.kind, entity.text) for entity in find(labelled.words(text), None, names)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My customer number is 8842-1177.", [("number_sequence", "8842-1177")]),
         ("They came from the US.", [("location", "the US")]),
         ('"Call Doctor Baker," he said.', [("person_name", "Doctor Baker")]),
         ("It was Susan's idea.", [("person_name", "Susan")]),

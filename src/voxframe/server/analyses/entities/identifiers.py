@@ -69,8 +69,9 @@ _PHONE_CUE = (
     r"|reach (?:me|us)(?: (?:at|on))?|dial|text me at"
 )
 _THING = (
-    r"(?:order|confirmation|tracking|ticket|reference|booking|case|door|pin|p i n|zip|access|serial|invoice|policy|code"
-    r"|gate|flight)(?: number| code| id)?"
+    r"(?:customer|client|employee|staff|student|contract|claim|file|batch) (?:number|code|id)"
+    r"|(?:order|confirmation|tracking|ticket|reference|booking|case|door|pin|p i n|zip|access|serial|invoice|policy"
+    r"|code|gate|flight)(?: number| code| id)?"
 )
 _ANNOUNCED = [
     _announced("credit_card_cvv", 98, _CVV, CODE, 3, 4),

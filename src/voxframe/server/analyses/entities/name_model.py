@@ -87,6 +87,10 @@ class NameModel:
         """Return True if a word in lower case is an English one, in any of its forms."""
         return word in self._words
 
+    def is_opener(self, word: str) -> bool:
+        """Return True if a word in lower case may be an imperative or an adverb, with which many sentences begin."""
+        return word in self._words.openers
+
     def find(self, text: str) -> Iterator[NamedSpan]:
         """Yield the entities of a text, in order."""
         tokens = list(self._tokenizer.tokens(text))
@@ -223,6 +227,7 @@ _BEFORE_BODY = re.compile(
     r"\b(?:at|for|from|with|between|of|to|by|left|join(?:ed)?|start(?:ed)?|called|bought|sold|sued|in|than|into|via) $"
 )
 _AT_BODY = re.compile(r"\b(?:at|with|from|joined|left|called|work(?:s|ed|ing)? for) $")
+_NAMES = ("PERSON", "ORG")  # labels
 _PERSON, _ORGANIZATION = ("person_name", 59), ("organization", 61)
 
 
@@ -238,21 +243,29 @@ def unlisted_names(run: WordRun, model: NameModel) -> Iterator[EntityMatch]:
     """Yield person_name and organization."""
     if run.text == run.low:
         return
-    labels = {at: span.label for span in model.find(run.text) for at in range(span.start, span.end)}
+    spans = {at: span for span in model.find(run.text) for at in range(span.start, span.end)}
     for match in _TOGETHER.finditer(run.text):
         words = [_word(run, match.start() + found.start(), found[0], model) for found in _TOKEN.finditer(match[0])]
-        words = _without_opening(run, words)
-        if words and (kind := _kind(run, words, labels)):
+        words = _without_opening(run, words, spans, model)
+        if words and (kind := _kind(run, words, spans)):
             yield EntityMatch(kind[0], words[0].start, words[-1].end, kind[1])
 
 
-def _without_opening(run: WordRun, words: list[_Word]) -> list[_Word]:
-    """Remove ordinary words at the start of a sentence: "Did Saoirse", but not "Rose Achebe"."""
+def _without_opening(run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan], model: NameModel) -> list[_Word]:
+    """Remove ordinary words at the start of a sentence: "Did Saoirse", but not "Rose Achebe" or "Kestrel Dynamics"."""
     while words and words[0].ordinary and run.opens_sentence(words[0].start):
-        if words[0].listed and len(words) > 1:
+        if len(words) > 1 and (words[0].listed or _is_one_name(words, spans, model)):
             break
         words = words[1:]
     return words
+
+
+def _is_one_name(words: list[_Word], spans: Mapping[int, NamedSpan], model: NameModel) -> bool:
+    """Return True if the model takes the first two words for one name. "Tell Xochitl" and "Maybe Xochitl" are none."""
+    first, span = words[0].low, spans.get(words[0].start)
+    if span is None or span.label not in _NAMES or span is not spans.get(words[1].start):
+        return False
+    return not (first in STOP or first in STOPWORDS or model.is_opener(first))
 
 
 def _word(run: WordRun, start: int, text: str, model: NameModel) -> _Word:
@@ -263,10 +276,10 @@ def _word(run: WordRun, start: int, text: str, model: NameModel) -> _Word:
     return _Word(start, start + len(text), low, ordinary, low in names().first or low in names().family)
 
 
-def _kind(run: WordRun, words: list[_Word], labels: Mapping[int, str]) -> tuple[str, int] | None:
+def _kind(run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan]) -> tuple[str, int] | None:
     """Return kind and weight of a name; None if the words are none, or of another kind."""
-    found = (labels.get(word.start) for word in words)
-    label = next((label for label in found if label in ("PERSON", "ORG")), None)
+    found = (spans[word.start].label for word in words if word.start in spans)
+    label = next((label for label in found if label in _NAMES), None)
     if all(word.ordinary for word in words):
         return _kind_of_ordinary(run, words, label)
     first, last, before = words[0], words[-1], run.low[: words[0].start]
@@ -277,7 +290,8 @@ def _kind(run: WordRun, words: list[_Word], labels: Mapping[int, str]) -> tuple[
         return _ORGANIZATION if at_body and not first.listed else _PERSON
     if last.ordinary and not last.listed:
         return _ORGANIZATION  # "Pinewood Analytics"
-    return _ORGANIZATION if label == "ORG" and any(word.ordinary and not word.listed for word in words) else _PERSON
+    middle = (word for word in words if not run.opens_sentence(word.start))  # "Quill Ashdown plays the cello"
+    return _ORGANIZATION if label == "ORG" and any(word.ordinary and not word.listed for word in middle) else _PERSON
 
 
 def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tuple[str, int] | None:

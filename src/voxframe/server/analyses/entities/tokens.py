@@ -167,12 +167,16 @@ class Dictionary:
 
     Args:
         path: File with the lemmas of a model.
+
+    Attributes:
+        openers: Verbs and adverbs, with which many sentences begin.
     """
 
     def __init__(self, path: Path) -> None:
         tables = msgspec.msgpack.decode(path.read_bytes(), strict=False)
         lists = [words for table in ("lemma_index", "lemma_exc") for words in tables[table].values()]
         self._words = frozenset(word for words in lists for word in words)
+        self.openers = frozenset(word for kind in ("verb", "adv") for word in tables["lemma_index"][string_hash(kind)])
         self._endings = {(old, new) for rules in tables["lemma_rules"].values() for old, new in rules if old.isalpha()}
 
     def __contains__(self, word: str) -> bool:
