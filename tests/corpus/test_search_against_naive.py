@@ -122,7 +122,9 @@ def small_segments():
 def test_search_equals_a_plain_implementation(tmp_path_factory, small_segments, transcripts, later, query, room):
     """Phrases, wildcards and slop give the same matches while transcripts are added, removed and replaced."""
     store = Store(tmp_path_factory.mktemp("corpus"))
-    built = index.SearchIndex(store, lambda i: frames.transcript_tables(store.raw(i, "transcript"))["words"])
+    built = index.SearchIndex(
+        store, lambda ids: ((i, frames.transcript_tables(store.raw(i, "transcript"))["words"]) for i in ids)
+    )
     slop = None if room is None else len(query) + room
     asked = SearchQuery.check(" ".join(query), slop)
     here = {}

@@ -14,6 +14,7 @@ import pytest
 from tests.corpus.conftest import raw_file
 
 import voxframe
+from voxframe.corpus.part_files import OpenTable
 from voxframe.corpus.search import index, manifest, segment
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
@@ -49,6 +50,24 @@ def test_the_index_follows_changes(corpus: voxframe.Corpus) -> None:
     next(corpus.path.glob("raw/*/A_odd_id~*")).unlink()
     assert matched_ids(other, "smoke") == []
     assert matched_ids(corpus, "fire") == ["b"]
+
+
+def test_a_new_index_decodes_each_row_group_once(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transcripts with ids in another order than the stored rows share reads of their row groups."""
+    ids = [f"{n * 7 % 32:02}" for n in range(32)]
+    corpus.add(
+        [{"id": i, "status": "completed", "words": [{"text": f"w{i}", "start": 0}]} for i in ids], progress=False
+    )
+    reads, read = [], OpenTable.read
+
+    def counted(table: OpenTable, groups, *arguments: object):
+        reads.extend(groups)
+        return read(table, groups, *arguments)
+
+    monkeypatch.setattr(OpenTable, "read", counted)
+    assert matched_ids(corpus, "w05") == ["05"]
+    assert len(reads) == len(set(reads))
+    assert corpus.counts("w05")["transcript_id"].to_list() == sorted(ids)
 
 
 def test_unchanged_transcripts_are_not_indexed_again(corpus: voxframe.Corpus, segments) -> None:
@@ -205,6 +224,7 @@ def test_processes_that_write_and_search_at_once(corpus: voxframe.Corpus, segmen
 
 _DYING = """
 import os, sys, voxframe
+from voxframe.corpus.part_files import OpenTable
 from voxframe.corpus.search import index
 index.write_atomic = lambda *_, **__: os._exit(9)
 voxframe.Corpus(sys.argv[1]).search("smoke")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,9 +12,12 @@ from voxframe.corpus.archive import Archive, view_of
 from voxframe.corpus.part_reading import Located, runs_of
 from voxframe.corpus.store import EXPORTS
 from voxframe.corpus.transcript_files import TranscriptFiles
+from voxframe.errors import CorpusError
 from voxframe.frames.corrected import TURN_TABLES, Corrected, correct_tables
 from voxframe.frames.turn_edits import ARGUMENTS, Edit, Was
 from voxframe.schema import CORRECTED_TABLES
+
+_AT_A_TIME = 64  # transcripts in memory
 
 
 class CurrentCorrections:
@@ -73,6 +76,25 @@ class CurrentCorrections:
         """Return a table of a transcript, corrected."""
         made = self.tables(name, [transcript_id])
         return made[transcript_id] if transcript_id in made else self._archive.table(name, transcript_id)
+
+    def each(self, name: str, ids: Iterable[str], columns: Sequence[str]) -> Iterator[tuple[str, pa.Table | Exception]]:
+        """Yield some columns of a table of each transcript, corrected, in the order of the files.
+
+        If the table of a transcript cannot be read, the error is yielded instead.
+        """
+        stored = list(dict.fromkeys([*columns, "transcript_id"]))
+        for some in self._archive.batches(name, ids, _AT_A_TIME):
+            try:
+                table, located = self._archive.read(name, some, stored, None, self.tables(name, some))
+            except CorpusError as error:
+                if len(some) == 1:
+                    yield some[0], error
+                else:  # one of them was removed meanwhile
+                    for one in some:
+                        yield from self.each(name, [one], columns)
+                continue
+            yield from _by_transcript(table, located).items()
+            yield from located.bad
 
     def tables(self, name: str, ids: Iterable[str]) -> dict[str, pa.Table]:
         """Return a table of each transcript with corrections, by transcript id; not of those that cannot be read."""

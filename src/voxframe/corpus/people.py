@@ -145,8 +145,10 @@ class People:
         """Return one row per transcript and label."""
         self._archive.report_missing()
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        found = [self._talk_time(wanted[at : at + _AT_A_TIME]) for at in range(0, max(1, len(wanted)), _AT_A_TIME)]
-        table = pd.concat(found, ignore_index=True)
+        batches = [*self._archive.batches("utterances", wanted, _AT_A_TIME)] or [[]]
+        table = pd.concat([self._talk_time(some) for some in batches], ignore_index=True)
+        place = {transcript_id: n for n, transcript_id in enumerate(wanted)}
+        table = table.sort_values("transcript_id", key=lambda ids: ids.map(place), kind="stable", ignore_index=True)
         names, people = self._names(), self.all()
         keys = list(zip(table["transcript_id"], table["speaker"], strict=True))
         about = self._archive.recordings.table(table["transcript_id"].unique().tolist()).to_pandas()
@@ -166,9 +168,7 @@ class People:
         words = self._rows("words", [i for i in ids if i not in spoken])
         found = [analysis.talk_time(rows) for rows in (turns, words) if len(rows)] or [analysis.talk_time(turns)]
         table = pd.concat(found, ignore_index=True)
-        table = table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
-        place = {transcript_id: n for n, transcript_id in enumerate(ids)}
-        return table.sort_values("transcript_id", key=lambda column: column.map(place), kind="stable")
+        return table.loc[table["speaker"].notna(), ["transcript_id", "speaker", "talk_s", "turns"]]
 
     def _rows(self, name: str, ids: Sequence[str]) -> pd.DataFrame:
         """Return corrected rows of transcripts, without names of speakers."""

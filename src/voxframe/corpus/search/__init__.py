@@ -24,6 +24,7 @@ from voxframe.corpus.search.counts import GROUPS, counts
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
+from voxframe.corpus.search.segment import WORD_COLUMNS
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
@@ -58,7 +59,8 @@ class Search:
     @cached_property
     def index(self) -> SearchIndex:
         """The search index; loaded when it is first used."""
-        return SearchIndex(self._archive.store, partial(self._corrections.table, "words"), self._corrections.stamps)
+        words = partial(self._corrections.each, "words", columns=WORD_COLUMNS)
+        return SearchIndex(self._archive.store, words, self._corrections.stamps)
 
     def _view(self, *, corrected: bool) -> OpenIndex:
         """Return the index, in which the words of the service replace corrected ones if these are not wanted."""

@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -43,12 +43,16 @@ class SearchIndex:
 
     Args:
         store: Files of the corpus.
-        words: Returns the table `words` of a transcript, with corrections.
+        words: Yields the table `words` of each of some transcripts by id, with corrections, or the error if it cannot
+            be read; in any order.
         corrections: Returns a text that changes with the corrections, by the stem of the transcript's files.
     """
 
     def __init__(
-        self, store: Store, words: Callable[[str], pa.Table], corrections: Callable[[], Mapping[str, str]] = dict
+        self,
+        store: Store,
+        words: Callable[[Collection[str]], Iterable[tuple[str, pa.Table | Exception]]],
+        corrections: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._store = store
         self._words = words
@@ -225,23 +229,28 @@ class SearchIndex:
 
     def _missing(self, manifest: Manifest, listing: Listing) -> Iterator[list[tuple[str, str, str, pa.Table]]]:
         """Yield new and replaced transcripts (file name, id, content hash, words) in chunks of one segment."""
-        chunk: list[tuple[str, str, str, pa.Table]] = []
-        size = 0
-        for file in sorted(listing):  # neighbours in the listing share a segment
+        pending: dict[str, tuple[str, str]] = {}
+        for file, now in listing.items():
             known = manifest.documents.get(file)
-            if known and known.stamp == listing[file]:
+            if known and known.stamp == now:
                 continue
             try:
                 transcript_id = self._store.id_of(file)
-                edited = listing[file].partition(" ")[2]  # of the corrections
+                edited = now.partition(" ")[2]  # of the corrections
                 content = f"{self._store.content(transcript_id, 'transcript') or ''} {edited}".rstrip()
-                if known and known.content == content:  # copied or touched
-                    known.stamp = listing[file]
-                    continue
-                words = self._words(transcript_id)
             except (CorpusError, PayloadError) as e:
-                manifest.documents.pop(file, None)
-                self._unread.append(str(e) if file in str(e) else f"{file!r}: {e}")
+                self._leave_out(manifest, file, e)
+                continue
+            if known and known.content == content:  # copied or touched
+                known.stamp = now
+            else:
+                pending[transcript_id] = file, content
+        chunk: list[tuple[str, str, str, pa.Table]] = []
+        size = 0
+        for transcript_id, words in self._words(pending):  # neighbours in the files share a segment
+            file, content = pending[transcript_id]
+            if isinstance(words, Exception):
+                self._leave_out(manifest, file, words)
                 continue
             if chunk and size + words.num_rows > MAX_WORDS:
                 yield chunk
@@ -250,6 +259,11 @@ class SearchIndex:
             size += words.num_rows
         if chunk:
             yield chunk
+
+    def _leave_out(self, manifest: Manifest, file: str, error: Exception) -> None:
+        """Note that a transcript cannot be read."""
+        manifest.documents.pop(file, None)
+        self._unread.append(str(error) if file in str(error) else f"{file!r}: {error}")
 
     def _merge(self, manifest: Manifest, group: Sequence[str], put: Callable[[pa.Table], str]) -> None:
         places = manifest.live(group)

@@ -39,6 +39,8 @@ FORMAT = f"voxframe search 3, schema {SCHEMA_VERSION}"
 
 Ints: TypeAlias = npt.NDArray[Any]
 
+#: Columns of the table `words` that are in the index.
+WORD_COLUMNS = ("word_idx", "utterance_idx", "text", "start_ms", "end_ms", "speaker", "channel")
 _SPAN_CHANGES = ("doc", "channel", "speaker", "utterance_idx")
 
 
@@ -154,11 +156,10 @@ def build(transcripts: Mapping[str, pa.Table]) -> pa.Table:
     """Return the segment of some transcripts.
 
     Args:
-        transcripts: Their tables `words`, by id.
+        transcripts: Their tables `words` with at least `WORD_COLUMNS`, by id.
     """
-    names = ["word_idx", "utterance_idx", "text", "start_ms", "end_ms", "speaker", "channel"]
-    tables = [table.select(names) for table in transcripts.values()]
-    words = pa.concat_tables(tables or [WORDS.empty.select(names)]).combine_chunks()
+    tables = [table.select(WORD_COLUMNS) for table in transcripts.values()]
+    words = pa.concat_tables(tables or [WORDS.empty.select(WORD_COLUMNS)]).combine_chunks()
     doc = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     channel = _codes(words["channel"])
     if channel.any():  # otherwise they are in order already
