@@ -279,3 +279,16 @@ def test_no_empty_frame_without_a_word(tmp_path: Path, filled: voxframe.Corpus, 
             assert str(call(client=client)) == "nothing to do"
     with pytest.warns(CorpusWarning, match=r"7 of 7 transcripts have no sentences.*load_sentences\("):
         assert filled.scan("sentences").count_rows() == 0
+
+
+def test_names_are_not_lost_if_the_ledger_is_replaced_during_an_import(tmp_path: Path) -> None:
+    """An import keeps the ledger open; if another process makes a new one, later names are written to that."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    ledger = corpus._archive.ledger
+    with ledger.naming() as name:
+        name({"t1": ("one", None, "")})
+        for path in corpus.path.glob("ledger.sqlite*"):
+            path.unlink()
+        ledger.restore()
+        name({"t2": ("two", None, "")})
+    assert ledger.with_recording("two") == ["t2"]

@@ -98,6 +98,17 @@ def test_an_error_while_sending_ends_the_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("two")
+def test_a_few_large_payloads_are_worth_another_process(tmp_path: Path) -> None:
+    """Another process is started for many payloads, or for few that are large together."""
+    archive = voxframe.Corpus(tmp_path / "corpus")._archive
+    with StoringProcesses(archive) as pool:
+        pool.do([Task("a", "transcript", raw_payload("a"))], lambda place, result: None)
+        assert len(pool._children) == 0
+        pool.do([Task("b", "transcript", raw_payload("b", text=" " * (17 << 20)))], lambda place, result: None)
+        assert len(pool._children) == 1
+
+
+@pytest.mark.usefixtures("two")
 def test_a_slow_process_is_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import waits until the other process has written its last payloads, however slow the disk is."""
     slow = "import os, time; sync = os.fsync; os.fsync = lambda file: (time.sleep(0.1), sync(file)); main()"

@@ -21,6 +21,7 @@ from voxframe._text import storable
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.ledger import Naming
 from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
 from voxframe.corpus.workers import Result, StoringProcesses, Task
@@ -32,6 +33,8 @@ from voxframe.importers import converted
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
+#: Size of payloads with recordings that are named in one transaction, for which the disk is waited.
+_BYTES_NAMED = 32 << 20
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
 #: Maximum size after decompression. A ten-hour transcript with every analysis takes 25 MB.
@@ -136,8 +139,12 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
     if isinstance(several, Sequence):  # else it may be an iterator over more than fits into memory
         read = list(read)
     known = len(read) if isinstance(read, list) else 0
-    with Progress("adding", jobs=known, show=progress) as bar, StoringProcesses(archive, expected=known) as workers:
-        adding = _Adding(archive, workers, replace=replace)
+    with (
+        Progress("adding", jobs=known, show=progress) as bar,
+        archive.ledger.naming() as name,
+        StoringProcesses(archive, expected=known) as workers,
+    ):
+        adding = _Adding(archive, workers, name, replace=replace)
         for n, source in enumerate(read):
             adding.add(source, n)
             bar.advance(1)
@@ -154,14 +161,15 @@ class _Adding:
     Args:
         archive: Stores the payloads.
         workers: Processes that store them.
+        name: Names their recordings: see `Ledger.naming`.
         replace: Replace a different payload with the same id.
 
     Attributes:
         early: Sources with exports that precede their transcript, and the names of these, by number of the source.
     """
 
-    def __init__(self, archive: Archive, workers: StoringProcesses, *, replace: bool) -> None:
-        self._archive, self._workers, self._replace = archive, workers, replace
+    def __init__(self, archive: Archive, workers: StoringProcesses, name: Naming, *, replace: bool) -> None:
+        self._archive, self._workers, self._name, self._replace = archive, workers, name, replace
         self._results: list[tuple[int, str, Result]] = []
         self._count = self._bytes = 0
         self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
@@ -197,7 +205,7 @@ class _Adding:
                 continue
             self._held.append((tell, found, head, -1 if only is not None else number, source))
             self._bytes += len(found.payload)
-            if len(self._held) == TOGETHER or self._bytes >= BYTES_TOGETHER:
+            if len(self._held) == TOGETHER or self._bytes >= _BYTES_NAMED:
                 self.store()
 
     def store(self) -> None:
@@ -211,17 +219,21 @@ class _Adding:
                 wanted[transcript_id] = _recording(found, head)
                 if found.original is not None:
                     self._archive.store.put_original(transcript_id, found.original)
-        records = self._archive.ledger.name_recordings(wanted) if wanted else {}
+        records = self._name(wanted) if wanted else {}
         tasks: list[tuple[Task, Callable[[Result], None]]] = []
-        for tell, found, head, number, source in held:
+        size = 0
+        held.reverse()
+        while held:
+            tell, found, head, number, source = held.pop()  # not kept here until the last one is stored
             transcript_id, payload = str(head.id), found.payload
             assert isinstance(payload, bytes)
-            if head.kind != "transcript":
-                tasks = self._do(tasks)  # its transcript may be among them
+            if head.kind != "transcript" or size >= BYTES_TOGETHER:
+                tasks, size = self._do(tasks), 0  # the transcript of an export may be among them
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
                 task = Task(transcript_id, head.kind, payload, self._replace, record, found.document)
                 tasks.append((task, tell))
+                size += len(payload)
             elif number >= 0:
                 self.early.setdefault(number, (source, set()))[1].add(found.name)
             else:

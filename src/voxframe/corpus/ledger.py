@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from voxframe._files import file_lock, private_folder
 from voxframe.corpus import ledger_file
@@ -48,6 +48,9 @@ _INSERT = f"INSERT INTO jobs ({', '.join(JOB_COLUMNS)}) VALUES ({', '.join('?' *
 _UPSERT = f"{_INSERT} ON CONFLICT (key) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in JOB_COLUMNS if name != "key"
 )
+
+#: `Ledger.name_recordings`.
+Naming: TypeAlias = Callable[[Mapping[str, tuple[str, str | None, str]]], dict[str, dict[str, str | None]]]
 
 
 class Ledger:
@@ -224,20 +227,38 @@ class Ledger:
             The record of each recording by transcript id: `transcript_id`, `recording`, `source` and `audio`. Those of
             submitted recordings are missing: their jobs hold them.
         """
-        with self.writing() as db:
-            db.execute("BEGIN IMMEDIATE")
-            known = json.dumps(list(wanted))
-            of_jobs = "SELECT transcript_id FROM jobs WHERE transcript_id IN (SELECT value FROM json_each(?))"
-            submitted = {row[0] for row in db.execute(of_jobs, [known])}
-            old_names = "SELECT * FROM recordings WHERE transcript_id IN (SELECT value FROM json_each(?))"
-            found = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in db.execute(old_names, [known])}
-            giver = ledger_file.NameGiver(db)
-            for transcript_id, (stem, source, audio) in wanted.items():
-                if transcript_id not in submitted and transcript_id not in found:
-                    row = (transcript_id, giver.name(stem, audio), source, audio)
-                    db.execute("INSERT INTO recordings VALUES (?, ?, ?, ?)", row)
-                    found[transcript_id] = dict(zip(_RECORD, row, strict=True))
-        return found
+        with self.naming() as name:
+            return name(wanted)
+
+    @contextlib.contextmanager
+    def naming(self) -> Iterator[Naming]:
+        """Yield `name_recordings` for many calls by one thread: opening and closing the file takes ten times as long.
+
+        The file is opened again if it was replaced in the meantime.
+        """
+        with contextlib.ExitStack() as opened:
+            db: sqlite3.Connection | None = None
+            at: tuple[int, int] | None = None
+
+            def name(wanted: Mapping[str, tuple[str, str | None, str]]) -> dict[str, dict[str, str | None]]:
+                nonlocal db, at
+                check_writable(self.path.parent)
+                if db is None or at != self._place():
+                    opened.close()
+                    private_folder(self.path.parent)
+                    db = opened.enter_context(self.opened())
+                    at = self._place()
+                with db:
+                    return _name_recordings(db, wanted)
+
+            yield name
+
+    def _place(self) -> tuple[int, int] | None:
+        """Return what differs between the file and one that replaces it; None if there is no file."""
+        with contextlib.suppress(FileNotFoundError):
+            found = self.path.stat()
+            return found.st_dev, found.st_ino
+        return None
 
     def set_metadata(self, rows: Mapping[str, str]) -> None:
         """Update metadata columns in one transaction. Other columns keep their values.
@@ -479,3 +500,22 @@ def _rows(jobs: Iterable[Job]) -> list[list[object]]:
 
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _name_recordings(
+    db: sqlite3.Connection, wanted: Mapping[str, tuple[str, str | None, str]]
+) -> dict[str, dict[str, str | None]]:
+    """Name recordings in one transaction: see `Ledger.name_recordings`."""
+    db.execute("BEGIN IMMEDIATE")
+    known = json.dumps(list(wanted))
+    of_jobs = "SELECT transcript_id FROM jobs WHERE transcript_id IN (SELECT value FROM json_each(?))"
+    submitted = {row[0] for row in db.execute(of_jobs, [known])}
+    old_names = "SELECT * FROM recordings WHERE transcript_id IN (SELECT value FROM json_each(?))"
+    found = {row[0]: dict(zip(_RECORD, row, strict=True)) for row in db.execute(old_names, [known])}
+    giver = ledger_file.NameGiver(db)
+    for transcript_id, (stem, source, audio) in wanted.items():
+        if transcript_id not in submitted and transcript_id not in found:
+            row = (transcript_id, giver.name(stem, audio), source, audio)
+            db.execute("INSERT INTO recordings VALUES (?, ?, ?, ?)", row)
+            found[transcript_id] = dict(zip(_RECORD, row, strict=True))
+    return found

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn, Self, TypeAlias, get_args
@@ -31,7 +31,9 @@ from voxframe.corpus.table_batch import TOGETHER, TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
 from voxframe.frames.repair import caller
 
-_FEW = 32  # tasks; for more, starting other processes is worth its time
+#: Number and size of tasks; for more, starting other processes is worth its time.
+_FEW, _SMALL = 32, 16 << 20
+_QUEUED = 2  # lists of tasks for each other process that wait here to be sent
 _AHEAD = 2  # lists of tasks that another process has or is being sent
 #: pyarrow imports pandas if it is installed. Without it, another process starts in a third of the time.
 _PROGRAM = """
@@ -137,8 +139,8 @@ class StoringProcesses:
     def __init__(self, archive: Archive, processes: int | None = None, *, expected: int = 0) -> None:
         self._archive, self._here = archive, TableBatch(archive)
         self._others = (processes or _cores()) - 1
-        self._count, self._expected = 0, expected
-        self._tasks: queue.Queue[_Tasks | None] = queue.Queue(max(1, self._others))
+        self._count, self._expected, self._bytes = 0, expected, 0
+        self._tasks: queue.Queue[_Tasks | None] = queue.Queue(_QUEUED * max(1, self._others))
         self._results: queue.SimpleQueue[_Answer | Exception] = queue.SimpleQueue()
         self._busy: dict[int, _Busy] = {}
         self._children: list[subprocess.Popen[bytes]] = []
@@ -153,8 +155,8 @@ class StoringProcesses:
         try:
             pa.set_memory_pool(self._pool)
             try:
-                while self._busy and kind is None:
-                    self._collect(wait=True)
+                if kind is None:
+                    self._finish_tasks()
             finally:
                 self._finish(None if kind is None else _PATIENCE_S)
             if kind is None:
@@ -163,6 +165,20 @@ class StoringProcesses:
             for child in self._children:
                 child.kill()
                 child.wait()
+
+    def _finish_tasks(self) -> None:
+        """Perform the tasks that no other process has been sent, and wait for the others."""
+        with contextlib.suppress(queue.Empty):
+            while (some := self._tasks.get_nowait()) is not None:
+                number, tasks = some
+                self._do_here(tasks, self._busy.pop(number).tell)
+        while self._busy:
+            self._collect(wait=True)
+
+    def _do_here(self, tasks: Sequence[Task], tell: Callable[[int, Result], None]) -> None:
+        for place, result in enumerate(perform(self._archive, self._here, tasks)):
+            tell(place, result)
+        self._collect()
 
     def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None]) -> None:
         """Perform tasks now or soon, in one process. Tasks of one transcript are performed in order.
@@ -175,7 +191,9 @@ class StoringProcesses:
         for task in tasks:
             self.settle(task.transcript_id)
         self._count += len(tasks)
-        if max(self._count, self._expected) > _FEW and self._others and not self._children:
+        self._bytes += sum(len(task.payload or b"") for task in tasks)
+        is_large = max(self._count, self._expected) > _FEW or self._bytes > _SMALL
+        if is_large and self._others and not self._children:
             self._start()
         if self._children:
             number = self._count
@@ -184,9 +202,7 @@ class StoringProcesses:
                 self._tasks.put_nowait((number, [task._replace(document=None) for task in tasks]))
                 return
             del self._busy[number]
-        for place, result in enumerate(perform(self._archive, self._here, tasks)):
-            tell(place, result)
-        self._collect()
+        self._do_here(tasks, tell)
 
     def settle(self, transcript_id: str) -> None:
         """Wait until no task of a transcript is being performed."""
@@ -363,22 +379,27 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _read(file: IO[bytes]) -> Iterator[_Tasks]:
-    """Yield lists of tasks, with their numbers, until the main process closes the pipe, or dies."""
+def _read(file: IO[bytes], into: queue.Queue[_Tasks | None]) -> None:
+    """Put lists of tasks, with their numbers, into a queue until the main process closes the pipe, or dies."""
     for line in file:
         number, told = orjson.loads(line)
         tasks = [Task(one[0], one[1], None if one[2] is None else file.read(one[2]), *one[3:]) for one in told]
         if all(task.payload is None or len(task.payload) == one[2] for task, one in zip(tasks, told, strict=True)):
-            yield number, tasks
+            into.put((number, tasks))
+        del tasks
+    into.put(None)
 
 
 def main() -> None:
     """Perform the tasks of another process."""
     archive, out = Archive(Path(sys.argv[1])), sys.stdout.buffer
     archive.merges = False  # the other process does
+    read: queue.Queue[_Tasks | None] = queue.Queue(1)
+    threading.Thread(target=_read, args=(sys.stdin.buffer, read), daemon=True).start()  # while others are performed
     try:
         with clear_errors(archive.path), archive.batch() as batch:
-            for number, tasks in _read(sys.stdin.buffer):
+            while (some := read.get()) is not None:
+                number, tasks = some
                 with warnings.catch_warnings(record=True) as found:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
