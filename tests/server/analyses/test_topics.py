@@ -1,5 +1,7 @@
 """Topics of passages."""
 
+import statistics
+
 import pytest
 from tests.benchmarks import analyses as scores
 from tests.benchmarks import labelled, meaning
@@ -70,6 +72,17 @@ def test_one_word_is_never_fully_relevant(coder):
     for found in (*taxonomy_relevances(["Boxing"], coder), *custom_relevances(["Boxing"], ["boxing"], coder)):
         assert found
         assert max(found.values()) <= 0.5
+
+
+def test_deeper_labels_are_closer_than_the_first_level():
+    """A passage about sculptures is Fine Art, and not Opera: of the deeper labels, at least 70 % are right."""
+    rows = [row for half in (*labelled.HALVES, labelled.FRESH) for row in labelled.halved("topics.txt", half)]
+    right = []
+    for (labels, _), found in zip(rows, taxonomy_relevances([text for _, text in rows], encoder.load()), strict=True):
+        gold = labels.split(",")
+        deeper = [label for label, value in found.items() if ">" in label and value >= FLOOR]
+        right += [any(f"{one}>".startswith(f"{label}>") for one in gold) for label in deeper]
+    assert statistics.mean(right) >= 0.7
 
 
 def test_topics_go_by_meaning():
