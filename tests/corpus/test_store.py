@@ -92,17 +92,16 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
 def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     """Old temporary files are deleted by the first write; recent ones may be in use and stay."""
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    old, young = raw / ".t1.json.zst.aa.tmp", raw / ".t2.json.zst.bb.tmp"
-    old.write_bytes(b"half")
-    young.write_bytes(b"half")
-    os.utime(old, (time.time() - 7200,) * 2)
+    folders = [tmp_path, *(tmp_path / name for name in ("raw", "names", "corrections"))]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+        for name in (".old.json.aa.tmp", ".young.json.bb.tmp"):
+            (folder / name).write_bytes(b"half")
+        os.utime(folder / ".old.json.aa.tmp", (time.time() - 7200,) * 2)
     store = Store(tmp_path)
     assert store.ids() == []
     store.put("t3", "transcript", _RAW)
-    assert not old.exists()
-    assert young.exists()
+    assert sorted(tmp_path.rglob("*.tmp")) == sorted(folder / ".young.json.bb.tmp" for folder in folders)
     assert store.ids() == ["t3"]
 
 

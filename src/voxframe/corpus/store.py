@@ -301,8 +301,8 @@ class Store:
         try:
             private_folder(self.root)
             folder(self._raw)
-            for place in self._folders():
-                sweep(Path(place))
+            for place in (self.root, self.root / "names", self.root / "corrections", *map(Path, self._folders())):
+                sweep(place)
             for path in self._raw.glob(f"*{_SUFFIX}"):  # of format 1
                 stem = path.name.partition(".")[0]
                 into = self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}"
@@ -425,5 +425,5 @@ def sweep(folder: Path) -> None:
     """Delete the temporary files of writers that died; those of running writers are younger."""
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
+            if path.is_file() and time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
                 path.unlink()
