@@ -236,7 +236,6 @@ def examine_together(raws: Sequence[bytes]) -> None:
         raws: The payloads.
     """
     import voxframe
-    from voxframe.errors import PayloadError
     from voxframe.frames import decode_transcript, tables_together, transcript_tables
 
     documents = {raw: document for raw in raws if (document := decode_transcript(raw)) is not None}
@@ -244,7 +243,7 @@ def examine_together(raws: Sequence[bytes]) -> None:
     ids = [f"t{place}" for place in range(len(swift))]
     together = tables_together([documents[raw] for raw in swift], ids) if swift else []
     for raw, transcript_id, made in zip(swift, ids, together or [], strict=False):
-        _compare(made, transcript_tables(raw, transcript_id=transcript_id), raw)
+        _compare(made, _read(transcript_tables, raw, transcript_id=transcript_id), raw)
     with tempfile.TemporaryDirectory() as folder:
         corpus = voxframe.Corpus(folder)
         # Those of which the tables can be made together come first, in one group; then all.
@@ -255,20 +254,27 @@ def examine_together(raws: Sequence[bytes]) -> None:
             raise AssertionError(f"{kept} payloads were reported as stored, but {len(files)} are")
         for transcript_id in corpus.ids():
             raw = corpus.raw.get(transcript_id)
-            try:
-                alone = transcript_tables(raw, transcript_id=transcript_id)
-            except PayloadError:
-                alone = None
-            try:
-                stored = corpus._archive.tables(transcript_id)
-            except PayloadError:
-                stored = None
-            if (alone is None) != (stored is None):
-                raise AssertionError(f"{raw!r} can be read {'from the corpus' if stored else 'alone'} only")
-            _compare(stored or {}, alone or {}, raw)
+            alone = _read(transcript_tables, raw, transcript_id=transcript_id)
+            _compare(_read(corpus._archive.tables, transcript_id), alone, raw)
 
 
-def _compare(made: Mapping[str, Any], expected: Mapping[str, Any], raw: bytes) -> None:
+def _read(read: Callable[..., Mapping[str, Any]], *source: Any, **options: Any) -> Mapping[str, Any] | str:
+    """Return tables, or the error if the payload cannot be read."""
+    from voxframe.errors import PayloadError
+
+    try:
+        return read(*source, **options)
+    except PayloadError as error:
+        return str(error)
+
+
+def _compare(made: Mapping[str, Any] | str, expected: Mapping[str, Any] | str, raw: bytes) -> None:
+    if any("nested too deeply" in found for found in (made, expected) if isinstance(found, str)):
+        return  # near the limit of the stack, one way may have enough of it and another not
+    if isinstance(made, str) or isinstance(expected, str):
+        if isinstance(made, str) != isinstance(expected, str):
+            raise AssertionError(f"only one way reads {raw!r}")
+        return
     for name, table in expected.items():
         same = made[name].cast(table.schema)
         same.validate(full=True)

@@ -61,7 +61,13 @@ def _check_together(raw: bytes) -> None:
     if together is None:
         return
     for source, transcript_id, made in zip(sources, "abc", together, strict=True):
-        for name, table in transcript_tables(source, transcript_id=transcript_id).items():
+        try:
+            alone = transcript_tables(source, transcript_id=transcript_id)
+        except PayloadError as error:  # this way needs more of the stack
+            if "nested too deeply" not in str(error):
+                raise
+            continue
+        for name, table in alone.items():
             same = made[name].cast(table.schema)
             same.validate(full=True)
             assert same.equals(table), f"{name} of {raw!r}, together with others"
