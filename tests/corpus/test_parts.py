@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -18,7 +19,10 @@ from tests.corpus.conftest import raw_file, table_files
 
 import voxframe
 from voxframe._files import hidden_path
+from voxframe.corpus.part import NewMember
 from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
+from voxframe.corpus.part_reading import Located
+from voxframe.corpus.store import View
 from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.schema import TABLES
@@ -219,6 +223,73 @@ def test_forget_leaves_no_byte_of_a_transcript(corpus: voxframe.Corpus) -> None:
     assert [path for path in kept if b"secret" in path.read_bytes()] == []
     assert sorted(_globbed(corpus.path)) == ["first", "third"]
     assert corpus.table("words")["transcript_id"].to_list() == ["first"] * 2 + ["third"] * 2
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_reader_does_not_bring_back_what_is_forgotten(
+    corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """A reader that makes the tables of a transcript again while it is forgotten does not write them."""
+    names = [f"t{n}" for n in range(count)]
+    corpus.add([_raw(name) for name in names])
+    shutil.rmtree(corpus.path / "parts")
+    reader = voxframe.Corpus(corpus.path)
+    make = reader._archive.make
+
+    def forgotten_meanwhile(transcript_id: str, view: View) -> NewMember:
+        made = make(transcript_id, view)
+        if transcript_id == "t0":
+            corpus.forget("t0")
+        return made
+
+    monkeypatch.setattr(reader._archive, "make", forgotten_meanwhile)
+    reader.table("words")
+    assert sorted(_globbed(corpus.path)) == names[1:]
+    assert not any(b"t0" in path.read_bytes() for path in corpus.path.glob("tables/*/*.parquet"))
+
+
+def test_a_transcript_is_forgotten_during_a_read(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read of all transcripts has the others; a transcript that was named is an error."""
+    reads = [
+        lambda reader: reader.table("words")["transcript_id"],
+        lambda reader: reader.table("words", category=True, where="word_idx < 9")["transcript_id"],
+        lambda reader: reader.sql("select transcript_id from words")["transcript_id"],
+        lambda reader: reader.scan("words").to_table()["transcript_id"].to_pandas(),
+        lambda reader: reader.table("words", ["a", "b"])["transcript_id"],
+    ]
+    for number, read in enumerate(reads):
+        corpus.add([_raw(name) for name in "ab"])
+        reader = voxframe.Corpus(corpus.path)
+        locate = reader._archive.locate
+
+        def forgotten_before(*args: object, locate=locate, **options: object) -> Located:
+            if "a" in corpus:
+                corpus.forget("a")
+            return locate(*args, **options)
+
+        monkeypatch.setattr(reader._archive, "locate", forgotten_before)
+        if number < len(reads) - 1:
+            assert read(reader).unique().tolist() == ["b"]
+        else:
+            with pytest.raises(CorpusError, match="there is no transcript 'a'"):
+                read(reader)
+
+
+def test_tables_and_payload_are_forgotten_together(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader in between waits, so that it does not make the tables again."""
+    corpus.add([_raw(name) for name in "ab"])
+    reader = threading.Thread(target=lambda: voxframe.Corpus(corpus.path).table("words"))
+    remove = corpus._archive.store.remove
+
+    def read_meanwhile(transcript_id: str) -> None:
+        reader.start()
+        reader.join(2)
+        remove(transcript_id)
+
+    monkeypatch.setattr(corpus._archive.store, "remove", read_meanwhile)
+    corpus.forget("a")
+    reader.join()
+    assert _globbed(corpus.path) == ["b"]
 
 
 def test_an_interrupted_change_is_completed(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

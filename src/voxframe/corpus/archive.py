@@ -38,6 +38,10 @@ _TRIES = 20  # reads of parts that other processes keep changing
 _MANY = 64  # transcripts; for more, the payload files are listed instead of looked up one by one
 
 
+class MissingTranscriptError(CorpusError):
+    """A transcript, or an export of one, is not in the corpus. It may have been deleted during a read."""
+
+
 class Archive:
     """Payloads and tables of the transcripts of a corpus.
 
@@ -326,13 +330,13 @@ class Archive:
             with self.parts.writing():
                 here = [self.parts.members(view).get(transcript_id) for view in ("transcript", *EXPORTS)]
                 self.parts.drop([member for member in here if member is not None])
-            self.store.remove(transcript_id)
+                self.store.remove(transcript_id)  # under the lock: a reader would make the tables again meanwhile
 
     def missing(self, transcript_id: str, view: View = "transcript") -> CorpusError:
         """Return the error for a payload that is not in the corpus."""
         what = "transcript" if view == "transcript" else f"{view} export of"
         call = "tables" if view == "transcript" else f"load_{view}"
-        return CorpusError(
+        return MissingTranscriptError(
             f"there is no {what} {transcript_id!r} in the corpus {str(self.path)!r}; Corpus.ids() lists what is there, "
             f"and voxframe.{call}({transcript_id!r}, client=client, corpus=corpus) fetches it"
         )
@@ -343,15 +347,21 @@ class Archive:
             self._merging.join()
 
     def write_parts(self, writer: PartWriter) -> None:
-        """Add a new part."""
+        """Add a new part, but no transcript that was removed since its tables were made."""
         self.prepare()
-        self.parts.publish(writer)
+        view = writer.part.view
+        with self.parts.writing():
+            self.parts.publish(writer)
+            members = self.parts.members(view)
+            self.parts.drop([members[i] for i in writer.part.ids if i is not None and not self.store.has(i, view)])
         self.merge_later()
 
     def write_table(self, view: View, new: NewMember) -> None:
-        """Add one transcript to the open part."""
+        """Add one transcript to the open part, unless it was removed since its tables were made."""
         self.prepare()
-        self.parts.add(view, new)
+        with self.parts.writing():
+            if self.store.has(new.transcript_id, view):
+                self.parts.add(view, new)
         self.merge_later()
 
     def _keep(self, view: View, new: NewMember, batch: TableBatch | None) -> None:

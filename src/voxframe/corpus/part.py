@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from voxframe._files import in_threads
 from voxframe.corpus.part_files import RowGroup, TableFile, TableLayout
-from voxframe.corpus.store import Stored
+from voxframe.corpus.store import Stored, View
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Part:
     """
 
     name: str
-    view: str
+    view: View
     schema: int = SCHEMA_VERSION
     is_open: bool = False
     ids: tuple[str | None, ...] = ()
@@ -152,7 +152,7 @@ class PartWriter:
         base: The open part. None (default): a new part.
     """
 
-    def __init__(self, parts: Parts, view: str, base: Part | None = None) -> None:
+    def __init__(self, parts: Parts, view: View, base: Part | None = None) -> None:
         name = f"{time.time_ns() // 1_000_000:012x}-{secrets.token_hex(4)}"
         self.part = replace(base, moves={}, retired=()) if base else Part(name, view)
         self.is_committed = False

@@ -39,7 +39,7 @@ import pyarrow as pa
 from voxframe._files import file_lock, hidden_path, in_threads, put_in_place, stamp, sync, write_atomic
 from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, PartWriter
 from voxframe.corpus.part_files import OpenTable, TableFile
-from voxframe.corpus.store import check_writable
+from voxframe.corpus.store import View, check_writable
 from voxframe.schema import SCHEMA_VERSION
 
 #: Largest number of transcripts of a part, and of a part that transcripts are added to one by one.
@@ -174,7 +174,7 @@ class Parts:
                 finally:
                     self._is_held = False
 
-    def add(self, view: str, new: NewMember) -> None:
+    def add(self, view: View, new: NewMember) -> None:
         """Add one transcript, or replace it.
 
         Raises:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow.fs as fs
 from voxframe.analysis.recordings import attach
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus import reading
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.part import Part
@@ -50,7 +51,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_Read = TypeVar("_Read", bound=Callable[..., Any])
+
 _PERSON = reading.PERSON.name
+_TRIES = 20  # reads of transcripts that other processes keep deleting
 _SHOWN = 5  # transcripts named in one warning
 _SHOW_TABLES = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _AT_A_TIME = 64  # transcripts in memory if rows are chosen by a column that is not stored, or the first rows are read
@@ -59,6 +63,19 @@ _IN_CATEGORIES = 32  # transcripts in memory without categories
 _NOT_HERE = (SPEAKER_NAME.name, *RECORDING_COLUMNS)
 #: Columns from which names of speakers are derived.
 _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
+
+
+def _repeated(read: _Read) -> _Read:
+    """Repeat a read of all transcripts if one of them is deleted meanwhile. `read` takes a table's name and ids."""
+
+    @wraps(read)
+    def repeated(self: Query, name: str, ids: Any = None, *args: Any, **options: Any) -> Any:
+        for _ in range(_TRIES if ids is None else 0):
+            with contextlib.suppress(MissingTranscriptError):
+                return read(self, name, ids, *args, **options)
+        return read(self, name, ids, *args, **options)
+
+    return cast("_Read", repeated)
 
 
 class Query:
@@ -146,6 +163,7 @@ class Query:
                 table = table.set_column(place, DERIVED.name, values)
         return self._archive.recordings.add_to(self._names.add_to(table), name)
 
+    @_repeated
     def table(
         self,
         name: str,
@@ -349,6 +367,7 @@ class Query:
             return [transcript_id for transcript_id in self.readable("words") if transcript_id not in bad]
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
+    @_repeated
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
         """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows.
 
@@ -373,6 +392,7 @@ class Query:
             self.report_empty(name, ids)
         return found
 
+    @_repeated
     def _stored(self, name: str, ids: str | Iterable[str] | None, *, verify: bool = False) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset.
 
@@ -427,6 +447,7 @@ class Query:
             found = _run_sql(query, parameters, tables, partial(self._apart, verify=True), others)
         return attach(found, self._archive.recordings)
 
+    @_repeated
     def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
         """Return a table as stored, and what voxframe adds to it when it is read. Warn of the reason if it is empty."""
         wanted, made = self._made(name, self._select(name, ids))
