@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -29,6 +30,9 @@ from voxframe.models.catalog import Model, ModelFile
 _DEFAULT_ENDPOINT = "https://huggingface.co"
 #: The hub is given up if it does not begin to answer within this time, name lookup and redirects included.
 _ANSWER_S = 5.0
+#: A hub that did not answer is not asked for other models during this time: a first start downloads four.
+_SILENT_S = 60.0
+_silent_until: dict[str, float] = {}  # by host
 #: A download that stands still for this long is broken off and resumed.
 _STALL_S = 10.0
 _CHUNK_BYTES = 1 << 16
@@ -104,6 +108,9 @@ def _chunks(session: requests.Session, url: str, file: ModelFile, bar: Any) -> I
 
 def _open(session: requests.Session, url: str, start: int) -> requests.Response:
     """Request a file from a byte offset. One time limit covers the name lookup, all addresses and all redirects."""
+    no_answer = SourceError(f"{_host(url)} did not answer within {_ANSWER_S:.0f} s")
+    if time.monotonic() < _silent_until.get(_host(url), 0.0):
+        raise no_answer
     answers: queue.SimpleQueue[requests.Response | Exception] = queue.SimpleQueue()
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
 
@@ -117,7 +124,8 @@ def _open(session: requests.Session, url: str, start: int) -> requests.Response:
     try:
         answer = answers.get(timeout=_ANSWER_S)
     except queue.Empty:
-        raise SourceError(f"{_host(url)} did not answer within {_ANSWER_S:.0f} s") from None
+        _silent_until[_host(url)] = time.monotonic() + _SILENT_S
+        raise no_answer from None
     if isinstance(answer, Exception):
         raise SourceError(f"{_host(url)} cannot be reached ({type(answer).__name__})") from answer
     return answer
