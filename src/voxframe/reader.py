@@ -1,4 +1,4 @@
-"""Short answers to questions about a passage, by a language model on this machine.
+"""Short answers to questions about a passage, and whether it answers them, by a language model on this machine.
 
 The model is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), run by CTranslate2 with 8-bit weights on one core. It is used if
 it is on this machine: `voxframe models get Qwen2.5-Coder-1.5B-Instruct` downloads it (1.1 GB) and converts it, which
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,9 +41,23 @@ _TASK = (
     "You answer questions about a transcript. Answer with a few words copied from the transcript. "
     f"If the transcript does not say it, answer {_NONE}."
 )
+_JUDGING = "You check whether a passage of a transcript answers a question. Answer Yes or No."
+_YES, _NO = "Yes", "No"
 _SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+
+
+class ShortAnswer(NamedTuple):
+    """What a reader says.
+
+    Attributes:
+        text: A few words, or "" if the sentences do not answer the question.
+        unanswered: Logarithm of the probability that they do not.
+    """
+
+    text: str
+    unanswered: float
 
 
 class Reader:
@@ -60,8 +74,8 @@ class Reader:
         self._model = ctranslate2.Generator(str(folder), device="cpu", compute_type="int8", intra_threads=1)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
 
-    def answer(self, sentences: Sequence[str], question: str) -> str:
-        """Return a few words that answer a question, or "" if the sentences do not answer it.
+    def answer(self, sentences: Sequence[str], question: str) -> ShortAnswer:
+        """Return a few words that answer a question.
 
         Args:
             sentences: Sentences in their order, about 1,000 words at most.
@@ -69,17 +83,46 @@ class Reader:
 
         Example:
             >>> load().answer(["It opened in May.", "A ticket is six euros."], "What is the fare?")  # doctest: +SKIP
-            'Six euros'
+            ShortAnswer(text='Six euros', unanswered=-4.6)
         """
-        passage = [*_turn("system", self._tokens(_TASK)), "<|im_start|>", *self._tokens("user\nTranscript:\n")]
-        passage += self._tokens("\n".join(sentences))
-        asked = [*self._tokens(f"\n\nQuestion: {question}"), "<|im_end|>", "Ċ", "<|im_start|>"]
+        tokens, logits = self._say(_TASK, "Transcript:\n", "\n".join(sentences), f"\n\nQuestion: {question}", _LONGEST)
+        text: str = self._tokenizer.decode(tokens).strip()
+        unanswered = logits[self._number(_NONE)] - np.logaddexp.reduce(logits)
+        return ShortAnswer("" if text.rstrip(".") == _NONE else text, float(unanswered))
+
+    def judge(self, passages: Sequence[str], question: str) -> list[float]:
+        """Return how much more probable it is that each passage answers a question than not, as logarithms.
+
+        Example:
+            >>> load().judge(["It opened in May.", "A ticket is six euros."], "What is the fare?")  # doctest: +SKIP
+            [-1.6, 2.8]
+        """
+        asked = f"\n\nQuestion: {question}\nDoes the passage answer the question?"
+        found = []
+        for passage in passages:
+            _, logits = self._say(_JUDGING, "Passage:\n", passage, asked, 1)
+            found.append(float(logits[self._number(_YES)] - logits[self._number(_NO)]))
+        return found
+
+    def _say(self, task: str, title: str, text: str, asked: str, most: int) -> tuple[list[int], NDArray[np.float32]]:
+        """Return the tokens of an answer, and the logits of the first one.
+
+        The parts are tokenized one by one, so that a text has the same tokens in every prompt.
+        """
+        prompt = [*_turn("system", self._tokens(task)), "<|im_start|>", *self._tokens(f"user\n{title}")]
+        prompt += [*self._tokens(text), *self._tokens(asked), "<|im_end|>", "Ċ", "<|im_start|>"]
         # A static prompt would be faster for further questions about a passage, but the model keeps each one forever.
         (said,) = self._model.generate_batch(
-            [[*passage, *asked, *self._tokens("assistant\n")]], max_length=_LONGEST, include_prompt_in_result=False
+            [[*prompt, *self._tokens("assistant\n")]],
+            max_length=most,
+            include_prompt_in_result=False,
+            return_logits_vocab=True,
         )
-        text: str = self._tokenizer.decode(said.sequences_ids[0]).strip()
-        return "" if text.rstrip(".") == _NONE else text
+        return said.sequences_ids[0], np.array(said.logits[0][0]).reshape(-1)
+
+    def _number(self, word: str) -> int:
+        (number,) = self._tokenizer.encode(word).ids
+        return int(number)
 
     def _tokens(self, text: str) -> list[str]:
         # The tokenizer knows none of the marks of turns, so that no transcript can end its turn.
@@ -131,10 +174,12 @@ def converted() -> Path:
         MissingExtraError: ctranslate2, gguf or tokenizers is not installed.
         ModelError: The model is not on this machine, or the folder cannot be written.
     """
-    if not all(find_spec(package) for package in ("ctranslate2", "gguf", "tokenizers")):
-        raise MissingExtraError("local", "The reader")
     folder = models.derived_dir(models.READER)
-    if not derived.is_sound(folder):
+    is_sound = derived.is_sound(folder)
+    needed = ("ctranslate2", "tokenizers") if is_sound else ("ctranslate2", "tokenizers", "gguf")
+    if not all(find_spec(package) for package in needed):
+        raise MissingExtraError("local", "The reader")
+    if not is_sound:
         (file,) = models.find(models.READER, download=False).glob("*.gguf")
         derived.make(models.READER, lambda made: _save(file, made), folder, _CONVERTED_BYTES)
     return folder

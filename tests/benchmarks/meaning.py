@@ -15,7 +15,7 @@ from voxframe import models, reader
 from voxframe.server.analyses import chapters, topics
 from voxframe.server.analyses.entities import name_model
 from voxframe.server.http.request_bodies import RequestRefused
-from voxframe.server.llm.context import Line, Source
+from voxframe.server.llm.context import Line, Source, from_text
 from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer
 from voxframe.server.llm.llm_request import LLMQuestion, LLMRequest
 from voxframe.server.text.sentences import Sentence, sentences_of
@@ -103,33 +103,35 @@ def score_questions(half: str, every: int = 1) -> tuple[int, int, int, int]:
     ((sentences, _, _),) = talks(half)
     rows = [line.split(" | ") for line in labelled.lines("questions_meaning.txt")]
     asked = [row[1:] for row in rows if row[0] == half][::every]
-    return _score_answers([sentence["text"] for sentence in sentences], asked)
+    return _score_answers([Line(sentence["text"]) for sentence in sentences], asked)
 
 
-def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, int]:
+def score_conversations(name: str = "answers_dev.txt", every: int = 1) -> tuple[int, int, int, int]:
     """The same for the conversations that the answerer was developed with, or for others (answers_fresh.txt, ...)."""
-    parts: list[tuple[list[str], list[list[str]]]] = []
+    parts: list[tuple[list[Line], list[list[str]]]] = []
     for line in labelled.lines(name):
         if line.startswith("= "):
             parts.append(([], []))
         elif line.startswith("? "):
             parts[-1][1].append(line[2:].split(" | "))
         else:
-            parts[-1][0].append(line)
-    right, whole, refused, others = (sum(column) for column in zip(*(_score_answers(*p) for p in parts), strict=True))
+            parts[-1][0].extend(from_text(line[2:]).lines if line.startswith("> ") else [Line(line)])
+    right, whole, refused, others = (
+        sum(column) for column in zip(*(_score_answers(lines, asked[::every]) for lines, asked in parts), strict=True)
+    )
     return right, whole, refused, others
 
 
-def _score_answers(texts: list[str], questions: list[list[str]]) -> tuple[int, int, int, int]:
-    source = Source([Line(text) for text in texts])
+def _score_answers(lines: list[Line], questions: list[list[str]]) -> tuple[int, int, int, int]:
+    source = Source(lines)
     right, refused = [], []
-    for question, gold in questions:
+    for question, *gold in questions:
         asked = LLMRequest("question-answer", questions=(LLMQuestion(question),))
         said = ExtractiveAnswerer().answer(asked, [source]).response[0]["answer"]
-        if gold == "-":
+        if gold == ["-"]:
             refused.append(said == NOTHING_FITS)
         else:
-            right.append(gold.lower() in said.lower())
+            right.append(any(one.lower() in said.lower() for one in gold))
     return sum(right), len(right), sum(refused), len(refused)
 
 
@@ -154,8 +156,8 @@ def report(coder: Coder) -> Iterator[str]:
     right, kinds = score_sentiment("sentiment_meaning.txt", coder)
     yield f"sentiment: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
     if coder is not None:
-        counts = {"held": score_questions("held")}
-        counts |= {name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds")}
+        counts = {"talk": score_questions("held")}
+        counts |= {name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds", "long", "held")}
         by = "answerer" if reader.find() is None else f"answerer with {models.READER}"
         for name, (answered, whole, refused, others) in counts.items():
             yield f"{by}, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"

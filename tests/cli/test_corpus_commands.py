@@ -31,7 +31,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_summarize_and_doctor_with_a_service(directory: str, service: Service, tmp_path: Path, capsys) -> None:
-    """Summaries, answers and action items are printed and cached, and every check of `doctor` passes."""
+    """Summaries, answers and action items are printed and cached, and every check of `doctor` passes.
+
+    Below answers that are quotations, it says how they get better.
+    """
     assert main(["summarize", "--corpus", directory, "--where", "customer=Acme", "--format", "one sentence"]) == 0
     assert "bridge" in capsys.readouterr().out
     question = ["summarize", "--corpus", directory, "--question", "When does the bridge open?", "--json"]
@@ -42,6 +45,10 @@ def test_summarize_and_doctor_with_a_service(directory: str, service: Service, t
     assert "third of May" in found[0]["replies"][0]["answer"]
     assert found[0]["transcript_ids"] == ["t1", "t2"]
     assert found[0] == found[1]
+    assert main(question[:-1]) == 0
+    said = capsys.readouterr()
+    assert "third of May" in said.out
+    assert "voxframe models get Qwen2.5-Coder-1.5B-Instruct" in said.err
     assert main(["summarize", "--corpus", directory, "--action-items"]) == 0
     assert "drawings" in capsys.readouterr().out
     assert main(["summarize", "--corpus", directory, "--prompt", "Say it.", "--question", "What?"]) == 2

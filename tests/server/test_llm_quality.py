@@ -269,7 +269,9 @@ def test_a_question_far_from_everything_that_was_said_is_refused():
     """No sentence is quoted for a question about something else; paraphrases find their sentence."""
     assert answer(unseen("museum"), "What is the capital of Mongolia?") == NOTHING_FITS
     assert meaning.score_questions("tune")[0] >= 8
-    assert meaning.score_questions("held")[0] >= 12
+    right, _, refused, _ = meaning.score_questions("held")
+    assert right >= 12
+    assert refused >= 7  # of 10; in a long text, a sentence is close to most questions by chance
     assert meaning.score_conversations()[0] >= 23
 
 

@@ -6,6 +6,7 @@ from tests.server.conftest import Service
 
 from voxframe import models, reader
 from voxframe.errors import ModelError
+from voxframe.reader import ShortAnswer
 from voxframe.server.llm.bm25 import BM25Index
 from voxframe.server.llm.context import from_text
 from voxframe.server.llm.extractive import NOTHING_FITS, ExtractiveAnswerer
@@ -19,14 +20,24 @@ TALK = (
 
 
 class Saying:
-    """A reader that says what it is told to."""
+    """A reader that says what it is told to, and judges that passages with given words answer."""
 
-    def __init__(self, said):
-        self.said = said
+    def __init__(self, said, answering="", unanswered=-5.0):
+        self.said = ShortAnswer(said, unanswered)
+        self.answering = answering
 
     def answer(self, sentences, question):
         self.read = sentences
         return self.said
+
+    def judge(self, passages, question):
+        return [1.0 if self.answering in passage else -1.0 for passage in passages]
+
+
+def quotations(said, question, **judging):
+    """Return the sentences that are found in the talk with a reader that says something."""
+    index = BM25Index([from_text(TALK)])
+    return [match.line.text for match in read(index, Saying(said, **judging), question, index.evidence(question))]
 
 
 @pytest.mark.parametrize(
@@ -44,23 +55,38 @@ class Saying:
 )
 def test_the_sentence_of_a_short_answer_is_quoted(question, said, quoted):
     """It holds the words of the answer; an answer that is invented or only repeats the question quotes none."""
-    index = BM25Index([from_text(TALK)])
-    found = read(index, Saying(said), question, index.evidence(question))
-    assert [match.line.text for match in found] == ([] if quoted is None else [quoted])
+    assert quotations(said, question)[:1] == ([] if quoted is None else [quoted])
 
 
-def test_an_answer_without_content_is_no_guide():
-    """For one such as "Yes", which names no sentence, the closest sentences are quoted as without a reader."""
-    index = BM25Index([from_text(TALK)])
-    assert read(index, Saying("It is."), "Is there a director?", index.evidence("director")) is None
+def test_an_answer_without_content_is_from_the_passage_that_is_judged_best():
+    """One such as "Yes" names no sentence."""
+    asked = "Is the fish soup nine euros?"
+    assert quotations("It is.", asked, answering="salary")[0] == "A ticket is nine euros."
+    assert quotations("It is.", asked, answering="no such word", unanswered=-2.0) == []
+
+
+def test_an_answer_that_the_reader_judges_wrong_is_refused_if_it_doubts_it():
+    """The judgement of the sentence with its neighbours and the doubt are added; neither refuses alone."""
+    asked = "Who is the mayor?"
+    assert quotations("Ingrid Moe", asked, answering="volunteers", unanswered=-1.0)
+    assert quotations("Ingrid Moe", asked, answering="fish", unanswered=-5.0)
+    assert quotations("Ingrid Moe", asked, answering="fish", unanswered=-1.0) == []
+
+
+def test_the_second_sentence_is_the_one_judged_better():
+    """It is quoted beside the sentence of the answer, because the reader may be wrong."""
+    asked = "What does the ticket of the director cost?"
+    assert quotations("Nine euros", asked)[0] == "A ticket is nine euros."
+    second = {quotations("Nine euros", asked, answering=words)[1] for words in ("Ingrid", "fish")}
+    assert second == {"The director is the only one with a salary.", "The fish soup is nine euros, too."}
 
 
 def test_of_a_long_text_the_closest_sentences_are_read_in_their_order():
     """Questions about long recordings take no longer than about short ones."""
     text = "\n".join(f"A: Sentence number {number} is here." for number in range(200))
     index, model = BM25Index([from_text(f"{text}\nA: The ferry costs nine euros.\nB: So cheap.")]), Saying("Nine euros")
-    (found,) = read(index, model, "What does the ferry cost?", index.evidence("What does the ferry cost?"))
-    assert found.line.text == "The ferry costs nine euros."
+    found = read(index, model, "What does the ferry cost?", index.evidence("What does the ferry cost?"))
+    assert found[0].line.text == "The ferry costs nine euros."
     assert len(model.read) == 48
     places = [[line.text for line in index.lines].index(text) for text in model.read]
     assert places == sorted(places)
@@ -102,9 +128,15 @@ def test_the_reader_answers_and_refuses(model_folder, with_reader):
     model_folder(models.READER)
     said = ["We opened in 1934. <|im_end|>", "The hardest part of the job is the fog.", "The ferry is red."]
     model = reader.load()
-    assert {model.answer(said, "When did they open?") for _ in range(3)} == {"1934"}
-    assert "fog" in model.answer(said, "What is the most difficult thing?").lower()
-    assert model.answer(said, "What is the name of the mayor?") == ""
+    assert {model.answer(said, "When did they open?").text for _ in range(3)} == {"1934"}
+    fog = model.answer(said, "What is the most difficult thing?")
+    mayor = model.answer(said, "What is the name of the mayor?")
+    assert "fog" in fog.text.lower()
+    assert mayor.text == ""
+    assert fog.unanswered < mayor.unanswered < 0
+    judged = model.judge(said, "What is the most difficult thing?")
+    assert max(judged) == judged[1] > 0
+    assert model.judge(said[1:2], "What is the most difficult thing?") == pytest.approx(judged[1:2])
 
 
 @pytest.mark.long
@@ -119,6 +151,17 @@ def test_questions_about_a_talk(model_folder, with_reader):
     assert (whole, others) == (7, 3)
     assert right >= 6
     assert refused >= 2
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1500)  # it may download and convert the model first
+def test_questions_about_long_conversations(model_folder, with_reader):
+    """Most questions about what several people said are answered right; a third of them are asked."""
+    model_folder(models.READER)
+    right, whole, _, others = meaning.score_conversations("answers_held.txt", every=3)
+    assert (whole, others) == (8, 2)
+    assert right >= 5
+    assert meaning.score_conversations("answers_long.txt", every=3)[0] >= 6
 
 
 @pytest.mark.long

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from voxframe import loaders
+from voxframe import loaders, models
 from voxframe._text import clock
 from voxframe.cli.console import (
     TEXT_ROWS,
     add_format,
     add_selection,
     define,
+    note,
     open_corpus,
     plain,
     selected_ids,
@@ -31,6 +32,9 @@ from voxframe.corpus.llm import Answers, Refresh
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
+
+#: Model name in responses of the embedded server that has neither a language model nor the reader.
+_QUOTING = "voxframe-extractive"
 
 _TABLES_EPILOG = """\
 examples:
@@ -244,6 +248,8 @@ def summarize(given: argparse.Namespace) -> int:
     else:
         for line in found.text.splitlines():
             print(plain(line))
+    if given.question and any(json.loads(one.raw).get("model") == _QUOTING for one in found.responses):
+        note(f"voxframe summarize: {models.WITHOUT_READER}. {models.GET_READER}.")
     return 0
 
 

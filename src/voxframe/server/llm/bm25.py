@@ -27,7 +27,8 @@ _KIND = 1.35  # factor for the right kind of answer
 _BY_WORDS = 0.5  # weight of common words beside meaning
 _CLOSE_KIND, _NO_KIND = 1.4, 0.6  # factors for the right kind of answer, and if a number, time or name is missing
 _WITH_PREVIOUS = 0.2  # weight of the mean with the previous sentence, which "it" and "she" refer to
-_LEAST_CLOSENESS = 0.28  # of a sentence that may answer
+_LEAST_CLOSENESS = 0.28  # of a sentence that may answer, if there are 20 sentences
+_LEAST_OF_MORE = 0.1  # is added for each factor of e in their number, because one of many is close by chance
 _AFTER_SAME_QUESTION = 0.9  # share of the closeness of a question that its answer has
 _MOST_ENCODED = 4000  # sentences; of more, those with most words of the question
 
@@ -240,7 +241,8 @@ class BM25Index:
 
 def close_enough(closeness: Scores) -> Scores:
     """Return how close sentences are; 0 for all of them if none is close enough to be an answer."""
-    return closeness if closeness.max(initial=0.0) >= _LEAST_CLOSENESS else np.zeros_like(closeness)
+    least = _LEAST_CLOSENESS + _LEAST_OF_MORE * math.log(min(max(len(closeness), 20), 100) / 20)
+    return closeness if closeness.max(initial=0.0) >= least else np.zeros_like(closeness)
 
 
 def in_order(found: Iterable[BM25Match]) -> list[BM25Match]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from voxframe import encoder, models, reader
@@ -13,6 +15,8 @@ from voxframe.server.llm.bm25 import BM25Index, BM25Match, Scores, choose_option
 from voxframe.server.llm.context import Line, Source, count, cut
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
 from voxframe.server.llm.reading import read
+
+_log = logging.getLogger("voxframe.server")
 
 _LEAST_WEIGHT = 1.0
 _SHORTEST = 4  # words
@@ -192,9 +196,17 @@ class ExtractiveAnswerer:
                 for one in llm_request.questions
             ]
             name = MODEL if reader.find() is None else READING
+            if name == MODEL:
+                _tell_about_reader()
             return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), name)
         text = _TASKS[llm_request.task](llm_request, sources, index)
         return LLMAnswer(text, size, count(text), MODEL)
+
+
+@cache
+def _tell_about_reader() -> None:
+    """Say once per process how answers get better."""
+    _log.info("%s. %s.", models.WITHOUT_READER, models.GET_READER)
 
 
 def _reply(index: BM25Index, question: LLMQuestion, llm_request: LLMRequest) -> str:
@@ -209,12 +221,10 @@ def _found(index: BM25Index, question: str, context: str, most: int | None) -> l
     """Return the sentences that answer a question, in their original order."""
     every, close = _closeness(index, question, context)
     model = reader.find()
-    answered = None if model is None else read(index, model, f"{context} {question}".strip(), every)
-    if answered is None:
+    if model is None:
         best = _closest(index, close, most)
-    else:  # the closest sentence is quoted too, because the reader may be wrong
-        closest = [one for one in index.best(close, most or 1) if one.place not in {said.place for said in answered}]
-        best = [*answered, *closest][: most or 2] if answered else []
+    else:
+        best = read(index, model, f"{context} {question}".strip(), every)[: most or 2]
     places = {one.place for one in best}
     return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
 

@@ -1,7 +1,8 @@
-"""Sentences that a reader's short answer comes from, so that they can be quoted."""
+"""Sentences that answer a question in the judgement of a reader, so that they can be quoted."""
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -15,11 +16,17 @@ _LEAST_SUPPORT = 0.5  # share of an answer that is in one sentence
 _ASKED = 0.3  # weight of words that the question has, too
 _BY_CLOSENESS = 0.5  # weight of closeness to the question among sentences with equal support
 _QUESTION = 0.5  # factor for sentences that are questions
+_CLOSEST = 2  # sentences that are judged beside the one of the answer
+_DOUBT = 0.6  # weight of the doubt that there is an answer, relative to the judgement of its sentence
+_LEAST_SURE = 0.5  # of both together
 _NUMBER = re.compile(rf"{DIGITS}|\b(?:{DIGIT}|{TENS}|{TEENS}|\d+)\b")
 
 
-def read(index: BM25Index, reader: Reader, question: str, scores: Scores) -> list[BM25Match] | None:
-    """Return the sentence that a reader takes its answer from.
+def read(index: BM25Index, reader: Reader, question: str, scores: Scores) -> list[BM25Match]:
+    """Return the sentences that answer a question, the best one first.
+
+    A reader answers in a few words, and the sentence that they are from is found. It then judges this sentence and the
+    closest ones, each with its neighbours.
 
     Args:
         index: The sentences.
@@ -28,24 +35,45 @@ def read(index: BM25Index, reader: Reader, question: str, scores: Scores) -> lis
         scores: Closeness of each sentence to an answer. Of a long text, the reader sees the closest sentences.
 
     Returns:
-        One sentence; none if the text does not answer the question; None if the answer has no word to go by ("Yes").
+        The sentence of the short answer, then the others in the order of their judgements. None if the text does not
+        answer the question: the reader says so, its words are not from the text, or its judgement of their sentence
+        and its doubt that there is an answer are against it.
     """
     places = _passage(index, scores)
     said = reader.answer([index.lines[place].text for place in places], question)
-    words, asked = _content(said), _content(question)
-    if not words:
-        return None if said else []
-    if words <= asked:  # it repeats the question
+    words = _content(said.text)
+    source = _source(index, places, words, question, scores)
+    if not said.text or (words and source is None):
         return []
+    looked_at = [] if source is None else [source]  # an answer such as "Yes" is from no sentence
+    looked_at += [one.place for one in index.best(scores, _CLOSEST + 1) if one.place != source][:_CLOSEST]
+    judged = dict(zip(looked_at, reader.judge([_around(index, place) for place in looked_at], question), strict=True))
+    sure = max(judged.values(), default=-math.inf) if source is None else judged[source]
+    if sure - _DOUBT * said.unanswered < _LEAST_SURE:
+        return []
+    order = sorted(judged, key=lambda place: (place != source, -judged[place]))
+    return [BM25Match(place, index.lines[place], judged[place]) for place in order]
+
+
+def _source(index: BM25Index, places: list[int], words: set[str], question: str, scores: Scores) -> int | None:
+    """Return the place of the sentence that has the words of a short answer, or None if there is none."""
+    asked = _content(question)
+    if words <= asked:  # it repeats the question
+        return None
     weights = {word: index.weight(word) * (_ASKED if word in asked else 1.0) for word in words}
     support = np.zeros(len(index.lines))
     for place in places:
         support[place] = sum(weights[word] for word in words & _content(index.lines[place].text))
     support /= sum(weights.values())
     if support.max() < _LEAST_SUPPORT:  # the words are not from the text
-        return []
+        return None
     closeness = scores / (scores.max() or 1.0)
-    return index.best(np.where(index.is_question, _QUESTION, 1.0) * support * (1 + _BY_CLOSENESS * closeness), 1)
+    (best,) = index.best(np.where(index.is_question, _QUESTION, 1.0) * support * (1 + _BY_CLOSENESS * closeness), 1)
+    return best.place
+
+
+def _around(index: BM25Index, place: int) -> str:
+    return " ".join(line.text for line in index.lines[max(place - 1, 0) : place + 2])
 
 
 def _content(text: str) -> set[str]:
