@@ -200,8 +200,8 @@ def _start(folder: Path, llm_prefix: str) -> EmbeddedServer:
     try:
         ready = _line(child)
     except BaseException:
-        child.kill()
-        child.wait()
+        with child:  # waits and closes the pipes
+            child.kill()
         raise
     if ready is None:
         raise not_started(child, log, begin)
@@ -263,8 +263,8 @@ def open_log(folder: Path) -> IO[bytes]:
 def not_started(child: subprocess.Popen[str], log: Path, begin: int) -> ServiceTimeoutError | ServiceUnreachableError:
     """End a server process that did not start, and return the error with the end of its log."""
     status = child.poll()
-    child.kill()
-    child.wait()
+    with child:  # waits and closes the pipes
+        child.kill()
     if status is None:
         return ServiceTimeoutError(f"the embedded server did not start within {START_SECONDS:.0f} s{_tail(log, begin)}")
     return ServiceUnreachableError(f"the embedded server did not start (exit status {status}){_tail(log, begin)}")

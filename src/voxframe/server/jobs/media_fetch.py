@@ -81,14 +81,14 @@ def _download(
         try:
             # Uncompressed, because a compressed response could expand without limit.
             headers = {"User-Agent": "voxframe", "Accept": "*/*", "Accept-Encoding": "identity", "Connection": "close"}
-            response = _response(server, request_target(url), headers, deadline)
-            if response.status in (301, 302, 303, 307, 308):
-                url = urljoin(url, response.headers.get("Location", ""))
-                continue
-            if not 200 <= response.status < 300:
-                raise _Refused(f"the server returned {response.status} {response.reason}".rstrip())
-            _save(response, part, deadline, max_bytes, progress)
-            return
+            with _response(server, request_target(url), headers, deadline) as response:
+                if response.status in (301, 302, 303, 307, 308):
+                    url = urljoin(url, response.headers.get("Location", ""))
+                    continue
+                if not 200 <= response.status < 300:
+                    raise _Refused(f"the server returned {response.status} {response.reason}".rstrip())
+                _save(response, part, deadline, max_bytes, progress)
+                return
         finally:
             server.close()
     raise _Refused(f"more than {_REDIRECTS} redirects")
@@ -107,6 +107,7 @@ def _response(
     server: http.client.HTTPConnection, target: str, headers: dict[str, str], deadline: float
 ) -> http.client.HTTPResponse:
     """Send the request and return the response, if its headers arrive before the deadline."""
+    response = None
     with time_limit(server, max(0.0, deadline - time.monotonic())) as expired:
         try:
             server.request("GET", target, headers=headers)
@@ -114,7 +115,9 @@ def _response(
         except (OSError, http.client.HTTPException):
             if not expired.is_set():
                 raise
-    if expired.is_set():  # checked even without an error, because http.client accepts truncated headers
+    if response is None or expired.is_set():  # also without an error: http.client accepts truncated headers
+        if response is not None:
+            response.close()
         raise _Refused(f"its headers took longer than {MAX_SECONDS / 60:.0f} minutes")
     return response
 

@@ -166,7 +166,8 @@ def post(
     try:
         with time_limit(server, seconds) as expired:
             server.request("POST", request_target(url), orjson.dumps(body), headers)
-            status = server.getresponse().status
+            with server.getresponse() as response:
+                status = response.status
     except (OSError, http.client.HTTPException, ValueError) as error:
         timed_out = expired.is_set() or isinstance(error, TimeoutError)
         return DeliveryResult(None, f"did not respond within {seconds:g} s" if timed_out else _reason(error))
