@@ -280,7 +280,7 @@ class Snapshots:
             CorpusError: There is no such version, or its manifest cannot be read.
         """
         root = self._archive.path
-        there = self.versions()
+        there = _versions(root / "snapshots")  # the error below is enough if there is no corpus
         if not there:
             raise CorpusError(f"the corpus {root} has no snapshot; corpus.snapshots.create() creates one")
         number = there[-1] if version is None else version

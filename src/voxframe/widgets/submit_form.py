@@ -190,7 +190,6 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         """Send the planned recordings and fetch their transcripts, in the background."""
         self._stop.clear()
         self._background.submit("sending", self._send_planned)
-        self._background.submit("fetching", self._follow, keep_error=True)
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the background tasks are done; after `timeout` seconds, raise a TimeoutError."""
@@ -277,6 +276,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
                     self._corpus.submit(sources[n : n + _BATCH_SIZE], client=client, progress=False, **options)
         finally:
             self._stop_button.disabled = True
+            self._background.submit("fetching", self._follow, keep_error=True)  # also of jobs sent before an error
 
     def _follow(self) -> None:
         client = self._service()

@@ -307,6 +307,8 @@ class WordSearch(CorpusPlayerWidget):
 
 def _metadata(corpus: Corpus) -> pd.DataFrame | None:
     """Return the metadata of a corpus by transcript; None if there is none."""
+    if not corpus.path.is_dir():  # the search says so in the error pane
+        return None
     known = corpus.metadata.get().drop(columns=["recording", "source"])
     return known if len(known.columns) > 1 else None
 
