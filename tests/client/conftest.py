@@ -14,6 +14,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_core.utils import ensure_event_loop
 
 from voxframe.client.client import Client
 from voxframe.settings import Secret, Settings
@@ -185,6 +188,21 @@ def client(settings: Settings) -> Iterator[Client]:
 def reply() -> type[Reply]:
     """Script the responses of the server."""
     return Reply
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
+    """A real Jupyter kernel."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def interrupt(manager: KernelManager) -> None:
+    """Interrupt a kernel from a thread, and close the event loop that the manager opens in that thread."""
+    manager.interrupt_kernel()
+    ensure_event_loop().close()
 
 
 @pytest.fixture

@@ -3,24 +3,17 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator
+import time
 from typing import Any
 
 import pytest
 from jupyter_client.blocking import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import KernelManager
+from tests.client.conftest import interrupt
 
 from voxframe.client.client import Client
 
 QUEUED, DONE = {"id": "t1", "status": "queued"}, {"id": "t1", "status": "completed", "text": "Hi."}
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    manager, client = start_new_kernel(kernel_name="python3")
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
 
 
 def run(kernel: BlockingKernelClient, code: str) -> list[str]:
@@ -70,7 +63,14 @@ def test_an_interrupted_cell_ends(
     """Interrupting the kernel ends the wait, between two requests or during one, and the next cell runs."""
     script(peer, QUEUED if moment == "pause" else reply(fault="stall"))
     connect(started[1], peer)
-    threading.Timer(1.5, started[0].interrupt_kernel).start()
+
+    def later() -> None:
+        while not peer.made("GET", "/v2/transcript/t1"):
+            time.sleep(0.02)
+        time.sleep(0.3)  # until the response has been read, if there is one
+        interrupt(started[0])
+
+    threading.Thread(target=later, daemon=True).start()
     code = f"""
 try:
     {call}

@@ -2,27 +2,12 @@
 
 import logging
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from voxframe.server.jobs import scheduler as running
 from voxframe.server.jobs.scheduler import JobScheduler
-
-
-def steady(web, path, body, pieces, pause):
-    """Serve `path` with a body in the given number of parts, with a pause before each."""
-    size = len(body) // pieces + 1
-
-    def answer(handler):
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        for start in range(0, len(body), size):
-            time.sleep(pause)
-            handler.wfile.write(body[start : start + size])
-
-    web.pages[path] = answer
-    return web.origin + path
 
 
 def finished(jobs, job):
@@ -47,19 +32,38 @@ def test_slow_but_steady_download_is_not_taken_for_hung(
     jobs, data_dir, web, scheduler, silent_wav, monkeypatch, caplog
 ):
     """A download that takes longer than a silent worker may is completed at once and reports its progress."""
-    monkeypatch.setattr(running, "STALLED", 3.0)
+    passed, reports = 0.0, []  # `passed`: seconds that the scheduler's clock is ahead
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + passed, sleep=time.sleep))
     caplog.set_level(logging.INFO, "voxframe.server")
-    job = jobs.add({"audio_url": steady(web, "/a.wav", silent_wav, 14, 0.5)}, None, "owner", data_dir.job)
+
+    def answer(handler):
+        """Send an eighth and then single bytes until the worker reports, four times; then the rest."""
+        nonlocal passed
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(silent_wav)))
+        handler.end_headers()
+        left, size = silent_wav, len(silent_wav) // 8
+        for _ in range(4):
+            known = scheduler.downloads()
+            handler.wfile.write(left[:size])
+            left = left[size:]
+            while scheduler.downloads() == known:
+                handler.wfile.write(left[:1])
+                left = left[1:]
+                time.sleep(0.02)
+            reports.append(scheduler.downloads()[job.id])
+            passed += 0.7 * running.STALLED
+        handler.wfile.write(left)
+
+    web.pages["/a.wav"] = answer
+    job = jobs.add({"audio_url": f"{web.origin}/a.wav"}, None, "owner", data_dir.job)
     scheduler.wake()
-    until, told = time.monotonic() + 30, {}
-    while not told and time.monotonic() < until:
-        told = scheduler.downloads()
-        time.sleep(0.02)
-    assert told[job.id]["of"] == len(silent_wav)
-    assert 0 < told[job.id]["bytes"] <= len(silent_wav)
     done = finished(jobs, job)
     assert (done.status, done.error, done.crashes) == ("completed", None, 0)
     assert len(web.asked) == 1
+    sizes = [report["bytes"] for report in reports]
+    assert [size * 8 >= len(silent_wav) * n for n, size in enumerate(sizes, 1)] == [True] * 4
+    assert {report["of"] for report in reports} == {len(silent_wav)}
     assert caplog.text.count("MB downloaded") >= 3
     assert scheduler.downloads() == {}
 

@@ -6,13 +6,14 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jupyter_client.blocking import BlockingKernelClient
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import KernelManager
+from tests.client.conftest import interrupt
 
 from voxframe.client.stream import Stream
 
@@ -86,14 +87,6 @@ def test_on_uvloop(stream: Callable[..., Stream], speech: Path) -> None:
         return await collect(stream(speech))
 
     assert uvloop.run(main()) == EXPECTED
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
-    manager, client = start_new_kernel(kernel_name="python3")
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
 
 
 class Kernel:
@@ -173,12 +166,12 @@ def test_interrupting_a_cell_ends_the_session(kernel: Kernel, peer: Any) -> None
     """An interrupt of the kernel closes the connection, and the kernel continues."""
     before = len(peer.sessions)
 
-    def interrupt() -> None:
+    def later() -> None:
         while len(peer.sessions) == before or not peer.sessions[-1].frames:
             time.sleep(0.02)
-        kernel.manager.interrupt_kernel()
+        interrupt(kernel.manager)
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    threading.Thread(target=later, daemon=True).start()
     _, content = kernel.cell("""
         import itertools, time
         live = stream(itertools.repeat(bytes(6400)), realtime=True)
@@ -204,13 +197,13 @@ def test_interrupting_an_awaited_session(kernel: Kernel, peer: Any, call: str) -
 
     peer.script = say_nothing
 
-    def interrupt() -> None:
+    def later() -> None:
         while not peer.sessions:
             time.sleep(0.02)
         time.sleep(1.0)  # past every timer but the one that keeps the loop awake
-        kernel.manager.interrupt_kernel()
+        interrupt(kernel.manager)
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    threading.Thread(target=later, daemon=True).start()
     first = "" if "start" in call else "await live.start_async()" + ("\n    await live.__anext__()" * ("next" in call))
     printed = kernel.run(f"""
 import itertools
