@@ -1,12 +1,13 @@
 """Shared fixtures: folders of real material, and an option to fail on skipped tests."""
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -86,6 +87,30 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Show the warnings of long tests instead of failing: browsers, Spark and Dask give some that are not ours."""
+    shown = ("default", "ignore::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.filterwarnings(*shown), append=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_left_open() -> Iterator[None]:
+    """Collect what a file of tests left open, so that the warning fails its last test and no test of another file."""
+    yield
+    gc.collect()
+    gc.freeze()  # the next collection takes less time without what is alive now
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left() -> Iterator[None]:
+    """Close the figures of each test: pyplot keeps them, and warns from twenty on."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Download the models once, before the first test: several processes run tests, and any test may need them.
 
@@ -130,6 +155,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
     With VOXFRAME_NO_SKIPS=1, also fail if a test was skipped for any reason but a missing folder.
     """
+    gc.unfreeze()  # extension modules report at exit what was not collected
     usual = str(Path(os.environ["VOXFRAME_DATA_DIR"]) / "service")
     left = _left_servers()
     for process in left:

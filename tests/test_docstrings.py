@@ -2,6 +2,8 @@ import doctest
 import importlib
 import pkgutil
 import re
+import tempfile
+from pathlib import Path
 
 import matplotlib as mpl
 import pytest
@@ -18,9 +20,11 @@ _MODULES = sorted(
 )
 
 
+@pytest.mark.filterwarnings("ignore:there is no corpus in")
 @pytest.mark.parametrize("name", _MODULES)
-def test_examples_do_what_they_say(name: str) -> None:
+def test_examples_do_what_they_say(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example in a docstring gives the output that is shown."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # else the directories of examples would stay
     failed, _ = doctest.testmod(importlib.import_module(name), verbose=False)
     assert failed == 0
 

@@ -60,6 +60,7 @@ def test_an_iterable_is_joined_in_order(tmp_path: Path) -> None:
     assert len(voxframe.tables(forms)["transcripts"]) == len(forms)
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.PayloadWarning")  # why a table is empty
 @pytest.mark.parametrize("name", _LOADERS)
 def test_no_rows_have_every_column_and_dtype(name: str) -> None:
     """Nothing at all, and a payload with nothing in it, have the dictionary's columns and, after text, the original."""
@@ -72,6 +73,7 @@ def test_no_rows_have_every_column_and_dtype(name: str) -> None:
     assert empty.dtypes.equals(nothing.dtypes)
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.PayloadWarning")  # why a table is empty
 @pytest.mark.parametrize("name", sorted(set(_LOADERS) - {"sentences", "paragraphs"}))
 def test_a_loader_gives_what_tables_gives(name: str, payload_folder: Path) -> None:
     """Each loader equals its table of `tables`, on every transcript of the examples."""
@@ -453,13 +455,15 @@ def test_a_failed_transcript_of_a_corpus_is_named(tmp_path: Path) -> None:
 
 def test_the_first_rows_of_many_sources(tmp_path: Path) -> None:
     """`limit` returns the first rows, of files, a corpus and its ids; files after them are not opened."""
+    folder = tmp_path / "payloads"
+    folder.mkdir()
     words = [{"text": text, "start": 0, "end": 9} for text in ("a", "b", "c")]
     for name in ("t1", "t2"):
-        (tmp_path / f"{name}.json").write_bytes(orjson.dumps({"id": name, "status": "completed", "words": words}))
+        (folder / f"{name}.json").write_bytes(orjson.dumps({"id": name, "status": "completed", "words": words}))
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    corpus.add(tmp_path)
-    (tmp_path / "t3.json").write_text("damaged")
-    for source in (tmp_path, corpus, corpus.ids()):
+    corpus.add(folder)
+    (folder / "t3.json").write_text("damaged")
+    for source in (folder, corpus, corpus.ids()):
         found = voxframe.load_words(source, corpus=None if source is corpus else corpus, limit=4)
         assert (found["transcript_id"] + found["text"]).to_list() == ["t1a", "t1b", "t1c", "t2a"]
     assert voxframe.load_words(corpus, limit=0).empty

@@ -170,6 +170,7 @@ def test_sources_may_stand_before_and_after_options(peer, calls: Path, capsys) -
     assert "voxframe submit: unknown argument --recursive" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("default::voxframe.errors.CorpusWarning")  # printed by the command
 def test_mistyped_directories_and_numbers_create_nothing(peer, calls: Path, capsys) -> None:  # noqa: F811
     """A mistyped corpus, a negative --rows and a concurrency of 0 are errors, and no file is written."""
     for command in (

@@ -285,6 +285,7 @@ def test_data_on_a_terminal_has_no_control_characters(payload: Path) -> None:
     assert "word1\x1b[31m\u202e" in _voxframe(*command[3:]).stdout
 
 
+@pytest.mark.filterwarnings("default::voxframe.errors.CorpusWarning")  # printed by the command
 def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--corpus is read with sentences made from words; a missing corpus and table are errors, and a corpus as FILE."""
     corpus = voxframe.Corpus(tmp_path / "corpus")

@@ -82,6 +82,7 @@ def test_metadata_selects_and_groups(directory: str, tmp_path: Path, capsys: pyt
     )
 
 
+@pytest.mark.filterwarnings("default::voxframe.errors.CorpusWarning")  # printed by the command
 def test_conditions_select_rows_and_transcripts(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
     """--where takes the text of `Corpus.table(where=)`: for the rows of --table, and otherwise for transcripts."""
 

@@ -1,6 +1,7 @@
 import io
 import os
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -155,8 +156,8 @@ def test_a_large_file_is_streamed(tmp_path):
     path = tmp_path / "large.wav"
     with path.open("wb") as file:
         file.truncate(50 * CHUNK_BYTES)
-    with Progress("x", show=False) as progress:
-        pieces = [len(piece) for piece in UploadSource(path).stream(progress)]
+    with Progress("x", show=False) as progress, closing(UploadSource(path).stream(progress)) as body:
+        pieces = [len(piece) for piece in body]
     assert pieces == [CHUNK_BYTES] * 50
     assert progress.count == 50 * CHUNK_BYTES
 

@@ -51,10 +51,10 @@ def test_a_payload_is_read_back(corpus: voxframe.Corpus) -> None:
 
 def test_reading_creates_no_directory(corpus: voxframe.Corpus) -> None:
     """A corpus that is only read creates no directory."""
-    assert corpus.ids() == []
     assert "t1" not in corpus
-    assert len(corpus.table("words")) == 0
-    assert len(corpus.jobs()) == 0
+    for read in (corpus.ids, lambda: corpus.table("words"), corpus.jobs):
+        with pytest.warns(CorpusWarning, match="there is no corpus in"):
+            assert len(read()) == 0
     assert not corpus.path.exists()
 
 
@@ -73,6 +73,7 @@ def test_a_table_over_many_transcripts(corpus: voxframe.Corpus) -> None:
     assert corpus.table("transcripts", "b")["transcript_id"].to_list() == ["b"]
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.CorpusWarning")  # why a table is empty
 @pytest.mark.parametrize("name", TRANSCRIPT_TABLES)
 def test_empty_tables_have_the_dictionary_dtypes(corpus: voxframe.Corpus, name: str) -> None:
     """A table without rows has all its columns and dtypes."""
@@ -224,6 +225,7 @@ def test_two_processes_write_and_read_one_corpus(corpus: voxframe.Corpus) -> Non
         for word, count in (("one", 40), ("two", 70))
     ]
     reads = 0
+    corpus.path.mkdir(exist_ok=True)  # else a read before the first write warns that there is no corpus
     while any(writer.poll() is None for writer in writers):
         for transcript_id in corpus.ids():
             words = corpus.table("words", transcript_id)["text"].to_list()
@@ -242,8 +244,7 @@ def test_an_id_with_an_unpaired_surrogate_is_refused(tmp_path: Path) -> None:
     corpus = voxframe.Corpus(tmp_path / "corpus")
     with pytest.raises(CorpusError, match="surrogate"):
         corpus.raw.put("\ud800", b'{"status": "completed"}')
-    assert corpus.ids() == []
-    assert corpus.table("words").empty
+    assert not corpus.path.exists()
 
 
 def test_a_damaged_ledger_says_what_to_do(corpus: voxframe.Corpus) -> None:

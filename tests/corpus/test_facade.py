@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import voxframe
-from voxframe.errors import CorpusError
+from voxframe.errors import CorpusError, CorpusWarning
 
 _FOLDER = Path(voxframe.__file__).parent / "corpus"
 
@@ -52,7 +52,8 @@ def test_no_part_imports_the_corpus() -> None:
 def test_a_corpus_is_a_container_of_transcripts(tmp_path: Path) -> None:
     """len() counts transcripts, iteration yields their sorted ids, and an id gives the tables of that transcript."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
-    assert (len(corpus), list(corpus)) == (0, [])
+    with pytest.warns(CorpusWarning, match="there is no corpus in"):
+        assert (len(corpus), list(corpus)) == (0, [])
     for name in ("b", "a"):
         words = [{"text": name, "start": 0, "end": 90}]
         corpus.raw.put(name, json.dumps({"id": name, "status": "completed", "words": words}).encode())

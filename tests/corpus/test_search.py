@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 import voxframe
-from voxframe.errors import OptionError
+from voxframe.errors import CorpusWarning, OptionError
 from voxframe.schema import CORPUS_TABLES
 from voxframe.server.http import serialization
 
@@ -118,7 +118,8 @@ def test_slop_finds_words_in_any_order(tmp_path: Path) -> None:
 def test_columns_and_dtypes_also_without_rows(recordings: voxframe.Corpus, tmp_path: Path) -> None:
     """The table has the columns of the data dictionary with many rows, none, and in a corpus that does not exist."""
     some, none = recordings.search("the"), recordings.search("zebra")
-    nowhere = voxframe.Corpus(tmp_path / "nothing").search("the")
+    with pytest.warns(CorpusWarning, match="there is no corpus in"):
+        nowhere = voxframe.Corpus(tmp_path / "nothing").search("the")
     assert len(some) > 20
     for df in (some, none, nowhere):
         assert df.dtypes.astype(str).to_dict() == {c.name: c.dtype for c in CORPUS_TABLES["concordance"].columns}
@@ -185,11 +186,13 @@ def test_counts_equal_the_rows_of_a_search(recordings: voxframe.Corpus) -> None:
 def test_counts_of_an_empty_corpus(tmp_path: Path) -> None:
     """A corpus without transcripts gives all columns, and a total of 0."""
     corpus = voxframe.Corpus(tmp_path / "nothing")
-    none = corpus.counts("the", by=["transcript_id", "speaker"])
+    with pytest.warns(CorpusWarning, match="there is no corpus in"):
+        none = corpus.counts("the", by=["transcript_id", "speaker"])
     assert none.columns.to_list() == ["term", "transcript_id", "speaker", "occurrences", "words", "per_1000"]
     assert none.empty
     assert none.dtypes.astype(str).to_list() == ["str", "str", "str", "int64", "int64", "float64"]
-    assert corpus.counts("the", by=())["occurrences"].to_list() == [0]
+    with pytest.warns(CorpusWarning, match="there is no corpus in"):
+        assert corpus.counts("the", by=())["occurrences"].to_list() == [0]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def spoken(df: pd.DataFrame) -> list[str]:
     return [word for text in plain for word in text.split()]
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_srt(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     """A parser finds every word once, in order and at its time; each turn begins with the speaker."""
     cues = list(srt.parse(export.srt(words)))
@@ -80,6 +81,7 @@ def test_srt(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     assert broken == [word.replace("-->", "\u2192") for word in spoken(hostile)]
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_vtt(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     """The parser finds every word and every speaker as a voice, whatever they are."""
     cues = webvtt.from_string(export.vtt(words)).captions
@@ -97,6 +99,7 @@ def test_vtt(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     assert "\n\n\n" not in text
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_textgrid(words: pd.DataFrame, hostile: pd.DataFrame, tmp_path: Path) -> None:
     """Praat's format has a tier of turns and one of words a voice, and every word at its time."""
     for df in (words, hostile):
@@ -113,6 +116,7 @@ def test_textgrid(words: pd.DataFrame, hostile: pd.DataFrame, tmp_path: Path) ->
     assert (entry.start, entry.end, entry.label) == (first["start_ms"] / 1000, first["end_ms"] / 1000, first["text"])
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_eaf(words: pd.DataFrame, hostile: pd.DataFrame, tmp_path: Path) -> None:
     """ELAN's format has the same tiers; XML that another parser reads whatever was said."""
     for df in (words, hostile):
@@ -130,6 +134,7 @@ def test_eaf(words: pd.DataFrame, hostile: pd.DataFrame, tmp_path: Path) -> None
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_rttm(words: pd.DataFrame, hostile: pd.DataFrame, tmp_path: Path) -> None:
     """Speech time of each speaker is that of the words, give or take the pauses inside turns."""
     from pyannote.database.util import load_rttm
@@ -145,6 +150,7 @@ def test_rttm(words: pd.DataFrame, hostile: pd.DataFrame, tmp_path: Path) -> Non
     assert len(load_rttm(str(path))) == 2
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_ctm_and_stm(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     """Fields by blanks: every word at its time in one, every turn with its speaker in the other."""
     columns = ["file", "channel", "start", "duration", "word", "confidence"]
@@ -162,6 +168,7 @@ def test_ctm_and_stm(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     assert all(len(turn) == 6 and not turn[5].startswith("<") and not turn[0].startswith(";") for turn in hard)
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.ExportWarning")  # losses of hostile words
 def test_audacity(words: pd.DataFrame, hostile: pd.DataFrame) -> None:
     """Three fields with tabs a line, whatever was said."""
     rows = [line.split("\t") for line in export.audacity(words).splitlines()]

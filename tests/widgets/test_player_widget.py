@@ -12,7 +12,7 @@ from ipywidgets.widgets.widget import _instances
 from matplotlib.colors import to_hex
 
 import voxframe
-from voxframe.errors import AudioNotFoundError, OptionError
+from voxframe.errors import AudioNotFoundError, CorpusWarning, OptionError, PayloadWarning
 from voxframe.plots.style import COLORS
 from voxframe.widgets import Timeline, TranscriptPlayer
 from voxframe.widgets.player_passages import MAX_PASSAGE_WORDS, split_passages
@@ -76,7 +76,8 @@ def test_words_without_a_time_or_speaker_are_kept():
     assert found.words["text"].to_list() == ["one", "two", "three"]
     assert found.speakers == ["A", None]
     assert TranscriptPlayer(words(["one"], [None], [None])).result["start_ms"].isna().all()
-    assert TranscriptPlayer(voxframe.load_words([])).result.empty
+    with pytest.warns(PayloadWarning, match="no transcripts were given"):
+        assert TranscriptPlayer(voxframe.load_words([])).result.empty
 
 
 def test_names_and_corrections_are_in_the_result():
@@ -433,7 +434,8 @@ def test_scripts_without_spaces_are_not_joined_with_spaces(tmp_path):
         player.interval = [0, 400]
         assert player.selection[["text", "start_ms"]].values.tolist() == [["我们", 0], ["昨天", 150], ["在", 300]]
         assert player._columns["text"].decode() == "我们昨天在北京用pandas吧"
-    assert corpus.table("utterances").empty
+    with pytest.warns(CorpusWarning, match="no utterances: .* without speaker_labels"):
+        assert corpus.table("utterances").empty
     assert corpus.corrections.turns("t")["text"].to_list() == ["我们昨天在北京用 pandas 吧"]
     assert voxframe.analysis.turns(corpus.words())["text"].to_list() == ["我们昨天在北京用 pandas 吧"]
 

@@ -9,6 +9,7 @@ import pytest
 import traitlets
 
 import voxframe
+from voxframe.errors import PayloadWarning
 from voxframe.plots.style import COLORS
 from voxframe.widgets import Timeline
 
@@ -115,7 +116,8 @@ def test_the_static_html_has_escaped_names_and_every_bar():
 
 def test_an_empty_dataframe_is_shown():
     """A DataFrame without rows has static HTML and a result."""
-    timeline = Timeline(voxframe.load_words([]))
+    with pytest.warns(PayloadWarning, match="no transcripts were given"):
+        timeline = Timeline(voxframe.load_words([]))
     assert timeline.result.empty
     assert "<img" in timeline.static_html()
     assert repr(timeline) == "Timeline(0 spans, 0 lanes, 0:00 to 0:00)"
