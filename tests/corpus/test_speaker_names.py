@@ -216,11 +216,14 @@ def test_names_go_with_the_transcript(corpus: voxframe.Corpus) -> None:
 
 
 def test_a_damaged_file_of_names_is_an_error(corpus: voxframe.Corpus) -> None:
-    """The error names the file; labels are never shown silently instead."""
+    """The error names the file; labels are never shown silently instead. Reads of another transcript do not open it."""
     corpus.speakers.set("t1", {"A": "Ada"})
+    corpus.speakers.set("t2", {"A": "Grace"})
     corpus.path.joinpath("names", "t1.json").write_text("{")
-    with pytest.raises(CorpusError, match=r"t1\.json cannot be read"):
-        corpus.table("words")
+    for ids in (None, "t1"):
+        with pytest.raises(CorpusError, match=r"t1\.json cannot be read"):
+            corpus.table("words", ids)
+    assert shown(corpus, "words", "t2") == ["Grace", "Grace", "B"]
 
 
 def test_a_turn_that_was_split_off_has_a_speaker(tmp_path: Path) -> None:

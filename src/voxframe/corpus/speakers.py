@@ -45,15 +45,27 @@ class CurrentNames:
 
     def all(self) -> dict[str, SpeakerNames]:
         """Return the names of each transcript that has any, by transcript id."""
-        settled = self._archive.store.settled()
+        given = self._archive.names.all()
+        settled = self._archive.store.settled() if any(names.turns for names in given.values()) else None
         return {
             transcript_id: self._still_valid(transcript_id, names, settled) if names.turns else names
-            for transcript_id, names in self._archive.names.all().items()
+            for transcript_id, names in given.items()
         }
 
     def add_to(self, table: pa.Table) -> pa.Table:
         """Return a table with the column `speaker_name`, if it has `speaker`."""
-        return with_names(table, self.all(), partial(self._corrections.table, "utterances"))
+        if "speaker" not in table.column_names:
+            return table
+        return with_names(table, self._of(table), partial(self._corrections.table, "utterances"))
+
+    def _of(self, table: pa.Table) -> dict[str, SpeakerNames]:
+        """Return the names that apply to a table: for rows of one transcript, without reading those of the others."""
+        ids = table.slice(0, 1)["transcript_id"].to_pylist() if "transcript_id" in table.column_names else []
+        if ids and table["transcript_id"][-1].as_py() == ids[0]:  # rows of a transcript are together
+            names = self._archive.names.get(ids[0])
+            if not names.turns:
+                return {ids[0]: names} if names else {}
+        return self.all()
 
     def turns(self, transcript_id: str) -> pa.Table:
         """Return the turns as the service sent them, and after them those that corrections have split off."""
