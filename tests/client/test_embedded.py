@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 
 import psutil
 import pytest
@@ -49,14 +50,24 @@ def gone(pid, seconds=20):
 
 
 def test_launch_without_models_warns_and_uses_pocketsphinx(found, monkeypatch, tmp_path):
-    """The warning has the command that downloads the models; the log of the server names the engine it uses."""
+    """A warning per purpose has the command that downloads the model; the log of the server names its engine."""
     for name in (models.CACHE_VARIABLE, "HF_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "empty"))
     monkeypatch.delenv("HF_HUB_CACHE", raising=False)
     monkeypatch.setenv(models.OFFLINE_VARIABLE, "1")
-    with pytest.warns(UserWarning, match=r"run `voxframe models get base`.*recognized with pocketsphinx"):
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always", UserWarning)
         service = embedded.launch(found)
     service.stop()
+    said = [str(one.message) for one in shown if one.category is UserWarning]
+    expected = {
+        "base": "recognized with pocketsphinx",
+        "all-MiniLM-L6-v2": "Analyses go by lists of words instead of meaning",
+        "en_core_web_sm": "Entities and redaction find only the names that are in lists",
+    }
+    for message, (name, consequence) in zip(said, expected.items(), strict=True):
+        assert f"run `voxframe models get {name}`" in message
+        assert consequence in message
     assert "recognized with pocketsphinx" in service.log.read_text()
 
 

@@ -181,16 +181,17 @@ def check_installed() -> None:
 def _fetch_models() -> None:
     """Download the models of the default speech engine and of the analyses here, where the user sees the progress."""
     chosen = any(os.environ.get(name, "").strip() for name in _ENGINE_VARIABLES)
+    download = True
     try:
         models.ensure(*() if chosen else models.SPEECH)
     except ModelError as error:
         there = [name for name in models.SPEECH if models.is_present(name)]
         rest = f"Until then, only {' and '.join(there)} can be used" if there else models.WITHOUT_SPEECH
         warnings.warn(f"{error}. {rest}.", stacklevel=4)
-        return
+        download = False  # it would fail as well, after as long a wait
     for name, consequence in models.ANALYSES.items():
         try:
-            models.ensure(name)
+            models.ensure(name, download=download)
         except ModelError as error:
             warnings.warn(f"{error}. {consequence}.", stacklevel=4)
 
