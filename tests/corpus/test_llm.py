@@ -218,6 +218,17 @@ def test_redacted_audio_is_downloaded_once(web: Web, redacting, empty: voxframe.
     assert not path.exists()
 
 
+def test_redacted_audio_is_not_written_through_a_link(web: Web, redacting, empty: voxframe.Corpus) -> None:
+    """A symbolic link in place of the folder is refused, and its target stays empty."""
+    web.page("/copy.mp3", b"beep")
+    elsewhere = empty.path.parent / "elsewhere"
+    elsewhere.mkdir()
+    (empty.path / "redacted").symlink_to(elsewhere)
+    with pytest.raises(CorpusError, match="is a symbolic link"):
+        empty.raw.redacted_audio("t1", client=redacting)
+    assert [*elsewhere.iterdir()] == []
+
+
 def test_a_partial_download_is_deleted_with_its_transcript(web: Web, redacting, empty) -> None:
     """An interrupted download leaves a part to resume from; `forget` deletes it."""
 

@@ -14,7 +14,14 @@ import pytest
 
 import voxframe
 from voxframe.corpus.batch import reconcile
-from voxframe.errors import AudioNotFoundError, AuthenticationError, BadRequestError, OptionError, ServiceError
+from voxframe.errors import (
+    AudioNotFoundError,
+    AuthenticationError,
+    BadRequestError,
+    CorpusError,
+    OptionError,
+    ServiceError,
+)
 
 
 @pytest.fixture
@@ -45,6 +52,18 @@ def test_a_folder_is_submitted_once(peer, client, corpus, folder: Path) -> None:
     assert (second.sent, second.known) == (0, 5)
     assert peer.count("POST /v2/transcript") == 5
     assert {job["speaker_labels"] for job in peer.asked_for.values()} == {True}
+
+
+def test_records_of_jobs_are_not_written_through_a_link(peer, client, corpus, folder: Path) -> None:
+    """A symbolic link in place of their folder is refused before anything is paid for."""
+    elsewhere = folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    corpus.path.mkdir()
+    (corpus.path / ".submissions").symlink_to(elsewhere)
+    with pytest.raises(CorpusError, match="is a symbolic link"):
+        corpus.submit(folder, client=client)
+    assert peer.count("POST /v2/transcript") == 0
+    assert [*elsewhere.iterdir()] == []
 
 
 def test_a_plan_sends_nothing(peer, client, corpus, folder: Path) -> None:

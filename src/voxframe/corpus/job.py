@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from voxframe._files import private_folder, write_atomic
 from voxframe._text import storable
+from voxframe.corpus.store import folder
 from voxframe.errors import CorpusWarning
 from voxframe.options import DEFAULTS
 
@@ -178,6 +179,7 @@ class JobRecords:
     def write(self, key: str, record: Mapping[str, Any]) -> None:
         """Write a record, replacing an older one. It is on disk when this returns."""
         private_folder(self._folder)
+        folder(self._folder)
         text = json.dumps(record, ensure_ascii=False)
         write_atomic(self._path(key), text.encode())
 

@@ -21,6 +21,7 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.llm import Llm
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View
+from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.workers import rebuild
 from voxframe.errors import CorpusError, CorpusWarning
 
@@ -237,7 +238,8 @@ class Raw:
                 warnings.warn(f"{found[0]} is damaged and is fetched again", CorpusWarning, stacklevel=2)
             copy = self._default_client.use(client).redacted_audio(transcript_id)
             beginning = self._archive.store.redacted_download(transcript_id)
-            beginning.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
+            beginning.mkdir(exist_ok=True)
             fetched = copy.save(beginning)
             answer_cache.store_export(self._ledger, key, transcript_id, whole, _hash(fetched))
             path = fetched.replace(folder / f"{file_name(transcript_id)}{fetched.suffix}")
