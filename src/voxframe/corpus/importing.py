@@ -34,7 +34,7 @@ from voxframe.importers import converted
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
 #: Size of payloads with recordings that are named in one transaction, for which the disk is waited.
-_BYTES_NAMED = 32 << 20
+_BYTES_NAMED = 16 << 20
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
 #: Maximum size after decompression. A ten-hour transcript with every analysis takes 25 MB.
@@ -244,7 +244,8 @@ class _Adding:
     def _do(self, tasks: Sequence[tuple[Task, Callable[[Result], None]]]) -> list[Any]:
         """Perform tasks. Return an empty list."""
         if tasks:
-            self._workers.do([task for task, _ in tasks], lambda place, result: tasks[place][1](result))
+            tell = [tell for _, tell in tasks]  # without the payloads
+            self._workers.do([task for task, _ in tasks], lambda place, result: tell[place](result))
         return []
 
     def _has(self, transcript_id: str) -> bool:
