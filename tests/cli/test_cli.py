@@ -380,6 +380,7 @@ def test_demo_writes_tables_and_a_timeline(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.speech
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+@pytest.mark.filterwarnings("ignore:there is no corpus in")
 def test_ctrl_c_ends_demo_and_the_next_run_continues(tmp_path: Path) -> None:
     """An interrupted `demo` exits with 130 and one line, and the next run waits for the same job."""
     environment = os.environ | {"VOXFRAME_DATA_DIR": str(tmp_path / "data")}

@@ -117,6 +117,7 @@ def test_cpwer_equals_that_of_meeteval(seed: int, speakers: int, found: int, err
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:'uem' was approximated")
 @pytest.mark.parametrize("collar", [0, 250])
 @pytest.mark.parametrize("skip_overlap", [False, True])
 @pytest.mark.parametrize(("seed", "speakers", "found"), [(0, 1, 1), (1, 3, 2), (2, 2, 4), (3, 5, 5)])

@@ -225,6 +225,7 @@ def test_forget_leaves_no_byte_of_a_transcript(corpus: voxframe.Corpus) -> None:
     assert corpus.table("words")["transcript_id"].to_list() == ["first"] * 2 + ["third"] * 2
 
 
+@pytest.mark.filterwarnings("ignore:the corpus has no transcripts yet")
 @pytest.mark.parametrize("count", [1, 9])
 def test_a_reader_does_not_bring_back_what_is_forgotten(
     corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, count: int

@@ -139,6 +139,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:the service ignores these options")
 @pytest.mark.parametrize("which", OPTIONS)
 def test_every_value_of_the_embedded_service(tmp_path: Path, which: str) -> None:
     """Each leaf of the transcript with all options on, and of all that is made from it, is in a table."""

@@ -16,6 +16,7 @@ _TYPES = {
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 def test_spark_reads_the_store_and_exports(corpus: voxframe.Corpus, tmp_path: Path) -> None:
     """Spark reads stored and exported tables with the types of the data dictionary and all rows."""
     sql = pytest.importorskip("pyspark.sql")
