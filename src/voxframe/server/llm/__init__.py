@@ -21,11 +21,17 @@ answers in a few words, and the sentence that they are from is quoted. Then it j
 closest ones, each with its neighbours, answer the question: the better one of the two is quoted beside the first. The
 question is refused if no sentence supports the answer, or if the reader doubts it and judges its sentence against it.
 
-Measured with paraphrased questions that were written before the method. On a talk: with the reader, 16 of 20 got
-the right sentences and 8 of 10 unanswerable ones refused; without it, 13 and 5. On 13 conversations: 121 of 136 and 28
-of 44; without it, 87 and 10. A question takes 2 to 7 s of one core. On two other conversations
-(`test_llm_quality.py`), 11 of 12 options are right, 9 of 9 action items found and 1 wrong one.
-English only.
+Paraphrased questions with the right sentences, of those that the text answers, and refused ones, of the others:
+
+| texts | without the reader | with it |
+|---|---|---|
+| a talk | 13 of 20; 8 of 10 | 16; 10 |
+| 13 short conversations; the reader's thresholds were chosen with most of them | 87 of 136; 11 of 44 | 123; 32 |
+| 2 long conversations, looked at while they were chosen | 10 of 20; 2 of 10 | 18; 7 |
+| 2 long conversations, scored once after that | 8 of 20; 3 of 10 | 15; 5 |
+
+With the reader, a question takes 2 to 12 s of one core. On two other conversations (`test_llm_quality.py`), 11 of 12
+options are right, 9 of 9 action items found and 1 wrong one. English only.
 
 Responses are stored in `llm.sqlite` until they are purged. Context, prompt and input text are never written to disk.
 Deleting a transcript does not delete the responses made from it: purge these too.
