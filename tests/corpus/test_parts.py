@@ -503,6 +503,20 @@ def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -
     assert sorted(_globbed(corpus.path)) == names
 
 
+def test_manifests_of_format_2_are_replaced(corpus: voxframe.Corpus) -> None:
+    """A corpus with manifests without a checksum is rebuilt, and its new format keeps older versions from writing."""
+    corpus.add([_raw(name) for name in "abc"])
+    corpus.speakers.set("a", {"A": "Ada"})
+    (manifest,) = corpus.path.glob("parts/*.json")
+    manifest.write_bytes(manifest.read_bytes().partition(b"\n")[0])
+    (corpus.path / "format.json").write_text('{"format": 2}')
+    later = voxframe.Corpus(corpus.path)
+    assert later.table("words").groupby("transcript_id").size().to_dict() == {"a": 3, "b": 3, "c": 3}
+    assert later.table("words", "a")["speaker_name"].unique().tolist() == ["Ada"]
+    assert sorted(_globbed(corpus.path)) == ["a", "b", "c"]
+    assert json.loads((corpus.path / "format.json").read_bytes()) == {"format": 3}
+
+
 def test_a_damaged_payload_does_not_hide_the_rows_of_others(corpus: voxframe.Corpus) -> None:
     """If a part and one of its payloads are damaged, the other transcripts of the part are rebuilt."""
     for name in "abc":

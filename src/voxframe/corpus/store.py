@@ -42,8 +42,9 @@ UNFINISHED = frozenset({"queued", "processing"})
 #: A file or folder that changed less than this long ago may change again without a new modification time.
 RACY_NS = 2_000_000_000
 
-#: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table.
-FORMAT = 2
+#: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table. The manifests of
+#: version 2 had no checksum; it would delete those that have one.
+FORMAT = 3
 
 _SUFFIX = ".json.zst"
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
