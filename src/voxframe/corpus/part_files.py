@@ -161,11 +161,11 @@ class TableFile:
             table: Its rows.
         """
         if table.num_rows and self._waiting.add(member, table):
-            self._flush()
+            self.flush()
 
     def close(self) -> TableLayout:
         """Finish the file and flush it to the disk."""
-        self._flush()
+        self.flush()
         self._writer.close()
         self._file.close()
         with self.path.open("rb+") as file:
@@ -188,7 +188,8 @@ class TableFile:
         self._file.close()
         self.path.unlink(missing_ok=True)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that wait for a row group to be full."""
         if self._waiting.members:
             whole = self._waiting.rows()
             if not whole.schema.equals(self._schema):
