@@ -152,9 +152,12 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def in_threads(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-    """Call a function for each item in a few threads, for work that waits for the disk. Return the results in order."""
-    with ThreadPoolExecutor(_THREADS) as pool:
+def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREADS) -> list[R]:
+    """Call a function for each item in a few threads. Return the results in order.
+
+    The number of threads is that for work that waits for the disk.
+    """
+    with ThreadPoolExecutor(threads) as pool:
         try:
             futures = [pool.submit(work, item) for item in items]
         except RuntimeError:  # the interpreter is shutting down and starts no threads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxframe._files import in_threads
 from voxframe.corpus.part import Member, Part, PartDamagedError
+from voxframe.corpus.part_files import TableLayout
 from voxframe.corpus.parts import Parts
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 
@@ -79,28 +81,25 @@ def assemble(
     for transcript_id, member in located.members.items():
         wanted.setdefault(member.part, {})[member.place] = transcript_id
     found: dict[str, tuple[pa.Table, int, int]] = {}
-    for part, places in wanted.items():
-        layout = part.files.get(name)
-        groups = (
-            [n for n, group in enumerate(layout.groups) if not places.keys().isdisjoint(group.members)]
-            if layout
-            else []
-        )
-        if not layout or not groups:
-            continue
-        if where is None:
-            whole, start = _exact(read_groups(parts, part, name, groups, columns, None), schema), 0
-            for group in groups:
-                for place, rows in zip(*layout.groups[group], strict=True):
-                    if place in places:
-                        found[places[place]] = whole, start, rows
-                    start += rows
-        else:
-            some = columns if columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
-            whole = read_groups(parts, part, name, groups, some, where)
-            runs = runs_of(whole["transcript_id"])
-            whole = _exact(whole if columns is None else whole.select(columns), schema)
-            found |= {transcript_id: (whole, *run) for transcript_id, run in runs.items()}
+    groups = {part: _groups_with(part.files.get(name), places) for part, places in wanted.items()}
+    some = columns if where is None or columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
+
+    def read(part: Part) -> dict[str, tuple[pa.Table, int, int]]:
+        whole, start = read_groups(parts, part, name, groups[part], some, where), 0
+        exact = _exact(whole if columns is None else whole.select(columns), schema)
+        if where is not None:
+            return {transcript_id: (exact, *run) for transcript_id, run in runs_of(whole["transcript_id"]).items()}
+        here = {}
+        for group in groups[part]:
+            for place, rows in zip(*part.files[name].groups[group], strict=True):
+                if place in wanted[part]:
+                    here[wanted[part][place]] = exact, start, rows
+                start += rows
+        return here
+
+    # Arrow decodes the columns of a file on several cores, but a long text is nearly all of its table.
+    for here in in_threads(read, [part for part in wanted if groups[part]], pa.cpu_count()):
+        found |= here
     for transcript_id, table in located.loose.items():
         rows = table if where is None else table.filter(where)
         found[transcript_id] = _exact(rows, schema), 0, rows.num_rows
@@ -114,6 +113,12 @@ def assemble(
         else:
             pieces.append(piece)
     return in_order(pieces, schema)
+
+
+def _groups_with(layout: TableLayout | None, places: Collection[int]) -> list[int]:
+    """Return the row groups with rows of some transcripts."""
+    wanted = frozenset(places)
+    return [n for n, group in enumerate(layout.groups if layout else ()) if not wanted.isdisjoint(group.members)]
 
 
 def in_order(pieces: Sequence[tuple[pa.Table, int, int]], schema: pa.Schema) -> pa.Table:
