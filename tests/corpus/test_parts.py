@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.corpus.conftest import raw_file, table_files
 
 import voxframe
 from voxframe._files import hidden_path
-from voxframe.corpus.part import NewMember
+from voxframe.corpus.part import NewMember, Part
 from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
 from voxframe.corpus.part_reading import Located
 from voxframe.corpus.store import View
@@ -485,7 +486,7 @@ def test_an_older_corpus_is_rebuilt_from_its_payloads(corpus: voxframe.Corpus) -
     corpus.speakers.set("t03", {"A": "Ada"})
     before = corpus.table("words")
     for path in corpus.path.glob("parts/*.json"):
-        path.write_text(path.read_text().replace(f'"schema":{voxframe.schema.SCHEMA_VERSION}', '"schema":1'))
+        path.write_bytes(replace(Part.from_json(path.read_bytes()), schema=1).to_json())
     older = voxframe.Corpus(corpus.path)
     assert older.raw.stale() == names
 

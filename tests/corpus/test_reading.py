@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from tests.corpus.conftest import export, payload, raw_file, table_files
 
 import voxframe
+from voxframe.corpus.part import Part
 from voxframe.errors import CorpusError, CorpusWarning, OptionError, PayloadError, PayloadWarning
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
@@ -257,8 +259,7 @@ def test_rebuild_tables(corpus: voxframe.Corpus, count: int) -> None:
     assert corpus.raw.rebuild_tables() == 0
     corpus._archive.wait()
     for path in corpus.path.glob("parts/*.json"):
-        manifest = json.loads(path.read_bytes())
-        path.write_text(json.dumps(manifest | {"schema": SCHEMA_VERSION - 1}))
+        path.write_bytes(replace(Part.from_json(path.read_bytes()), schema=SCHEMA_VERSION - 1).to_json())
     corpus = voxframe.Corpus(corpus.path)
     assert corpus.raw.stale() == corpus.raw.stale("sentences") == ids
     assert corpus.raw.rebuild_tables(progress=False) == 2 * count

@@ -161,7 +161,6 @@ def test_questions_about_long_conversations(model_folder, with_reader):
     right, whole, _, others = meaning.score_conversations("answers_held.txt", every=3)
     assert (whole, others) == (8, 2)
     assert right >= 5
-    assert meaning.score_conversations("answers_long.txt", every=3)[0] >= 6
 
 
 @pytest.mark.long
