@@ -157,9 +157,8 @@ def read_words(folder: Path, count: int) -> None:
     corpus = voxframe.Corpus(folder / "corpus")
     if count <= _AT_ONCE:
         _print_size(corpus.table("words"))
-        return
-    ids = corpus.ids()
-    print(sum(len(corpus.table("words", ids[at : at + _AT_ONCE])) for at in range(0, len(ids), _AT_ONCE)))
+    else:
+        print(sum(map(len, corpus.batches("words", size=_AT_ONCE))))
 
 
 def read_categories(folder: Path, _count: int) -> None:

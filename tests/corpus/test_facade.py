@@ -10,8 +10,9 @@ from voxframe.errors import CorpusError, CorpusWarning
 _FOLDER = Path(voxframe.__file__).parent / "corpus"
 
 _FLAT = set(
-    "plan submit sync retry jobs add adopt forget transcribe ids tables table words sql scan to_polars to_dask search "
-    "similar discover_topics counts export apply_edits publish ask summarize task action_items unanswered".split()
+    "plan submit sync retry jobs add adopt forget transcribe ids tables table words batches sql scan to_polars to_dask "
+    "search similar discover_topics counts export apply_edits publish ask summarize task action_items "
+    "unanswered".split()
 )
 _NAMESPACES = {
     "speakers": {"set", "get", "assign", "table", "undo"},

@@ -18,6 +18,7 @@ from tests.corpus.conftest import export, payload, raw_file, table_files
 
 import voxframe
 from voxframe.corpus.part import Part
+from voxframe.corpus.part_files import OpenTable
 from voxframe.errors import CorpusError, CorpusWarning, OptionError, PayloadError, PayloadWarning
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
@@ -245,6 +246,23 @@ def test_a_damaged_table_is_reported_and_rebuilt(filled: voxframe.Corpus, damage
     with pytest.warns(CorpusWarning, match=r"words/.*\.parquet is damaged"):
         pd.testing.assert_frame_equal(filled.table("words"), before)
     pd.testing.assert_frame_equal(filled.table("words"), before)
+
+
+def test_batches_hold_the_rows_of_the_table(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together they have the rows of the table; each row group is read once, although the ids are in no order."""
+    ids = [f"t{number * 7 % 40:02d}" for number in range(40)]
+    corpus.add([payload(name) for name in ids], progress=False)
+    whole, read, groups = corpus.table("words", where="speaker == 'A'"), OpenTable.read, []
+    monkeypatch.setattr(OpenTable, "read", lambda self, some, *rest: groups.extend(some) or read(self, some, *rest))
+    found = list(corpus.batches("words", size=8, where="speaker == 'A'"))
+    assert [one["transcript_id"].nunique() for one in found] == [8] * 5
+    assert len(groups) == len(found)
+    rows = pd.concat(found).sort_values(["transcript_id", "start_ms"], ignore_index=True)
+    pd.testing.assert_frame_equal(rows, whole)
+    assert [len(one) for one in corpus.batches("words", ["t03", "t01"], size=1)] == [3, 3]
+    for wrong in (0, True, 1.5):
+        with pytest.raises(OptionError, match="size must be an integer of at least 1"):
+            corpus.batches("words", size=wrong)
 
 
 @pytest.mark.long

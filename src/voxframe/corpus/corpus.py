@@ -403,6 +403,8 @@ class Corpus:
     ) -> pd.DataFrame:
         """Return one table over many transcripts. Only the requested columns and rows are read into memory.
 
+        `batches` yields a table that is larger than the memory in parts.
+
         Args:
             name: Name of the table; `voxframe.describe()` lists them.
             ids: Id or ids to read, in this order. None (default): every transcript. Sentences and paragraphs that the
@@ -472,6 +474,63 @@ class Corpus:
             category=category,
             timedeltas=timedeltas,
             corrected=corrected,
+        )
+
+    def batches(
+        self,
+        name: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        size: int = 500,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        metadata: Wanted = False,
+        category: bool = False,
+        timedeltas: bool = False,
+        corrected: bool = True,
+    ) -> Iterator[pd.DataFrame]:
+        """Yield one table over many transcripts in parts that fit into memory.
+
+        The transcripts come in the order of the files, so that each file is read once. `table` with a few ids at a time
+        reads the rows of other transcripts between them, too.
+
+        Args:
+            name: Name of the table.
+            ids: Id or ids to read. None (default): every transcript.
+            size: Number of transcripts in each DataFrame. The words of 500 hours take 500 MB.
+            columns: See `table`.
+            where: See `table`.
+            metadata: See `table`.
+            category: See `table`.
+            timedeltas: See `table`.
+            corrected: See `table`.
+
+        Raises:
+            CorpusError: See `table`.
+            OptionError: `size` is no positive integer.
+
+        Example:
+            >>> import json, tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> for name, text in [("a1", "Yes."), ("a2", "No.")]:
+            ...     words = [{"text": text, "start": 0, "end": 9}]
+            ...     corpus.raw.put(name, json.dumps({"id": name, "words": words}).encode())
+            >>> [words["text"].tolist() for words in corpus.batches("words", size=1)]
+            [['Yes.'], ['No.']]
+        """
+        self._archive.report_missing()
+        return (
+            self.table(
+                name,
+                some,
+                columns=columns,
+                where=where,
+                metadata=metadata,
+                category=category,
+                timedeltas=timedeltas,
+                corrected=corrected,
+            )
+            for some in self._query.batches(name, ids, size)
         )
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:

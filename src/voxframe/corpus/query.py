@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -29,7 +29,7 @@ from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, MissingExtraError, OptionError, PayloadError
 from voxframe.frames import derived_passages, joined, suited
 from voxframe.frames.corrected import TURN_TABLES, correct_tables, with_original
 from voxframe.frames.passages import with_derived
@@ -368,6 +368,12 @@ class Query:
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
     @_repeated
+    def batches(self, name: str, ids: str | Iterable[str] | None, size: int) -> Iterator[list[str]]:
+        """Yield the ids of transcripts with a table, `size` at a time, in the order of the files."""
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise OptionError(f"size must be an integer of at least 1, got {size!r}")
+        return self._archive.batches(name, self._select(name, ids), size)
+
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
         """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows.
 
