@@ -14,7 +14,7 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
@@ -29,7 +29,9 @@ from tests.benchmarks.one_core import one_core
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata
+from voxframe.corpus.part_reading import Located
 from voxframe.corpus.people import People
+from voxframe.corpus.query import Query
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.speakers import CurrentNames
@@ -71,6 +73,16 @@ class MemoryArchive(Archive):
         }
         return pa.table(columns, schema=WORDS.arrow)
 
+    def batches(self, _: str, ids: Iterable[str], size: int) -> Iterator[list[str]]:
+        """Yield the transcripts a few at a time."""
+        every = list(ids)
+        return (every[at : at + size] for at in range(0, len(every), size))
+
+    def read(self, name: str, ids: Sequence[str], columns: Sequence[str], *_: object) -> tuple[pa.Table, Located]:
+        """Return the words of transcripts."""
+        tables = {transcript_id: self.table(name, transcript_id).select(columns) for transcript_id in ids}
+        return pa.concat_tables(tables.values()), Located(loose=tables)
+
 
 class Corpus(Search):
     """Search over an archive in memory."""
@@ -79,7 +91,9 @@ class Corpus(Search):
         archive = MemoryArchive(path, forms, transcripts)
         corrections, metadata = CurrentCorrections(archive), Metadata(archive)
         names = CurrentNames(archive, corrections)
-        super().__init__(archive, names, metadata, corrections, People(archive, metadata, names.all, corrections))
+        people = People(archive, metadata, names.all, corrections)
+        query = Query(archive, metadata, names, corrections, people)
+        super().__init__(archive, query, names, metadata, corrections, people)
         self.path, self.forms, self.transcripts = path, forms, transcripts
 
     def search(self, query: str, slop: int | None = None, limit: int | None = None) -> pd.DataFrame:
@@ -88,7 +102,7 @@ class Corpus(Search):
 
     def counts(self, query: str, by: str = "transcript_id", slop: int | None = None) -> pd.DataFrame:
         """Count like `Corpus.counts`."""
-        return super().counts(query, slop, by, None, None, None)
+        return super().counts(query, slop, by, None, None, None, None)
 
     def put(self, number: int) -> None:
         """Make one of the transcripts known."""
