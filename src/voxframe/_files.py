@@ -153,16 +153,23 @@ def sync(path: Path) -> None:
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREADS) -> list[R]:
-    """Call a function for each item in a few threads. Return the results in order.
+    """Call a function for each item in a few threads, by default as many as suit work that waits for the disk.
 
-    The number of threads is that for work that waits for the disk.
+    After an error or Ctrl-C, it is not called for the items that no thread has begun.
+
+    Returns:
+        The results in order.
     """
     with ThreadPoolExecutor(threads) as pool:
         try:
             futures = [pool.submit(work, item) for item in items]
         except RuntimeError:  # the interpreter is shutting down and starts no threads
             return [work(item) for item in items]
-        return [future.result() for future in futures]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 @contextlib.contextmanager

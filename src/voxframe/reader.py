@@ -49,11 +49,11 @@ _SPLIT = (
 
 
 class ShortAnswer(NamedTuple):
-    """What a reader says.
+    """Short answer of a reader, with its doubt that there is one.
 
     Attributes:
         text: A few words, or "" if the sentences do not answer the question.
-        unanswered: Logarithm of the probability that they do not.
+        unanswered: Logarithm of the probability that the sentences do not answer the question.
     """
 
     text: str

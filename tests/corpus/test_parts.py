@@ -257,6 +257,8 @@ def test_a_transcript_is_forgotten_during_a_read(corpus: voxframe.Corpus, monkey
         lambda reader: reader.table("words", category=True, where="word_idx < 9")["transcript_id"],
         lambda reader: reader.sql("select transcript_id from words")["transcript_id"],
         lambda reader: reader.scan("words").to_table()["transcript_id"].to_pandas(),
+        lambda reader: pd.Series([*reader._query.rows("words")]),  # of `to_dask`
+        lambda reader: pd.concat(reader.batches("words"))["transcript_id"],
         lambda reader: reader.table("words", ["a", "b"])["transcript_id"],
     ]
     for number, read in enumerate(reads):

@@ -260,6 +260,12 @@ def test_batches_hold_the_rows_of_the_table(corpus: voxframe.Corpus, monkeypatch
     rows = pd.concat(found).sort_values(["transcript_id", "start_ms"], ignore_index=True)
     pd.testing.assert_frame_equal(rows, whole)
     assert [len(one) for one in corpus.batches("words", ["t03", "t01"], size=1)] == [3, 3]
+    reading = corpus.batches("words", size=8)
+    first = next(reading)
+    corpus.forget(next(name for name in ids if name not in {*first["transcript_id"]}))
+    assert sum(one["transcript_id"].nunique() for one in reading) == 31
+    with pytest.raises(CorpusError, match="there is no transcript 'gone'"):
+        list(corpus.batches("words", ["t01", "gone"]))
     for wrong in (0, True, 1.5):
         with pytest.raises(OptionError, match="size must be an integer of at least 1"):
             corpus.batches("words", size=wrong)

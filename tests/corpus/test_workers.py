@@ -189,3 +189,10 @@ def test_one_payload_that_cannot_be_read_spoils_no_other(tmp_path: Path, monkeyp
     monkeypatch.undo()
     assert len(corpus.table("words")) == 5
     assert corpus.table("utterance_words")["text"].to_list() == ["other"]
+
+
+def test_another_process_ends_if_the_main_one_dies_while_it_sends_a_task(tmp_path: Path) -> None:
+    """A line of which only the beginning arrives ends the process, as the end of the pipe does."""
+    command = [sys.executable, "-P", "-c", workers._PROGRAM, str(tmp_path / "corpus")]
+    done = subprocess.run(command, input=b'[1, [["a", "tran', capture_output=True, timeout=60, check=False)
+    assert done.stdout == b""

@@ -33,9 +33,6 @@ from voxframe.corpus.store import EXPORTS
 from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
 
-#: Model name in responses of the embedded server that has neither a language model nor the reader.
-_QUOTING = "voxframe-extractive"
-
 _TABLES_EPILOG = """\
 examples:
   voxframe tables --corpus calls
@@ -230,6 +227,13 @@ def add_summarize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object with text, replies and ids")
 
 
+def _quoting() -> str:
+    """Return the model name in responses of the embedded server that has neither a language model nor the reader."""
+    from voxframe.server.llm.extractive import MODEL  # imports the analyses
+
+    return MODEL
+
+
 def summarize(given: argparse.Namespace) -> int:
     """Print a summary of transcripts, answers to questions, or the result of a prompt."""
     found = _ask(given)
@@ -248,7 +252,7 @@ def summarize(given: argparse.Namespace) -> int:
     else:
         for line in found.text.splitlines():
             print(plain(line))
-    if given.question and any(json.loads(one.raw).get("model") == _QUOTING for one in found.responses):
+    if given.question and any(json.loads(one.raw).get("model") == _quoting() for one in found.responses):
         note(f"voxframe summarize: {models.WITHOUT_READER}. {models.GET_READER}.")
     return 0
 

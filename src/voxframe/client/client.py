@@ -411,8 +411,8 @@ class Client:
     ) -> LlmResponse:
         """Ask questions about transcripts or a text. Other arguments and errors are those of `summarize`.
 
-        The embedded server quotes the sentences that answer, unless it has a language model. It finds more of the right
-        ones after `voxframe models get Qwen2.5-Coder-1.5B-Instruct`.
+        Without a language model, the embedded server answers with quotations. They are better after
+        `voxframe models get Qwen2.5-Coder-1.5B-Instruct`.
 
         Args:
             questions: A question, or a dict with `question` and optionally `context`, `answer_format` and

@@ -496,7 +496,7 @@ class Corpus:
 
         Args:
             name: Name of the table.
-            ids: Id or ids to read. None (default): every transcript.
+            ids: Id or ids to read. None (default): every transcript, but those that are deleted before their turn.
             size: Number of transcripts in each DataFrame. The words of 500 hours take 500 MB.
             columns: See `table`.
             where: See `table`.
@@ -519,8 +519,8 @@ class Corpus:
             [['Yes.'], ['No.']]
         """
         self._archive.report_missing()
-        return (
-            self.table(
+        return self._query.without_deleted(
+            lambda some: self.table(
                 name,
                 some,
                 columns=columns,
@@ -529,8 +529,9 @@ class Corpus:
                 category=category,
                 timedeltas=timedeltas,
                 corrected=corrected,
-            )
-            for some in self._query.batches(name, ids, size)
+            ),
+            self._query.batches(name, ids, size),
+            asked=ids is not None,
         )
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:

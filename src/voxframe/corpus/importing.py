@@ -33,7 +33,7 @@ from voxframe.importers import converted
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
-#: Size of payloads with recordings that are named in one transaction, for which the disk is waited.
+#: Bytes of payloads whose recordings are named in one transaction. Each transaction waits for the disk.
 _BYTES_NAMED = 16 << 20
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000

@@ -367,13 +367,29 @@ class Query:
             return [transcript_id for transcript_id in self.readable("words") if transcript_id not in bad]
         return [transcript_id for transcript_id in ids if transcript_id not in bad]
 
-    @_repeated
     def batches(self, name: str, ids: str | Iterable[str] | None, size: int) -> Iterator[list[str]]:
         """Yield the ids of transcripts with a table, `size` at a time, in the order of the files."""
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise OptionError(f"size must be an integer of at least 1, got {size!r}")
         return self._archive.batches(name, self._select(name, ids), size)
 
+    def without_deleted(
+        self, read: Callable[[list[str]], pd.DataFrame], batches: Iterable[list[str]], *, asked: bool
+    ) -> Iterator[pd.DataFrame]:
+        """Yield what is read for each batch of transcripts, without those that are deleted meanwhile unless `asked`."""
+        for some in batches:
+            while some:
+                try:
+                    frame = read(some)
+                except MissingTranscriptError:
+                    if asked:
+                        raise
+                    some = [transcript_id for transcript_id in some if self._archive.has(transcript_id)]
+                else:
+                    yield frame
+                    break
+
+    @_repeated
     def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
         """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows.
 

@@ -381,13 +381,15 @@ def _cores() -> int:
 
 def _read(file: IO[bytes], into: queue.Queue[_Tasks | None]) -> None:
     """Put lists of tasks, with their numbers, into a queue until the main process closes the pipe, or dies."""
-    for line in file:
-        number, told = orjson.loads(line)
-        tasks = [Task(one[0], one[1], None if one[2] is None else file.read(one[2]), *one[3:]) for one in told]
-        if all(task.payload is None or len(task.payload) == one[2] for task, one in zip(tasks, told, strict=True)):
-            into.put((number, tasks))
-        del tasks
-    into.put(None)
+    try:
+        for line in file:
+            number, told = orjson.loads(line)
+            tasks = [Task(one[0], one[1], None if one[2] is None else file.read(one[2]), *one[3:]) for one in told]
+            if all(task.payload is None or len(task.payload) == one[2] for task, one in zip(tasks, told, strict=True)):
+                into.put((number, tasks))
+            del tasks
+    finally:
+        into.put(None)  # also after a line that the main process has not finished
 
 
 def main() -> None:

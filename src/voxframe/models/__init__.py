@@ -73,7 +73,7 @@ WITHOUT_NAMES = "Entities and redaction find only the names that are in lists"
 #: Consequence of a missing reader.
 WITHOUT_READER = "Questions are answered by the sentences that are closest in meaning"
 #: What to do about it, if the reader is not on this machine.
-GET_READER = f"`voxframe models get {READER}` (1.1 GB) finds more of the right ones and refuses more other questions"
+GET_READER = f"`voxframe models get {READER}` (1.1 GB) finds better ones"
 
 #: Models of the analyses, and the consequence if each is missing.
 ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES}

@@ -27,8 +27,9 @@ _KIND = 1.35  # factor for the right kind of answer
 _BY_WORDS = 0.5  # weight of common words beside meaning
 _CLOSE_KIND, _NO_KIND = 1.4, 0.6  # factors for the right kind of answer, and if a number, time or name is missing
 _WITH_PREVIOUS = 0.2  # weight of the mean with the previous sentence, which "it" and "she" refer to
-_LEAST_CLOSENESS = 0.28  # of a sentence that may answer, if there are 20 sentences
-_LEAST_OF_MORE = 0.1  # is added for each factor of e in their number, because one of many is close by chance
+_LEAST_CLOSENESS = 0.28  # of a sentence that may answer, in a text of up to `_FEW` sentences
+_LEAST_OF_MORE = 0.1  # is added for each factor of e in their number, up to `_MANY`: one of many is close by chance
+_FEW, _MANY = 20, 100
 _AFTER_SAME_QUESTION = 0.9  # share of the closeness of a question that its answer has
 _MOST_ENCODED = 4000  # sentences; of more, those with most words of the question
 
@@ -241,7 +242,7 @@ class BM25Index:
 
 def close_enough(closeness: Scores) -> Scores:
     """Return how close sentences are; 0 for all of them if none is close enough to be an answer."""
-    least = _LEAST_CLOSENESS + _LEAST_OF_MORE * math.log(min(max(len(closeness), 20), 100) / 20)
+    least = _LEAST_CLOSENESS + _LEAST_OF_MORE * math.log(min(max(len(closeness), _FEW), _MANY) / _FEW)
     return closeness if closeness.max(initial=0.0) >= least else np.zeros_like(closeness)
 
 

@@ -35,9 +35,9 @@ def read(index: BM25Index, reader: Reader, question: str, scores: Scores) -> lis
         scores: Closeness of each sentence to an answer. Of a long text, the reader sees the closest sentences.
 
     Returns:
-        The sentence of the short answer, then the others in the order of their judgements. None if the text does not
-        answer the question: the reader says so, its words are not from the text, or its judgement of their sentence
-        and its doubt that there is an answer are against it.
+        The sentence of the short answer, then the others, the best one first. An empty list if the text does not answer
+        the question: the reader says so, its words are not from the text, or it doubts that there is an answer and
+        does not judge the sentence to be one.
     """
     places = _passage(index, scores)
     said = reader.answer([index.lines[place].text for place in places], question)
