@@ -1,6 +1,7 @@
 import contextlib
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from voxframe._files import hidden_path
 from voxframe.corpus.part import NewMember, Part
 from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
 from voxframe.corpus.part_reading import Located
+from voxframe.corpus.parts import to_merge
 from voxframe.corpus.store import View
 from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError, CorpusWarning
@@ -192,6 +194,32 @@ def test_transcripts_are_collected_in_few_parts(corpus: voxframe.Corpus) -> None
     assert list(dict.fromkeys(words["transcript_id"])) == ids
     assert len(words) == 210
     assert voxframe.Corpus(corpus.path).raw.stale() == []
+
+
+_CHANCE = random.Random(5)
+_ADDS = {
+    **{f"{size} at a time": [size] * min(2000, 100_000 // size) for size in (1, 7, 8, 9, 64, 65, 100, 257, 383, 511)},
+    "ones, then most of a size": ([1] * 8 + [8] * 7 + [63] * 7 + [382] * 7) * 30,
+    "any": [_CHANCE.randint(1, 512) for _ in range(400)],
+    "mostly few": [int(512 ** _CHANCE.random()) for _ in range(2000)],
+    "fewer and fewer": [*range(512, 0, -1)],
+}
+
+
+@pytest.mark.parametrize("adds", _ADDS.values(), ids=_ADDS.keys())
+def test_few_parts_are_left_whatever_the_sizes_of_the_adds(adds: list[int]) -> None:
+    """After every add, n transcripts are in at most n / 384 + 21 parts. Each was merged at most 4 times."""
+    parts: list[tuple[int, int]] = []  # number of transcripts, and how often one of them was merged at most
+    for number, size in enumerate(adds):
+        parts.append((size, 0))
+        while group := to_merge([count for count, _ in parts]):
+            chosen = [parts[n] for n in group]
+            rest = [part for n, part in enumerate(parts) if n not in group]
+            parts = [*rest, (sum(count for count, _ in chosen), 1 + max(times for _, times in chosen))]
+        assert sum(count for count, _ in parts) == sum(adds[: number + 1])
+        assert len(parts) <= sum(adds[: number + 1]) / 384 + 21
+        assert max(parts)[0] < 512 + 383
+        assert max(times for _, times in parts) <= 4
 
 
 def test_many_payloads_at_once_are_one_part(corpus: voxframe.Corpus) -> None:

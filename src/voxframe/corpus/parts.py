@@ -1,4 +1,4 @@
-"""Parts of a corpus: the tables of up to 512 transcripts each, as plain Parquet files.
+"""Parts of a corpus: the tables of hundreds of transcripts each, as plain Parquet files.
 
     <corpus>/tables/<table>/<part>.parquet    rows of the part's transcripts; no file if there are none
              parts/<part>.json                manifest: its transcripts, and the row groups of its files
@@ -29,9 +29,10 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,10 +43,10 @@ from voxframe.corpus.part_files import OpenTable, TableFile
 from voxframe.corpus.store import View, check_writable
 from voxframe.schema import SCHEMA_VERSION
 
-#: Largest number of transcripts of a part, and of a part that transcripts are added to one by one.
+#: Most transcripts of a part that is made from payloads, and of a part that transcripts are added to one by one.
 LARGEST, OPEN = 512, 8
-#: Parts are merged when there are this many of about the same size.
-_FAN = 8
+#: Parts are merged when there are this many of about the same size, and each has fewer transcripts than `_FULL`.
+_FAN, _FULL = 8, 384
 
 
 class Parts:
@@ -287,7 +288,7 @@ class Parts:
         return bool(self._to_merge())
 
     def merge(self) -> None:
-        """Merge small parts, in groups of about the same size, until there are few."""
+        """Merge small parts until there are few; see `to_merge`."""
         while group := self._to_merge():
             writer = PartWriter(self, group[0].view)
             try:
@@ -306,17 +307,13 @@ class Parts:
 
     def _to_merge(self) -> list[Part]:
         self.refresh()
-        tiers: dict[tuple[str, int], list[Part]] = {}
+        closed: dict[str, list[Part]] = {}
         for part in self.all():
             if not part.is_open and part.schema == SCHEMA_VERSION:
-                tiers.setdefault((part.view, _tier(part.count)), []).append(part)
-        for parts in tiers.values():
-            group: list[Part] = []
-            for part in sorted(parts, key=lambda part: part.count):
-                if sum(p.count for p in group) + part.count <= LARGEST:
-                    group.append(part)
-            if len(parts) >= _FAN and len(group) > 1:
-                return group
+                closed.setdefault(part.view, []).append(part)
+        for parts in closed.values():
+            if group := to_merge([part.count for part in parts]):
+                return [parts[n] for n in group]
         return []
 
     def _without(self, part: Part, gone: AbstractSet[int]) -> Part:
@@ -391,8 +388,22 @@ def _unlink(path: Path) -> bool:
     return True
 
 
-def _tier(count: int) -> int:
-    tier = 0
-    while count > OPEN * _FAN**tier:
-        tier += 1
-    return tier
+def to_merge(counts: Sequence[int]) -> list[int]:
+    """Return which parts to merge, given their numbers of transcripts: the smallest ones of a size that 8 parts have.
+
+    The sizes are 1 to 8 transcripts, 9 to 64, and 65 to 383. Together, the chosen parts have just `LARGEST` transcripts
+    or more, or they are all of their size.
+
+    - At most 21 parts with fewer than 384 transcripts are left, 7 of each size. So n transcripts are in at most
+      n / 384 + 21 parts and an open one, whatever the sizes of the adds: 282 for 100,000.
+    - Merged parts have fewer than 512 + 383 transcripts.
+    - Each transcript is merged at most 4 times. Eight parts of the first size have 8 transcripts only if each has one,
+      and 15 or more the next time; eight of the second size have 72 or more; eight of the third, 520 or more.
+    - A part with `LARGEST` transcripts is merged again only after a quarter of them was removed.
+    """
+    for low, high in pairwise((0, OPEN, OPEN * _FAN, _FULL - 1)):
+        same = sorted((n for n, count in enumerate(counts) if low < count <= high), key=counts.__getitem__)
+        if len(same) >= _FAN:
+            totals = accumulate(counts[n] for n in same)
+            return same[: 1 + sum(total < LARGEST for total in totals)]
+    return []
