@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,18 +66,18 @@ def counts(
     by_speaker = speaker is not None or "speaker_name" in groups
     by_person = "person" in groups
     by_name = by_speaker and named is not labelled
-    finest: Sequence[str] = [n for n in _VOICE if n in groups or (n == "speaker" and by_speaker)]
-    any_transcript = bool(finest) and set(groups) <= set(_OF_WORDS) and not by_name and not by_person
-    cells_of = _voices if any_transcript else _cells
-    finest = _FINEST if by_name or by_person else finest
+    voices = tuple(n for n in _VOICE if n in groups or (n == "speaker" and by_speaker))
+    any_transcript = bool(voices) and set(groups) <= set(_OF_WORDS) and not by_name and not by_person
+    cells_of = partial(_cells, finest=_FINEST if by_name or by_person else ())
+    if voices and not by_name and not by_person:
+        cells_of = partial(_voices, finest=voices, apart=not any_transcript)
     cells = pd.concat(
-        [cells_of(segment, rank, query, finest) for segment, rank in zip(view.segments, ranks, strict=True)]
-        or [pd.DataFrame(columns=["rank", *finest, "words", *range(len(query.texts))])],
+        [cells_of(segment, rank, query) for segment, rank in zip(view.segments, ranks, strict=True)]
+        or [pd.DataFrame(columns=["rank", *_FINEST, "words", *range(len(query.texts))])],
         ignore_index=True,
     )
     if not any_transcript:
-        names = view.ids.to_pandas().astype(TEXT)
-        cells = cells.assign(transcript_id=names.take(cells.pop("rank").astype("int64")).array)
+        cells["transcript_id"] = _text(view.ids.take(pa.array(cells.pop("rank"), pa.int64())))
     if by_name:
         who = pa.Table.from_pandas(cells[["transcript_id", *_FINEST]], schema=_WHO, preserve_index=False)
         cells["speaker_name"] = named(who)["speaker_name"].to_pandas(types_mapper={pa.string(): TEXT}.get).array
@@ -140,24 +141,26 @@ def _cells(segment: IndexSegment, rank: Ints, query: SearchQuery, finest: Sequen
     return cells[cells["rank"] >= 0]
 
 
-def _voices(segment: IndexSegment, rank: Ints, query: SearchQuery, finest: Sequence[str]) -> pd.DataFrame:
-    """Count per speaker and channel over all transcripts, from sums that the segment caches."""
-    voices = segment.voices(tuple(finest))
-    size, words, live = len(voices.words), voices.words, rank >= 0
-    if not live.all():
-        kept = live[segment.span_doc]
-        lengths = np.diff(segment.span_word, append=segment.words)[kept]
-        words = np.bincount(voices.of_span[kept], lengths, size).astype(np.int64)
-    present = np.flatnonzero(words)
-    cells: dict[Any, Any] = {"words": words[present]}
-    places = np.unravel_index(present, [max(1, len(values)) for values in voices.values])
+def _voices(
+    segment: IndexSegment, rank: Ints, query: SearchQuery, finest: tuple[str, ...], *, apart: bool
+) -> pd.DataFrame:
+    """Count per speaker and channel, of each document or of all, from what the segment caches."""
+    voices = segment.voices(finest)
+    live = rank[voices.doc] >= 0
+    code, group = voices.code[live], np.arange(np.count_nonzero(live))
+    cells: dict[Any, Any] = {"rank": rank[voices.doc[live]]}
+    if not apart:
+        code, group = np.unique(code, return_inverse=True)
+        cells = {}
+    places = np.unravel_index(code, [max(1, len(values)) for values in voices.values])
     for name, values, place in zip(finest, voices.values, places, strict=True):
-        cells[name] = values.take(pa.array(place)).to_pandas().astype(TEXT)
+        cells[name] = _text(values.take(pa.array(place)))
+    cells["words"] = np.bincount(group, voices.words[live], len(code)).astype(np.int64)
     for n, terms in enumerate(query.terms):
         first, _ = find(segment, terms, query.slop)
-        if not live.all():
-            first = first[np.repeat(live, np.diff(np.searchsorted(first, segment.doc_token)))]
-        cells[n] = np.bincount(voices.of_token[first], minlength=size)[present]
+        of_docs = np.diff(np.searchsorted(first, segment.doc_token))
+        found = np.bincount(np.repeat(voices.first, of_docs) + voices.of_token[first], minlength=len(live))
+        cells[n] = np.bincount(group, found[live], len(code)).astype(np.int64)
     return pd.DataFrame(cells)
 
 
@@ -167,14 +170,24 @@ def _sum(cells: pd.DataFrame, groups: list[str], texts: Sequence[str]) -> pd.Dat
         sums = cells.groupby(groups, dropna=False, observed=True)[numbers].sum().reset_index()
     else:
         sums = cells[numbers].sum().to_frame().T
-    tables = []
-    for n, text in enumerate(texts):
-        table = sums[groups].copy()
-        table.insert(0, "term", pd.Series([text] * len(sums), index=sums.index, dtype=TEXT))
-        table["occurrences"] = sums[n].astype("int64")
-        table["words"] = sums["words"].astype("int64")
-        table["per_1000"] = _rate(table["occurrences"].to_numpy(), table["words"].to_numpy())
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True).astype(
-        {name: TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups}
-    )
+    size = len(sums)
+    tables = [
+        pd.DataFrame(
+            {
+                "term": _text(pa.array([text]).take(pa.array(np.zeros(size, int)))),
+                **{name: sums[name].array for name in groups},
+                "occurrences": sums[n].to_numpy("int64"),
+                "words": sums["words"].to_numpy("int64"),
+                "per_1000": _rate(sums[n].to_numpy("int64"), sums["words"].to_numpy("int64")),
+            }
+        )
+        for n, text in enumerate(texts)
+    ]
+    found = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    wanted = {name: TEXT for name in ("transcript_id", *_OF_WORDS) if name in groups and found[name].dtype != TEXT}
+    return found.astype(wanted) if wanted else found
+
+
+def _text(values: pa.Array) -> Any:
+    """Return text as a pandas array."""
+    return TEXT.__from_arrow__(pa.chunked_array([values.cast(pa.large_string())]))

@@ -45,20 +45,24 @@ _SPAN_CHANGES = ("doc", "channel", "speaker", "utterance_idx")
 
 
 @dataclass(frozen=True)
-class SpeakerCodes:
-    """Speaker and channel of each word of a segment, as small integers.
+class Voices:
+    """The combinations of speaker and channel in each document of a segment.
 
     Attributes:
         values: Distinct values of each column, such as the speaker labels.
-        of_span: For each span, its index among all combinations of values.
-        of_token: The same for each token.
-        words: Number of words of each combination.
+        doc: Document of each combination, in order.
+        code: Index of its values among all combinations of values; see `numpy.unravel_index`.
+        words: Number of its words.
+        first: First combination of each document.
+        of_token: For each token, the index of its combination in its document.
     """
 
     values: tuple[pa.Array, ...]
-    of_span: Ints
-    of_token: Ints
+    doc: Ints
+    code: Ints
     words: Ints
+    first: Ints
+    of_token: Ints
 
 
 class IndexSegment:
@@ -95,23 +99,28 @@ class IndexSegment:
             values = table[name].chunk(0).values
             setattr(self, name, values.to_numpy() if kinds[name] == "Ints" else values)
         self.words = len(self.word_form)
-        self._voices: dict[tuple[str, ...], SpeakerCodes] = {}
+        self._voices: dict[tuple[str, ...], Voices] = {}
         _, offsets, texts = self.keys.buffers()
         self._key_ends = memoryview(offsets or b"").cast("i")[self.keys.offset :]
         self._key_texts = memoryview(texts or b"")
 
-    def voices(self, names: tuple[str, ...]) -> SpeakerCodes:
-        """Return the speaker or channel of each word, by columns such as `speaker`. Cached: segments never change."""
+    def voices(self, names: tuple[str, ...]) -> Voices:
+        """Return the combinations of columns such as `speaker`. Cached: segments never change."""
         if names not in self._voices:
             encoded = [getattr(self, f"span_{name}").dictionary_encode("encode") for name in names]
             values = tuple(column.dictionary for column in encoded)
             sizes = [max(1, len(column)) for column in values]  # of no words at all, one
             code = np.ravel_multi_index([column.indices.to_numpy() for column in encoded], sizes)
-            words = np.bincount(code, np.diff(self.span_word, append=self.words), int(np.prod(sizes)))
-            code = code.astype(np.min_scalar_type(len(words)))
-            first = np.searchsorted(self.token_word, np.append(self.span_word, self.words).astype(np.int32))
-            of_token = np.repeat(code, np.diff(first))
-            self._voices[names] = SpeakerCodes(values, code, of_token, words.astype(np.int64))
+            every = int(np.prod(sizes))
+            found, of_span = np.unique(self.span_doc * np.int64(every) + code, return_inverse=True)
+            doc = found // every
+            first = np.searchsorted(doc, np.arange(len(self.ids)))
+            words = np.bincount(of_span, np.diff(self.span_word, append=self.words), len(found))
+            own = of_span - first[self.span_doc]
+            own = own.astype(np.min_scalar_type(own.max(initial=0)))
+            tokens = np.searchsorted(self.token_word, np.append(self.span_word, self.words).astype(np.int32))
+            of_token = np.repeat(own, np.diff(tokens))
+            self._voices[names] = Voices(values, doc, found % every, words.astype(np.int64), first, of_token)
         return self._voices[names]
 
     @cached_property
