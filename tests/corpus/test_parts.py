@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -599,3 +600,22 @@ def test_a_glob_sees_each_transcript_once_beside_killed_writers(corpus: voxframe
     assert reads > 5
     again = voxframe.Corpus(corpus.path)
     assert set(again.table("words")["transcript_id"]) == set(again.ids())
+
+
+def test_the_manifest_of_a_part_takes_little_memory() -> None:
+    """A process that writes to a corpus of 100,000 transcripts keeps all manifests: 50 MB, not 120."""
+    count = 512
+    groups = [[[*range(n, n + 8)], [9000 + n] * 8] for n in range(0, count, 8)]
+    files = {name: TableLayout(7, json.dumps(groups).encode()) for name in TABLES}
+    texts = tuple(f"{n:064x}" for n in range(count))
+    part = Part("a", "transcript", ids=texts, sources=texts, stamps=texts, statuses=("completed",) * count, files=files)
+    manifest = part.to_json()
+    tracemalloc.start()
+    try:
+        kept = [Part.from_json(manifest) for _ in range(8)]
+        assert tracemalloc.get_traced_memory()[0] < 8 * (len(manifest) + count * 150)
+    finally:
+        tracemalloc.stop()
+    assert kept[0].sources[5:7] == [*texts[5:7]]
+    assert kept[0].files["words"].groups[1] == ((*range(8, 16),), (9008,) * 8)
+    assert kept[0].to_json() == manifest

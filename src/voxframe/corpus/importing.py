@@ -34,7 +34,7 @@ from voxframe.importers import converted
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
 #: Bytes of payloads whose recordings are named in one transaction. Each transaction waits for the disk.
-_BYTES_NAMED = 16 << 20
+_BYTES_NAMED = 8 << 20
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
 #: Maximum size after decompression. A ten-hour transcript with every analysis takes 25 MB.
@@ -170,17 +170,14 @@ class _Adding:
 
     def __init__(self, archive: Archive, workers: StoringProcesses, name: Naming, *, replace: bool) -> None:
         self._archive, self._workers, self._name, self._replace = archive, workers, name, replace
-        self._results: list[tuple[int, str, Result]] = []
-        self._count = self._bytes = 0
+        self._added = self._known = self._count = self._bytes = 0
+        self._left_out: list[tuple[int, str, str]] = []
         self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
         self.early: dict[int, tuple[Path | bytes, set[str]]] = {}
 
     def found(self) -> Added:
         """Return the result of all sources, in their order."""
-        results = [result for _, _, result in self._results]
-        left_out = [(name, result.error) for _, name, result in sorted(self._results) if result.error is not None]
-        added = sum(result.done for result in results)
-        return Added(added, len(results) - added - len(left_out), left_out)
+        return Added(self._added, self._known, [(name, reason) for _, name, reason in sorted(self._left_out)])
 
     def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
         """Add the payloads of one source, now or with later ones.
@@ -253,7 +250,12 @@ class _Adding:
         return self._archive.has(transcript_id)
 
     def _tell(self, number: int, name: str, result: Result) -> None:
-        self._results.append((number, name, result))
+        if result.error is not None:
+            self._left_out.append((number, name, result.error))
+        elif result.done:
+            self._added += 1
+        else:
+            self._known += 1
 
 
 def files_at(text: str) -> list[Path]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import secrets
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import orjson
 import pyarrow as pa
 
 from voxframe._files import in_threads
-from voxframe.corpus.part_files import RowGroup, TableFile, TableLayout
+from voxframe.corpus.part_files import TableFile, TableLayout
 from voxframe.corpus.store import Stored, View
 from voxframe.schema import SCHEMA_VERSION, TABLES
 
@@ -32,6 +35,27 @@ class PartDamagedError(Exception):
     def __init__(self, part: Part, path: Path, reason: str) -> None:
         super().__init__(f"{path} is damaged ({reason})")
         self.part, self.path = part, path
+
+
+class Texts(Sequence[str]):
+    """A list of texts in JSON, parsed when it is used: a process that only writes keeps half as much.
+
+    Attributes:
+        json: The JSON.
+    """
+
+    def __init__(self, json: bytes) -> None:
+        self.json = json
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return msgspec.json.decode(self.json, type=list[str])
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._texts[place]
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +81,8 @@ class Part:
     schema: int = SCHEMA_VERSION
     is_open: bool = False
     ids: tuple[str | None, ...] = ()
-    sources: tuple[str, ...] = ()
-    stamps: tuple[str, ...] = ()
+    sources: Sequence[str] = ()
+    stamps: Sequence[str] = ()
     statuses: tuple[str | None, ...] = ()
     files: Mapping[str, TableLayout] = field(default_factory=dict)
     moves: Mapping[str, str | None] = field(default_factory=dict)
@@ -71,8 +95,8 @@ class Part:
 
     def to_json(self) -> bytes:
         """Return the manifest: a line of JSON, and its CRC-32."""
-        files = {name: [f.checksum, [[g.members, g.rows] for g in f.groups]] for name, f in self.files.items()}
-        line = orjson.dumps(self.__dict__ | {"files": files})
+        files = {name: [layout.checksum, orjson.Fragment(layout.text)] for name, layout in self.files.items()}
+        line = orjson.dumps(self.__dict__ | {"files": files}, lambda texts: orjson.Fragment(texts.json))
         return line + b"\n%d" % zlib.crc32(line)
 
     @classmethod
@@ -86,18 +110,16 @@ class Part:
         if checksum != b"%d" % zlib.crc32(line):
             raise ValueError("the manifest is damaged")
         try:
-            return cls._of(orjson.loads(line))
-        except (AttributeError, KeyError, TypeError) as e:
+            found = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+            files = msgspec.json.decode(found.pop("files"), type=dict[str, tuple[int, msgspec.Raw]])
+            texts = {name: Texts(bytes(found.pop(name))) for name in ("sources", "stamps")}
+            others: dict[str, Any] = {name: msgspec.json.decode(value) for name, value in found.items()}
+            others |= texts | {name: tuple(others[name]) for name in ("ids", "retired")}
+            others["statuses"] = tuple(status and intern(status) for status in others["statuses"])
+            layouts = {name: TableLayout(checksum, bytes(groups)) for name, (checksum, groups) in files.items()}
+            return cls(**others, files=layouts)
+        except (KeyError, TypeError, msgspec.DecodeError) as e:
             raise ValueError("the manifest has other fields") from e
-
-    @classmethod
-    def _of(cls, found: Any) -> Part:
-        files = {
-            name: TableLayout(checksum, tuple(RowGroup(tuple(members), tuple(rows)) for members, rows in groups))
-            for name, (checksum, groups) in found.pop("files").items()
-        }
-        found |= {name: tuple(found[name]) for name in ("ids", "sources", "stamps", "statuses", "retired")}
-        return cls(**found, files=files)
 
 
 class Member(NamedTuple):

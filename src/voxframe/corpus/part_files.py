@@ -12,10 +12,13 @@ import io
 import os
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import msgspec
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -47,16 +50,22 @@ class RowGroup(NamedTuple):
     rows: tuple[int, ...]
 
 
-class TableLayout(NamedTuple):
+@dataclass(frozen=True)
+class TableLayout:
     """Description of one file of a part.
 
     Attributes:
         checksum: CRC-32 of the footer. It tells whether a file is the described one.
-        groups: Its row groups, in order.
+        text: Its row groups as JSON. As objects, those of all files take most of the memory of a process that writes.
     """
 
     checksum: int
-    groups: tuple[RowGroup, ...]
+    text: bytes
+
+    @cached_property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """The row groups, in order."""
+        return tuple(RowGroup(tuple(members), tuple(rows)) for members, rows in orjson.loads(self.text))
 
 
 @lru_cache(maxsize=len(TABLES))
@@ -179,7 +188,7 @@ class TableFile:
                 footer = merged
             file.flush()
             os.fsync(file.fileno())
-        return TableLayout(zlib.crc32(footer), tuple(self._groups))
+        return TableLayout(zlib.crc32(footer), msgspec.json.encode(self._groups))
 
     def discard(self) -> None:
         """Delete the unfinished file."""
