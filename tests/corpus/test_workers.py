@@ -171,6 +171,12 @@ def test_other_processes_do_not_load_pandas(tmp_path: Path) -> None:
     assert "/pandas/" not in maps
 
 
+def test_other_processes_do_not_load_progress_bars() -> None:
+    """The module that the other processes import leaves out what only the main one uses."""
+    command = "import sys, voxframe.corpus.workers; print('tqdm' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", command], text=True).strip() == "False"
+
+
 def test_one_payload_that_cannot_be_read_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are made for several payloads at a time; of these only the one that fails is left out, with the reason."""
     made = Archive.made

@@ -21,7 +21,6 @@ from typing import IO, Any, NamedTuple, NoReturn, Self, TypeAlias, get_args
 
 import orjson
 import pyarrow as pa
-from tqdm.auto import tqdm
 
 from voxframe import errors
 from voxframe.corpus.archive import Archive
@@ -355,6 +354,8 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
     Raises:
         CorpusError: A payload is damaged, or the disk cannot be written. Raised after all others are done.
     """
+    from tqdm.auto import tqdm  # the other processes start a tenth faster without it
+
     count, wrong = 0, list[str]()
     for view in get_args(View):
         ids = archive.stale(view, verify=verify)
