@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -24,7 +25,7 @@ import voxframe
 from voxframe._files import hidden_path
 from voxframe.corpus.part import NewMember, Part
 from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
-from voxframe.corpus.part_reading import Located
+from voxframe.corpus.part_reading import Located, in_order
 from voxframe.corpus.parts import to_merge
 from voxframe.corpus.store import View
 from voxframe.corpus.workers import StoringProcesses, Task
@@ -148,6 +149,21 @@ def test_transcripts_of_many_parts_are_read_in_order(corpus: voxframe.Corpus) ->
             values = [None if value is pd.NA or value != value else value for value in frame[column].to_list()]
             assert values == stored[column].to_pylist(), column
     assert corpus.table("transcripts")["status"].array._pa_array.num_chunks == 1
+
+
+def test_runs_of_rows_in_several_chunks_are_put_in_order() -> None:
+    """Runs may begin and end in any chunk and may be empty; long texts and short values stay together."""
+    chance = random.Random(3)
+    texts = [f"{n} " * 3000 for n in range(90)]
+    tables = [
+        pa.table({"text": pa.chunked_array([texts[a : a + 7], texts[a + 7 : a + 30]]), "n": pa.array(range(a, a + 30))})
+        for a in (0, 30, 60)
+    ]
+    runs = [(of, start, chance.randint(0, 3)) for start in range(0, 27, 3) for of in (1, 0, 2) for _ in range(4)]
+    found = in_order(tables, *np.array(runs).T, tables[0].schema)
+    expected = [30 * of + n for of, start, count in runs for n in range(start, start + count)]
+    assert found["n"].to_pylist() == expected
+    assert found["text"].to_pylist() == [texts[n] for n in expected]
 
 
 def test_batches_read_each_row_group_about_once(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,8 @@ from voxframe.corpus.part import Member, Part, PartDamagedError
 from voxframe.corpus.part_files import TableLayout
 from voxframe.corpus.parts import Parts
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
+
+Ints: TypeAlias = npt.NDArray[Any]
 
 #: Errors of pyarrow for a damaged page.
 DAMAGE = (pa.ArrowException, OSError)
@@ -77,42 +80,43 @@ def assemble(
     If a table in memory has a column that is not stored, it comes last and is null in the other rows.
     """
     schema = TABLES[name].arrow if columns is None else pa.schema([TABLES[name].arrow.field(c) for c in columns])
-    wanted: dict[Part, dict[int, str]] = {}
-    for transcript_id, member in located.members.items():
-        wanted.setdefault(member.part, {})[member.place] = transcript_id
-    found: dict[str, tuple[pa.Table, int, int]] = {}
-    groups = {part: _groups_with(part.files.get(name), places) for part, places in wanted.items()}
+    wanted: dict[Part, tuple[list[int], list[int]]] = {}  # places in the part, and in `ids`
+    wholes: list[pa.Table] = []
+    of, starts, counts = np.zeros((3, len(ids)), np.int64)  # of each transcript: which whole, and which of its rows
+    for n, transcript_id in enumerate(ids):
+        if (table := located.loose.get(transcript_id)) is not None:
+            rows = table if where is None else table.filter(where)
+            of[n], counts[n] = len(wholes), rows.num_rows
+            wholes.append(_exact(rows, schema))
+        elif (member := located.members.get(transcript_id)) is not None:
+            places, numbers = wanted.setdefault(member.part, ([], []))
+            places.append(member.place)
+            numbers.append(n)
+    groups = {part: _groups_with(part.files.get(name), places) for part, (places, _) in wanted.items()}
     some = columns if where is None or columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
 
-    def read(part: Part) -> dict[str, tuple[pa.Table, int, int]]:
-        whole, start = read_groups(parts, part, name, groups[part], some, where), 0
-        exact = _exact(whole if columns is None else whole.select(columns), schema)
+    def read(part: Part) -> tuple[pa.Table, Ints, Ints]:
+        """Return rows of a part, and the first row and the number of rows of each of its transcripts."""
+        whole = read_groups(parts, part, name, groups[part], some, where)
+        first, rows = np.zeros((2, len(part.ids)), np.int64)
         if where is not None:
-            return {transcript_id: (exact, *run) for transcript_id, run in runs_of(whole["transcript_id"]).items()}
-        here = {}
-        for group in groups[part]:
-            for place, rows in zip(*part.files[name].groups[group], strict=True):
-                if place in wanted[part]:
-                    here[wanted[part][place]] = exact, start, rows
-                start += rows
-        return here
+            place_of = {transcript_id: place for place, transcript_id in enumerate(part.ids)}
+            for transcript_id, run in runs_of(whole["transcript_id"]).items():
+                first[place_of[transcript_id]], rows[place_of[transcript_id]] = run
+        else:
+            layout = [part.files[name].groups[group] for group in groups[part]]
+            members = [place for group in layout for place in group.members]
+            rows[members] = [count for group in layout for count in group.rows]
+            first[members] = np.cumsum(rows[members]) - rows[members]
+        return _exact(whole if columns is None else whole.select(columns), schema), first, rows
 
     # Arrow decodes the columns of a file on several cores, but a long text is nearly all of its table.
-    for here in in_threads(read, [part for part in wanted if groups[part]], pa.cpu_count()):
-        found |= here
-    for transcript_id, table in located.loose.items():
-        rows = table if where is None else table.filter(where)
-        found[transcript_id] = _exact(rows, schema), 0, rows.num_rows
-    pieces: list[tuple[pa.Table, int, int]] = []
-    for transcript_id in ids:
-        piece = found.get(transcript_id)
-        if piece is None:
-            continue
-        if pieces and pieces[-1][0] is piece[0] and pieces[-1][1] + pieces[-1][2] == piece[1]:
-            pieces[-1] = piece[0], pieces[-1][1], pieces[-1][2] + piece[2]
-        else:
-            pieces.append(piece)
-    return in_order(pieces, schema)
+    read_parts = [part for part in wanted if groups[part]]
+    for part, (whole, first, rows) in zip(read_parts, in_threads(read, read_parts, pa.cpu_count()), strict=True):
+        places, numbers = wanted[part]
+        of[numbers], starts[numbers], counts[numbers] = len(wholes), first[places], rows[places]
+        wholes.append(whole)
+    return in_order(wholes, of, starts, counts, schema)
 
 
 def _groups_with(layout: TableLayout | None, places: Collection[int]) -> list[int]:
@@ -121,30 +125,51 @@ def _groups_with(layout: TableLayout | None, places: Collection[int]) -> list[in
     return [n for n, group in enumerate(layout.groups if layout else ()) if not wanted.isdisjoint(group.members)]
 
 
-def in_order(pieces: Sequence[tuple[pa.Table, int, int]], schema: pa.Schema) -> pa.Table:
-    """Return pieces of tables, given as table, start and number of rows, as one table. `schema` is that of no pieces.
+def in_order(wholes: Sequence[pa.Table], of: Ints, starts: Ints, counts: Ints, schema: pa.Schema) -> pa.Table:
+    """Return runs of rows of several tables as one table.
 
-    Ids in order are often in short pieces, from many parts. A chunk costs as much time as copying hundreds of short
+    Ids in order are often in short runs, from many parts. A chunk costs as much time as copying hundreds of short
     values, so these are copied to one chunk for each column. Long texts are not copied.
+
+    Args:
+        wholes: The tables.
+        of: For each run, the position of its table.
+        starts: Its first row in it.
+        counts: Its number of rows; there may be none.
+        schema: Schema of no runs.
     """
-    if not pieces:
+    some = np.flatnonzero(counts)
+    if not len(some):
         return schema.empty_table()
-    if len(pieces) < _MANY or sum(rows for _, _, rows in pieces) >= len(pieces) * _ROWS:
-        return pa.concat_tables([whole.slice(start, rows) for whole, start, rows in pieces], promote_options="default")
-    wholes = {id(whole): whole for whole, _, _ in pieces}
-    firsts = dict(zip(wholes, np.cumsum([0, *(whole.num_rows for whole in wholes.values())]), strict=False))
-    together = pa.concat_tables(wholes.values(), promote_options="default")
-    starts = np.array([firsts[id(whole)] + start for whole, start, _ in pieces])
-    counts = np.array([rows for _, _, rows in pieces])
+    firsts = np.cumsum([0, *(whole.num_rows for whole in wholes)])
+    starts, ends = firsts[of[some]] + starts[some], firsts[of[some]] + starts[some] + counts[some]
+    new = np.flatnonzero(np.r_[True, starts[1:] != ends[:-1]])  # else it continues the run before
+    starts, counts = starts[new], ends[np.r_[new[1:] - 1, -1]] - starts[new]
+    together = pa.concat_tables(wholes, promote_options="default")
+    if len(starts) < _MANY or counts.sum() >= len(starts) * _ROWS:
+        runs = zip(starts.tolist(), counts.tolist(), strict=True)
+        return pa.concat_tables([together.slice(*run) for run in runs])
     rows = np.arange(counts.sum()) + np.repeat(starts - (counts.cumsum() - counts), counts)
     columns = []
     for column in together.columns:
         if column.nbytes <= min(_BYTES * len(column), _MOST):
-            columns.append(column.take(rows))
+            columns.append(column.take(pa.array(rows)))
         else:
-            runs = (column.slice(*run).chunks for run in zip(starts.tolist(), counts.tolist(), strict=True))
-            columns.append(pa.chunked_array(chain.from_iterable(runs), column.type))
+            columns.append(pa.chunked_array(_slices(column, starts, counts), column.type))
     return pa.Table.from_arrays(columns, schema=together.schema)
+
+
+def _slices(column: pa.ChunkedArray, starts: Ints, counts: Ints) -> Iterator[pa.Array]:
+    """Yield runs of rows, each of which may be in several chunks."""
+    chunks = column.chunks
+    ends = np.cumsum([len(chunk) for chunk in chunks])
+    numbers = np.searchsorted(ends, starts, "right")
+    lasts = ends.tolist()
+    for number, start, left in zip(numbers.tolist(), starts.tolist(), counts.tolist(), strict=True):
+        while left:
+            size = min(left, lasts[number] - start)
+            yield chunks[number].slice(start - lasts[number] + len(chunks[number]), size)
+            number, start, left = number + 1, start + size, left - size
 
 
 def _exact(table: pa.Table, schema: pa.Schema) -> pa.Table:

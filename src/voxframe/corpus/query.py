@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -346,15 +347,19 @@ class Query:
         corrected: bool,
     ) -> pa.Table:
         """Return the rows that are chosen by columns that are not stored, such as the names of speakers."""
-        found: dict[str, tuple[pa.Table, int, int]] = {}
+        wholes: list[pa.Table] = []
+        found: dict[str, tuple[int, int, int]] = {}  # of each transcript: which whole, its first row, and how many
         for some in self._archive.batches(name, ids, _AT_A_TIME):
             whole = self.arrow(name, some, asked=asked, corrected=corrected)
             whole = whole.cast(CORPUS_TABLES[name].arrow)
             if _PERSON in str(where) and "speaker" in whole.column_names:
                 whole = self._people.add_to(whole)
             rows = whole.filter(where).select(CORPUS_TABLES[name].names)
-            found |= {transcript_id: (rows, *run) for transcript_id, run in runs_of(rows["transcript_id"]).items()}
-        table = in_order([found[i] for i in ids if i in found], CORPUS_TABLES[name].arrow)
+            runs = runs_of(rows["transcript_id"]).items()
+            found |= {transcript_id: (len(wholes), *run) for transcript_id, run in runs}
+            wholes.append(rows)
+        of, starts, counts = np.array([found.get(i, (0, 0, 0)) for i in ids], np.int64).reshape(-1, 3).T
+        table = in_order(wholes, of, starts, counts, CORPUS_TABLES[name].arrow)
         return table if columns is None else table.select(columns)
 
     def readable(self, name: str) -> list[str]:
