@@ -157,7 +157,9 @@ def report(coder: Coder) -> Iterator[str]:
     yield f"sentiment: {right:.2f} right; F1 " + ", ".join(f"{kind} {f1:.2f}" for kind, f1 in kinds.items())
     if coder is not None:
         counts = {"talk": score_questions("held")}
-        counts |= {name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds", "long", "held")}
+        counts |= {
+            name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds", "long", "held", "interview")
+        }
         by = "answerer" if reader.find() is None else f"answerer with {models.READER}"
         for name, (answered, whole, refused, others) in counts.items():
             yield f"{by}, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
