@@ -119,6 +119,26 @@ def test_payloads_are_listed_after_the_clock_was_set_back(tmp_path: Path) -> Non
     assert len(store.listing()) == len(ids) + 1
 
 
+def test_only_the_folders_that_changed_are_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A payload that another process replaced is noticed without listing the other folders."""
+    store = Store(tmp_path)
+    for number in range(200):
+        store._raw_path(f"t{number}", "transcript").parent.mkdir(parents=True, exist_ok=True)
+        store._raw_path(f"t{number}", "transcript").write_bytes(b"")
+    _set_times(tmp_path / "raw", time.time() - 60)
+    before = dict(store.listing())
+    Store(tmp_path).put("t7", "transcript", b"{}")
+    listed, scandir = [], os.scandir
+
+    def spy(place: str) -> object:
+        listed.append(Path(place))
+        return scandir(place)
+
+    monkeypatch.setattr(os, "scandir", spy)
+    assert store.listing() == before | {"t7": store.stamp("t7", "transcript")}
+    assert set(listed) <= {tmp_path / "raw", store._raw_path("t7", "transcript").parent}
+
+
 def _set_times(folder: Path, seconds: float) -> None:
     for path in [*folder.rglob("*"), folder]:
         os.utime(path, (seconds, seconds))

@@ -80,6 +80,7 @@ class Store:
         self._ids: dict[str, str] = {}
         self._unnamed: set[str] = set()
         self._listed: tuple[tuple[int, ...] | None, dict[View, dict[str, str]]] = (None, {})
+        self._of_folder: dict[str, tuple[int, dict[View, dict[str, str]]]] = {}
 
     def put(
         self,
@@ -204,16 +205,19 @@ class Store:
         return self._listed[1][view]
 
     def _list(self) -> dict[View, dict[str, str]]:
+        """Return the files of every folder. A folder that has not changed since it was listed is not listed again."""
         found: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
-        views = {_suffix(view): found[view] for view in found}
+        listed: dict[str, tuple[int, dict[View, dict[str, str]]]] = {}
         for place in self._folders():
-            with contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
-                for entry in entries:
-                    stem, dot, suffix = entry.name.partition(".")
-                    if (of_view := views.get(dot + suffix)) is None:
-                        continue  # a temporary file
-                    with contextlib.suppress(FileNotFoundError):
-                        of_view[stem] = _stamp(entry.stat())
+            with contextlib.suppress(FileNotFoundError):
+                now, changed = time.time_ns(), os.stat(place).st_mtime_ns  # noqa: PTH116  fast
+                known = self._of_folder.get(place)
+                files = known[1] if known is not None and known[0] == changed else _files_in(place)
+                if now - changed > RACY_NS:
+                    listed[place] = changed, files
+                for view, of_view in files.items():
+                    found[view] |= of_view
+        self._of_folder = listed
         return found
 
     def _folders(self) -> list[str]:
@@ -316,6 +320,20 @@ class Store:
                 f"cannot write a corpus at {self.root}: {e.strerror or e}; name a directory that can be written"
             ) from None
         self._prepared = True
+
+
+def _files_in(place: str) -> dict[View, dict[str, str]]:
+    """Return the stem and the stamp of every payload file in a folder."""
+    found: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
+    views = {_suffix(view): found[view] for view in found}
+    with os.scandir(place) as entries:
+        for entry in entries:
+            stem, dot, suffix = entry.name.partition(".")
+            if (of_view := views.get(dot + suffix)) is None:
+                continue  # a temporary file
+            with contextlib.suppress(FileNotFoundError):
+                of_view[stem] = _stamp(entry.stat())
+    return {view: files for view, files in found.items() if files}
 
 
 def is_writable(root: Path) -> bool:
