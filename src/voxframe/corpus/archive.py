@@ -352,8 +352,8 @@ class Archive:
         view = writer.part.view
         with self.parts.writing():
             self.parts.publish(writer)
-            members = self.parts.members(view)
-            self.parts.drop([members[i] for i in writer.part.ids if i is not None and not self.store.has(i, view)])
+            gone = {i for i in writer.part.ids if i is not None and not self.store.has(i, view)}
+            self.parts.drop(self.parts.find(view, gone))
         self.merge_later()
 
     def write_table(self, view: View, new: NewMember) -> None:

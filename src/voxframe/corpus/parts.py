@@ -59,6 +59,7 @@ class Parts:
         self._mutex = threading.RLock()
         self._seen: dict[str, tuple[str, Part]] = {}
         self._members: dict[str, dict[str, Member]] = {}
+        self._indexed: set[Part] = set()
         self._is_held = False
         self._ignored: dict[str, str] = {}
         self._has_strays = False
@@ -73,7 +74,25 @@ class Parts:
 
     def members(self, view: str) -> Mapping[str, Member]:
         """Return the transcripts that are in a part, by id."""
-        return self._members.get(view, {})
+        with self._mutex:
+            now = [part for part in self.all() if part.schema == SCHEMA_VERSION]
+            for part in self._indexed.difference(now):
+                members = self._members[part.view]
+                for transcript_id in part.ids:
+                    if transcript_id is not None and members.get(transcript_id, (None,))[0] is part:
+                        del members[transcript_id]
+            for part in [part for part in now if part not in self._indexed]:
+                members = self._members.setdefault(part.view, {})
+                members.update((i, Member(part, place)) for place, i in enumerate(part.ids) if i is not None)
+            self._indexed = {*now}
+            return self._members.get(view, {})
+
+    def find(self, view: str, ids: Collection[str | None]) -> list[Member]:
+        """Return those of some transcripts that are in a part. A process that only adds needs no index of all."""
+        wanted = {*ids} - {None}
+        here = [part for part in self.all() if part.view == view and part.schema == SCHEMA_VERSION]
+        some = [part for part in here if not wanted.isdisjoint(part.ids)]
+        return [Member(part, place) for part in some for place, i in enumerate(part.ids) if i in wanted]
 
     def all(self) -> list[Part]:
         """Return the parts, oldest first."""
@@ -104,20 +123,7 @@ class Parts:
             for name in retired:
                 found.pop(name, None)
             self._has_strays |= not self._seen.keys() <= found.keys() | retired | self._ignored.keys()
-            old = {part for name, (_, part) in self._seen.items() if name not in found or found[name][1] is not part}
-            known_parts = {part for _, part in self._seen.values()}
             self._seen = found
-            for part in old:
-                members = self._members.get(part.view, {})
-                for transcript_id in part.ids:
-                    if transcript_id is not None and members.get(transcript_id, (None,))[0] is part:
-                        del members[transcript_id]
-            for _, part in found.values():
-                if part not in known_parts and part.schema == SCHEMA_VERSION:
-                    members = self._members.setdefault(part.view, {})
-                    for place, transcript_id in enumerate(part.ids):
-                        if transcript_id is not None:
-                            members[transcript_id] = Member(part, place)
 
     def open(self, name: str, part: Part) -> OpenTable:
         """Open the file of a table.
@@ -182,11 +188,11 @@ class Parts:
             OSError: The directory cannot be written.
         """
         with self.writing():
-            known = self.members(view).get(new.transcript_id)
-            if known is not None and known.source == new.source:
+            known = self.find(view, [new.transcript_id])
+            if any(member.source == new.source for member in known):
                 return
-            if known is not None:
-                self.drop([known])
+            if known:
+                self.drop(known)
             elif self._ignored:  # it may be in a damaged part
                 self._close_open()
             base = next((part for part in self.all() if part.is_open and part.view == view), None)
@@ -214,8 +220,7 @@ class Parts:
             now = set(self.all())
             if not now.issuperset(retired):
                 return False
-            members = self.members(writer.part.view)
-            here = [members[i] for i in writer.part.ids if i is not None and i in members]
+            here = self.find(writer.part.view, writer.part.ids)
             self.drop([member for member in here if member.part not in retired])
             writer.is_committed = True
             self._commit(replace(writer.part, retired=tuple(part.name for part in retired)))
