@@ -106,7 +106,7 @@ def score_questions(half: str, every: int = 1) -> tuple[int, int, int, int]:
     return _score_answers([Line(sentence["text"]) for sentence in sentences], asked)
 
 
-def score_conversations(name: str = "answers_dev.txt", every: int = 1) -> tuple[int, int, int, int]:
+def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, int]:
     """The same for the conversations that the answerer was developed with, or for others (answers_fresh.txt, ...)."""
     parts: list[tuple[list[Line], list[list[str]]]] = []
     for line in labelled.lines(name):
@@ -117,7 +117,7 @@ def score_conversations(name: str = "answers_dev.txt", every: int = 1) -> tuple[
         else:
             parts[-1][0].extend(from_text(line[2:]).lines if line.startswith("> ") else [Line(line)])
     right, whole, refused, others = (
-        sum(column) for column in zip(*(_score_answers(lines, asked[::every]) for lines, asked in parts), strict=True)
+        sum(column) for column in zip(*(_score_answers(*part) for part in parts), strict=True)
     )
     return right, whole, refused, others
 

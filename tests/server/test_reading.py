@@ -144,23 +144,13 @@ def test_the_reader_answers_and_refuses(model_folder, with_reader):
 def test_questions_about_a_talk(model_folder, with_reader):
     """Most questions that were written before the method are answered right, and most others refused.
 
-    That is a third of them, because each takes seconds; `python -m tests.benchmarks meaning` asks all of them.
+    That is a third of them, because each takes seconds; `python -m tests.benchmarks analyses` asks all of them.
     """
     model_folder(models.READER)
     right, whole, refused, others = meaning.score_questions("held", every=3)
     assert (whole, others) == (7, 3)
     assert right >= 6
     assert refused >= 2
-
-
-@pytest.mark.long
-@pytest.mark.timeout(1500)  # it may download and convert the model first
-def test_questions_about_long_conversations(model_folder, with_reader):
-    """Most questions about what several people said are answered right; a third of them are asked."""
-    model_folder(models.READER)
-    right, whole, _, others = meaning.score_conversations("answers_held.txt", every=3)
-    assert (whole, others) == (8, 2)
-    assert right >= 5
 
 
 @pytest.mark.long
