@@ -619,7 +619,7 @@ def test_a_glob_sees_each_transcript_once_beside_killed_writers(corpus: voxframe
 
 
 def test_the_manifest_of_a_part_takes_little_memory() -> None:
-    """A process that writes to a corpus of 100,000 transcripts keeps all manifests: 50 MB, not 120."""
+    """Most of it is kept as the JSON on the disk, because a process that writes keeps the manifests of all parts."""
     count = 512
     groups = [[[*range(n, n + 8)], [9000 + n] * 8] for n in range(0, count, 8)]
     files = {name: TableLayout(7, json.dumps(groups).encode()) for name in TABLES}

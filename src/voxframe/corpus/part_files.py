@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import msgspec
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -65,7 +64,7 @@ class TableLayout:
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
         """The row groups, in order."""
-        return tuple(RowGroup(tuple(members), tuple(rows)) for members, rows in orjson.loads(self.text))
+        return msgspec.json.decode(self.text, type=tuple[RowGroup, ...])
 
 
 @lru_cache(maxsize=len(TABLES))

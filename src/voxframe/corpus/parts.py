@@ -88,7 +88,7 @@ class Parts:
             return self._members.get(view, {})
 
     def find(self, view: str, ids: Collection[str | None]) -> list[Member]:
-        """Return those of some transcripts that are in a part. A process that only adds needs no index of all."""
+        """Return those of some transcripts that are in a part. It builds no index of all of them, as `members` does."""
         wanted = {*ids} - {None}
         here = [part for part in self.all() if part.view == view and part.schema == SCHEMA_VERSION]
         some = [part for part in here if not wanted.isdisjoint(part.ids)]

@@ -66,10 +66,11 @@ def counts(
     by_speaker = speaker is not None or "speaker_name" in groups
     by_person = "person" in groups
     by_name = by_speaker and named is not labelled
+    by_label = not (by_name or by_person)
     voices = tuple(n for n in _VOICE if n in groups or (n == "speaker" and by_speaker))
-    any_transcript = bool(voices) and set(groups) <= set(_OF_WORDS) and not by_name and not by_person
-    cells_of = partial(_cells, finest=_FINEST if by_name or by_person else ())
-    if voices and not by_name and not by_person:
+    any_transcript = bool(voices) and set(groups) <= set(_OF_WORDS) and by_label
+    cells_of = partial(_cells, finest=() if by_label else _FINEST)
+    if voices and by_label:
         cells_of = partial(_voices, finest=voices, apart=not any_transcript)
     cells = pd.concat(
         [cells_of(segment, rank, query) for segment, rank in zip(view.segments, ranks, strict=True)]
