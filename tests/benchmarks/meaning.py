@@ -158,7 +158,8 @@ def report(coder: Coder) -> Iterator[str]:
     if coder is not None:
         counts = {"talk": score_questions("held")}
         counts |= {
-            name: score_conversations(f"answers_{name}.txt") for name in ("fresh", "kinds", "long", "held", "interview")
+            name: score_conversations(f"answers_{name}.txt")
+            for name in ("fresh", "kinds", "long", "held", "interview", "zoo")
         }
         by = "answerer" if reader.find() is None else f"answerer with {models.READER}"
         for name, (answered, whole, refused, others) in counts.items():
