@@ -92,7 +92,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 
 def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     """Old temporary files are deleted by the first write; recent ones may be in use and stay."""
-    folders = [tmp_path, *(tmp_path / name for name in ("raw", "names", "corrections"))]
+    folders = [tmp_path, *(tmp_path / name for name in ("raw", "names", "corrections", "corrections/tables"))]
     for folder in folders:
         folder.mkdir(exist_ok=True)
         for name in (".old.json.aa.tmp", ".young.json.bb.tmp"):

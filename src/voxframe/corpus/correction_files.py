@@ -1,23 +1,32 @@
-"""Files of corrections, `corrections/<id>.json`: every edit of a transcript in order, also those that were undone."""
+"""Files of corrections, `corrections/<id>.json`: every edit of a transcript in order, also those that were undone.
+
+Correcting a table takes much longer than reading it, so the first read keeps the result in
+`corrections/tables/<id>.<table>.arrow`. This file is an Arrow file after a hash of its content, the edits, and the
+payloads. If the hash is another one, the table is made again. These files can be deleted at any time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import contextlib
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 
+from voxframe._files import write_atomic
 from voxframe.corpus.archive import Archive, view_of
 from voxframe.corpus.part_reading import Located, runs_of
-from voxframe.corpus.store import EXPORTS
+from voxframe.corpus.store import EXPORTS, corrected_table, folder
 from voxframe.corpus.transcript_files import TranscriptFiles
 from voxframe.errors import CorpusError
-from voxframe.frames.corrected import TURN_TABLES, Corrected, correct_tables
+from voxframe.frames.corrected import TURN_TABLES, VERSION, Corrected, correct_tables
 from voxframe.frames.turn_edits import ARGUMENTS, Edit, Was
-from voxframe.schema import CORRECTED_TABLES
+from voxframe.schema import CORRECTED_TABLES, SCHEMA_VERSION, TEXT_ORIGINAL
 
 _AT_A_TIME = 64  # transcripts in memory
+_HASH = 32  # bytes at the start of a file with a corrected table
 
 
 class CurrentCorrections:
@@ -96,9 +105,17 @@ class CurrentCorrections:
             yield from _by_transcript(table, located).items()
             yield from located.bad
 
-    def tables(self, name: str, ids: Iterable[str]) -> dict[str, pa.Table]:
-        """Return a table of each transcript with corrections, by transcript id; not of those that cannot be read."""
-        if name not in CORRECTED_TABLES:
+    def tables(self, name: str, ids: Iterable[str], columns: Collection[str] | None = None) -> dict[str, pa.Table]:
+        """Return a table of each transcript in which corrections change it, by transcript id.
+
+        Transcripts that cannot be read are left out.
+
+        Args:
+            name: Name of the table.
+            ids: Ids of the transcripts.
+            columns: Columns that are needed; there may be others in the tables. None (default): all.
+        """
+        if name not in CORRECTED_TABLES or (name == "transcripts" and columns is not None and "text" not in columns):
             return {}
         ids = list(ids)
         edits = {one: self.active(one) for one in ids} if len(ids) == 1 else self.edits()
@@ -108,13 +125,70 @@ class CurrentCorrections:
             wanted = [transcript_id for transcript_id in wanted if transcript_id in stored]
         if not wanted:
             return {}
-        names = dict.fromkeys([*TURN_TABLES, name])
-        found = {one: _by_transcript(*self._archive.read(one, wanted)) for one in names}
-        return {
-            i: correct_tables({one: found[one][i] for one in names}, edits[i]).tables[name]
-            for i in wanted
-            if all(i in tables for tables in found.values())
-        }
+        found: dict[str, pa.Table] = {}
+        for i, member in self._archive.locate(name, wanted).members.items():
+            if (table := self._kept(name, i, _key(member.source, edits[i]))) is not None:
+                found[i] = _some(table, columns)
+        for some in self._archive.batches(name, [i for i in wanted if i not in found], _AT_A_TIME):
+            found |= {i: _some(table, columns) for i, table in self._correct(name, some, edits).items()}
+        return found
+
+    def _correct(self, name: str, ids: Sequence[str], edits: Mapping[str, Sequence[Edit]]) -> dict[str, pa.Table]:
+        """Correct a table of each transcript, and keep the results."""
+        read = {one: self._archive.read(one, ids) for one in dict.fromkeys([*TURN_TABLES, name])}
+        rows = {one: _by_transcript(*found) for one, found in read.items()}
+        found, changed = dict[str, pa.Table](), list[str]()
+        keys: dict[str, bytes] = {}
+        for i in (i for i in ids if all(i in tables for tables in rows.values())):
+            sources = {one: located.members[i].source for one, (_, located) in read.items() if i in located.members}
+            if len({source.split()[-1] for source in sources.values()}) > 1:  # that of an export ends with the words'
+                changed.append(i)  # its payload was replaced between two reads
+                continue
+            found[i] = correct_tables({one: tables[i] for one, tables in rows.items()}, edits[i]).tables[name]
+            if len(sources) == len(read):
+                keys[i] = _key(sources[name], edits[i])
+        # Under the lock no transcript is removed. A corpus on a read-only or full disk can still be read.
+        with contextlib.suppress(OSError, CorpusError), self._archive.parts.writing():
+            for place in ("corrections", "corrections/tables"):
+                folder(self._archive.path / place)
+            for i in (i for i in keys if self._archive.has(i)):
+                content, path = _to_arrow(found[i]), corrected_table(self._archive.path, name, i)
+                write_atomic(path, _hash(content, keys[i]) + content, durable=False)  # the hash finds an incomplete one
+        return found | self._correct(name, changed, edits) if changed else found
+
+    def _kept(self, name: str, transcript_id: str, key: bytes) -> pa.Table | None:
+        """Return a corrected table that was kept; None if there is none or its key is another one."""
+        try:
+            content = memoryview(corrected_table(self._archive.path, name, transcript_id).read_bytes())
+        except OSError:
+            return None
+        if content[:_HASH] != _hash(content[_HASH:], key):
+            return None
+        return pa.ipc.open_file(pa.py_buffer(content[_HASH:])).read_all()
+
+
+def _key(source: str, edits: Sequence[Edit]) -> bytes:
+    """Return a hash of what a corrected table is made from."""
+    return hashlib.blake2b(repr((VERSION, SCHEMA_VERSION, source, edits)).encode(), digest_size=_HASH).digest()
+
+
+def _hash(content: bytes | memoryview, key: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_HASH, key=key).digest()
+
+
+def _to_arrow(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
+        file.write_table(table.combine_chunks())
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _some(table: pa.Table, columns: Collection[str] | None) -> pa.Table:
+    """Return the columns of a corrected table that are needed, so that the others take no memory."""
+    if columns is None:
+        return table
+    return table.select([one for one in table.column_names if one in columns or one == TEXT_ORIGINAL.name])
 
 
 def _active(edits: Sequence[Edit]) -> list[Edit]:

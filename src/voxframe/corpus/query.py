@@ -316,16 +316,23 @@ class Query:
         *,
         corrected: bool,
     ) -> pa.Table:
-        ids, made = self._made(name, ids, asked=asked, corrected=corrected)
+        needed = columns if where is None else None
+        ids, made = self._made(name, ids, needed, asked=asked, corrected=corrected)
         table, located = self._archive.read(name, ids, columns, where, made)
         _report(located, len(ids), asked=asked)
         return table
 
     def _made(
-        self, name: str, ids: Sequence[str], *, asked: bool = False, corrected: bool = True
+        self,
+        name: str,
+        ids: Sequence[str],
+        columns: Sequence[str] | None = None,
+        *,
+        asked: bool = False,
+        corrected: bool = True,
     ) -> tuple[Sequence[str], dict[str, pa.Table]]:
-        """Return the transcripts that have a table, and the tables that differ from the stored ones."""
-        made = self._corrections.tables(name, ids) if corrected else {}
+        """Return the transcripts that have a table, and the tables that differ from the stored ones in some columns."""
+        made = self._corrections.tables(name, ids, columns) if corrected else {}
         if name not in EXPORTS:
             return ids, made
         store = self._archive.store
@@ -401,7 +408,7 @@ class Query:
         If there are none, warn of the reason.
         """
         wanted = self._select(name, ids)
-        here, made = self._made(name, wanted, asked=ids is not None)
+        here, made = self._made(name, wanted, ["transcript_id"], asked=ids is not None)
         located = self._archive.locate(name, [i for i in here if i not in made])
         _report(located, len(here), asked=ids is not None)
         rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}

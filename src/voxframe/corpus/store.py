@@ -26,6 +26,7 @@ import zstandard
 from voxframe._files import file_name, hidden_path, is_plain, private_folder, put_in_place, sync, write_atomic
 from voxframe.errors import CorpusError, DamagedFileError, NewerCorpusError, PayloadError
 from voxframe.frames import payloads
+from voxframe.schema import CORRECTED_TABLES
 
 #: Kinds of responses about a transcript.
 View: TypeAlias = Literal["transcript", "sentences", "paragraphs"]
@@ -264,7 +265,8 @@ class Store:
     def remove(self, transcript_id: str) -> None:
         """Delete the files of a transcript, its payload last, so that an interrupted deletion can be repeated."""
         stem = file_name(transcript_id)
-        for path in (self.root / "names" / f"{stem}.json", self.root / "corrections" / f"{stem}.json"):
+        corrected = [corrected_table(self.root, name, transcript_id) for name in CORRECTED_TABLES]
+        for path in (self.root / "names" / f"{stem}.json", self.root / "corrections" / f"{stem}.json", *corrected):
             path.unlink(missing_ok=True)
         for path in self.redacted_audio(transcript_id):
             path.unlink(missing_ok=True)
@@ -306,7 +308,8 @@ class Store:
         try:
             private_folder(self.root)
             folder(self._raw)
-            for place in (self.root, self.root / "names", self.root / "corrections", *map(Path, self._folders())):
+            own = [self.root / name for name in (".", "names", "corrections", "corrections/tables")]
+            for place in (*own, *map(Path, self._folders())):
                 sweep(place)
             for path in self._raw.glob(f"*{_SUFFIX}"):  # of format 1
                 stem = path.name.partition(".")[0]
@@ -382,6 +385,11 @@ def folder(path: Path) -> None:
     if not path.is_dir():
         path.mkdir(exist_ok=True)
         sync(path.parent)
+
+
+def corrected_table(root: Path, name: str, transcript_id: str) -> Path:
+    """Return the path of a corrected table of a transcript."""
+    return root / "corrections" / "tables" / f"{file_name(transcript_id)}.{name}.arrow"
 
 
 def _hash(frame: bytes) -> str:
