@@ -118,7 +118,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     if not hasattr(session.config, "workerinput"):
         with contextlib.suppress(ModelError):
-            models.ensure(*(name for name in MODELS if name != models.READER))
+            models.ensure(*(name for name in MODELS if name not in models.ON_REQUEST))
 
 
 class _BrowserTogether(LoadFileScheduling):

@@ -3,7 +3,10 @@
 The model is Qwen2.5-Coder-1.5B-Instruct (Apache-2.0), run by CTranslate2 with 8-bit weights on one core. It is used if
 it is on this machine: `voxframe models get Qwen2.5-Coder-1.5B-Instruct` downloads it (1.1 GB) and converts it, which
 takes 20 s of one core and 4 GB of memory, and keeps the result (1.6 GB) beside the models in voxframe's cache. A
-process that has answered questions takes 2.4 GB of memory. `VOXFRAME_NO_READER=1` keeps it from being used.
+process that has answered questions takes 2.6 GB of memory. `VOXFRAME_NO_READER=1` keeps it from being used.
+
+The same command gets all-mpnet-base-v2 (0.4 GB), a larger sentence encoder than that of the analyses. It chooses the
+sentences that the reader judges; without it, they are chosen by the other one.
 
 It always continues with the most probable word, so that the same question always has the same answer.
 """
@@ -21,7 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from voxframe import models
+from voxframe import encoder, models
+from voxframe.encoder import SentenceEncoder
 from voxframe.errors import MissingExtraError, ModelError
 from voxframe.models import derived
 from voxframe.settings import is_on
@@ -65,12 +69,17 @@ class Reader:
 
     Args:
         folder: Folder with the converted model.
+        encoder: Sentence encoder to use beside it.
+
+    Attributes:
+        encoder: The sentence encoder; None if there is none.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, encoder: SentenceEncoder | None = None) -> None:
         import ctranslate2
         from tokenizers import Tokenizer
 
+        self.encoder = encoder
         self._model = ctranslate2.Generator(str(folder), device="cpu", compute_type="int8", intra_threads=1)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
 
@@ -145,7 +154,15 @@ def load() -> Reader:
         MissingExtraError: ctranslate2, gguf or tokenizers is not installed.
         ModelError: The model is not on this machine, or its files are damaged.
     """
-    return Reader(converted())
+    return Reader(converted(), _find_encoder())
+
+
+def _find_encoder() -> SentenceEncoder | None:
+    try:
+        return SentenceEncoder(encoder.converted(models.READER_SENTENCES))
+    except ModelError as error:
+        warnings.warn(f"{models.WITHOUT_READER_SENTENCES}: {error}", stacklevel=2)
+        return None
 
 
 def find() -> Reader | None:

@@ -38,13 +38,18 @@ OFFICIAL = {
     "Qwen2.5-Coder-1.5B-Instruct": {
         "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf": "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     },
+    "all-mpnet-base-v2": {
+        "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        "tokenizer.json": "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
+        "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
+    },
 }
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.long, pytest.mark.timeout(900)] if name == models.READER else [])
+        pytest.param(name, marks=[pytest.mark.long, pytest.mark.timeout(900)] if name in models.ON_REQUEST else [])
         for name in OFFICIAL
     ],
 )

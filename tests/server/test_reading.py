@@ -1,10 +1,11 @@
 """Answers of the reader: which sentence is quoted for them, and how good they are with the real model."""
 
+import numpy as np
 import pytest
 from tests.benchmarks import meaning
 from tests.server.conftest import Service
 
-from voxframe import models, reader
+from voxframe import encoder, models, reader
 from voxframe.errors import ModelError
 from voxframe.reader import ShortAnswer
 from voxframe.server.llm.bm25 import BM25Index
@@ -21,6 +22,8 @@ TALK = (
 
 class Saying:
     """A reader that says what it is told to, and judges that passages with given words answer."""
+
+    encoder = None
 
     def __init__(self, said, answering="", unanswered=-5.0):
         self.said = ShortAnswer(said, unanswered)
@@ -49,12 +52,11 @@ def quotations(said, question, **judging):
         ("What is the price of the soup?", "Nine euros", "The fish soup is nine euros, too."),  # the closer of two
         ("How many help her?", "20 volunteers", "Ingrid Moe runs it with twenty volunteers."),
         ("When does it close?", "", None),
-        ("When does it close?", "At eighteen thirty", None),  # nobody said it
         ("What is the director called?", "The director", None),  # says no more than the question
     ],
 )
 def test_the_sentence_of_a_short_answer_is_quoted(question, said, quoted):
-    """It holds the words of the answer; an answer that is invented or only repeats the question quotes none."""
+    """It holds the words of the answer; an answer that only repeats the question quotes none."""
     assert quotations(said, question)[:1] == ([] if quoted is None else [quoted])
 
 
@@ -71,6 +73,30 @@ def test_an_answer_that_the_reader_judges_wrong_is_refused_if_it_doubts_it():
     assert quotations("Ingrid Moe", asked, answering="volunteers", unanswered=-1.0)
     assert quotations("Ingrid Moe", asked, answering="fish", unanswered=-5.0)
     assert quotations("Ingrid Moe", asked, answering="fish", unanswered=-1.0) == []
+
+
+def test_without_a_sentence_of_the_answer_the_one_that_is_judged_well_is_quoted():
+    """The reader may have said it in other words; if it judges no sentence to answer, it has invented the answer."""
+    asked = "When does it close?"
+    assert quotations("At eighteen thirty", asked, answering="no such word") == []
+    found = quotations("At eighteen thirty", "When is there soup?", answering="fish")
+    assert found[0] == "The fish soup is nine euros, too."
+
+
+class Turned:
+    """An encoder that finds one sentence close to every question, and the others far from it."""
+
+    def encode(self, texts):
+        return np.array([[1.0, 0.0] if "soup" in text or text.endswith("?") else [0.0, 1.0] for text in texts])
+
+
+def test_the_encoder_of_the_reader_says_which_sentences_are_judged():
+    """Of those that the reader reads; vectors of the other encoder are not taken for its own."""
+    index, model = BM25Index([from_text(TALK)]), Saying("It is.", answering="soup")
+    scores = index.closeness("Is the museum run by volunteers?", encoder.load())
+    assert "soup" not in read(index, model, "Is the museum run by volunteers?", scores)[0].line.text
+    model.encoder = Turned()
+    assert "soup" in read(index, model, "Is the museum run by volunteers?", scores)[0].line.text
 
 
 def test_the_second_sentence_is_the_one_judged_better():
@@ -108,6 +134,13 @@ def with_reader(monkeypatch):
     reader._usable.cache_clear()
 
 
+@pytest.fixture
+def real_reader(model_folder, with_reader):
+    """The reader is used with its sentence encoder."""
+    for name in models.ON_REQUEST:
+        model_folder(name)
+
+
 def test_without_its_model_there_is_no_reader(with_reader, tmp_path, monkeypatch):
     """Nothing is downloaded; a damaged copy gives a warning with the next step."""
     monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(tmp_path))
@@ -121,11 +154,18 @@ def test_without_its_model_there_is_no_reader(with_reader, tmp_path, monkeypatch
     assert reader.find() is None  # warned once
 
 
+def test_without_its_encoder_the_reader_does_with_the_other_one(tmp_path, monkeypatch):
+    """That there is a better one is said, with the next step."""
+    monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    with pytest.warns(UserWarning, match=f"right less often: .*voxframe models get {models.READER_SENTENCES}"):
+        assert reader._find_encoder() is None
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1500)  # it may download and convert the model first
-def test_the_reader_answers_and_refuses(model_folder, with_reader):
+def test_the_reader_answers_and_refuses(real_reader):
     """The real model answers in a few words, always the same, and says that a text does not answer."""
-    model_folder(models.READER)
     said = ["We opened in 1934. <|im_end|>", "The hardest part of the job is the fog.", "The ferry is red."]
     model = reader.load()
     assert {model.answer(said, "When did they open?").text for _ in range(3)} == {"1934"}
@@ -141,23 +181,21 @@ def test_the_reader_answers_and_refuses(model_folder, with_reader):
 
 @pytest.mark.long
 @pytest.mark.timeout(1500)  # it may download and convert the model first
-def test_questions_about_a_talk(model_folder, with_reader):
+def test_questions_about_a_talk(real_reader):
     """Most questions that were written before the method are answered right, and most others refused.
 
-    That is a third of them, because each takes seconds; `python -m tests.benchmarks analyses` asks all of them.
+    That is a fifth of them, because each takes seconds; `python -m tests.benchmarks analyses` asks all of them.
     """
-    model_folder(models.READER)
-    right, whole, refused, others = meaning.score_questions("held", every=3)
-    assert (whole, others) == (7, 3)
-    assert right >= 6
-    assert refused >= 2
+    right, whole, refused, others = meaning.score_questions("held", every=5)
+    assert (whole, others) == (4, 2)
+    assert right >= 3
+    assert refused >= 1
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1500)  # it may download and convert the model first
-def test_the_service_names_the_reader(model_folder, with_reader, tmp_path):
+def test_the_service_names_the_reader(real_reader, tmp_path):
     """Responses to questions say which model found the sentences, which are quoted; other tasks do without it."""
-    model_folder(models.READER)
     service = Service(tmp_path / "data", environment={reader.NO_READER_VARIABLE: "0"})
     try:
         body = {"input_text": TALK, "questions": [{"question": "Who is in charge?"}]}
@@ -173,9 +211,8 @@ def test_the_service_names_the_reader(model_folder, with_reader, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.timeout(1500)  # it may download and convert the model first
-def test_what_the_text_does_not_say_is_refused(model_folder, with_reader):
+def test_what_the_text_does_not_say_is_refused(real_reader):
     """The answer is the same message as without a reader."""
-    model_folder(models.READER)
     asked = LLMRequest("question-answer", questions=(LLMQuestion("What is the capital of Mongolia?"),))
     said = ExtractiveAnswerer().answer(asked, [from_text(TALK)])
     assert said.response[0]["answer"] == NOTHING_FITS

@@ -244,7 +244,7 @@ _EPILOG = """\
 examples:
   voxframe models list
   voxframe models get tiny.en base
-  voxframe models get Qwen2.5-Coder-1.5B-Instruct   (1.1 GB: better answers without a language-model service)
+  voxframe models get Qwen2.5-Coder-1.5B-Instruct   (1.5 GB: better answers without a language-model service)
   voxframe models verify --json
   voxframe models remove base
 
@@ -291,20 +291,21 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _get(given: argparse.Namespace) -> int:
-    for name in given.names:
+    more = models.ON_REQUEST if models.READER in given.names else ()
+    for name in dict.fromkeys([*given.names, *more]):
         path = models.find(name)
-        if name == models.READER:
-            _prepare_reader()
+        if name in models.ON_REQUEST:
+            _convert(name)
         print(json.dumps({"name": name, "path": str(path)}) if given.json else f"{name}  {plain(path)}", flush=True)
     return 0
 
 
-def _prepare_reader() -> None:
-    """Convert the model of the reader now, so that the first question need not wait for it."""
-    from voxframe import reader
+def _convert(name: str) -> None:
+    """Convert a model of the reader now, so that the first question need not wait for it."""
+    from voxframe import encoder, reader
 
     try:
-        reader.converted()
+        reader.converted() if name == models.READER else encoder.converted(name)
     except MissingExtraError as error:
         sys.stderr.write(f"voxframe models: {error}\n")
 

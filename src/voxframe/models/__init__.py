@@ -29,7 +29,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voxframe.errors import ModelError, OptionError
-from voxframe.models.catalog import MODELS, NAMES, NO_FOLDER, READER, SENTENCES, SPEECH, Model
+from voxframe.models.catalog import (
+    MODELS,
+    NAMES,
+    NO_FOLDER,
+    ON_REQUEST,
+    READER,
+    READER_SENTENCES,
+    SENTENCES,
+    SPEECH,
+    Model,
+)
 from voxframe.settings import is_on
 
 __all__ = [
@@ -38,11 +48,14 @@ __all__ = [
     "GET_READER",
     "NAMES",
     "OFFLINE_VARIABLE",
+    "ON_REQUEST",
     "READER",
+    "READER_SENTENCES",
     "SENTENCES",
     "SPEECH",
     "WITHOUT_NAMES",
     "WITHOUT_READER",
+    "WITHOUT_READER_SENTENCES",
     "WITHOUT_SENTENCES",
     "WITHOUT_SPEECH",
     "ModelStatus",
@@ -73,7 +86,9 @@ WITHOUT_NAMES = "Entities and redaction find only the names that are in lists"
 #: Consequence of a missing reader.
 WITHOUT_READER = "Questions are answered by the sentences that are closest in meaning"
 #: What to do about it, if the reader is not on this machine.
-GET_READER = f"`voxframe models get {READER}` (1.1 GB) finds better ones"
+GET_READER = f"`voxframe models get {READER}` (1.5 GB) finds better ones"
+#: Consequence if the reader is on this machine without its sentence encoder.
+WITHOUT_READER_SENTENCES = f"The reader judges sentences that {SENTENCES} chooses, and is right less often"
 
 #: Models of the analyses, and the consequence if each is missing.
 ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES}
@@ -184,8 +199,8 @@ def list_models() -> list[ModelStatus]:
         One `ModelStatus` per model. Copies are verified, which takes about 0.1 s per model.
 
     Example:
-        >>> [model.name for model in list_models()]
-        ['tiny.en', 'base', 'all-MiniLM-L6-v2', 'en_core_web_sm', 'Qwen2.5-Coder-1.5B-Instruct']
+        >>> [model.name for model in list_models()][:3]
+        ['tiny.en', 'base', 'all-MiniLM-L6-v2']
     """
     return [ModelStatus(m.name, m.purpose, m.license, m.size, *_look(m)) for m in MODELS.values()]
 

@@ -123,7 +123,7 @@ class BM25Index:
                 else:
                     places.append(place)
                     self._times.setdefault(term, []).append(1)
-        self._vectors: dict[int, Vectors] = {}
+        self._vectors: dict[SentenceEncoder, dict[int, Vectors]] = {}
         self._length = np.asarray(lengths, np.float64)
         self._mean = max(1.0, float(self._length.mean())) if lengths else 1.0
         #: Sentences that say yes or no, and nothing more.
@@ -154,13 +154,15 @@ class BM25Index:
                 scores[places] += self.weight(term) * times * (_K1 + 1) / (times + norm)
         return scores
 
-    def closeness(self, question: str, encoder: SentenceEncoder, context: str = "") -> Scores:
-        """Return how close each sentence is in meaning to an answer."""
+    def closeness(
+        self, question: str, encoder: SentenceEncoder, context: str = "", places: Sequence[int] | None = None
+    ) -> Scores:
+        """Return how close each sentence is in meaning to an answer; 0 for sentences that are not at `places`."""
         words = self.matches(_HOW.sub(" ", question))
         greatest = sum(self.weight(term) * (_K1 + 1) for term in set(terms(question))) or 1.0
-        near = np.argsort(-words, kind="stable")[:_MOST_ENCODED]
+        near = np.argsort(-words, kind="stable")[:_MOST_ENCODED] if places is None else np.array(places, np.intp)
         own = np.zeros(len(self.lines))
-        if not self.lines:
+        if not len(near):
             return own
         wanted = encoder.encode([f"{context} {question}".strip()])[0]
         vectors, before = self._encoded(near, encoder)
@@ -177,15 +179,16 @@ class BM25Index:
                 total[place] *= _NO_KIND
         if not _YES_OR_NO.match(question):  # "Yes, it is." answers only a question that can be answered with yes
             total[self._bare] = 0.0
-        return total
+        return total if places is None else np.where(np.isin(np.arange(len(total)), near), total, 0.0)
 
     def _encoded(self, places: NDArray[np.intp], encoder: SentenceEncoder) -> tuple[Vectors, Vectors]:
         """Return the vectors of sentences, and their means with the previous sentence. Each is encoded once."""
-        new = [int(at) for at in places if int(at) not in self._vectors]
-        self._vectors |= zip(new, encoder.encode([self.lines[at].text for at in new]), strict=True)
-        own = np.array([self._vectors[int(at)] for at in places])
-        before = (at if self._first[at] or at - 1 not in self._vectors else at - 1 for at in map(int, places))
-        mean = own + np.array([self._vectors[at] for at in before])
+        vectors = self._vectors.setdefault(encoder, {})
+        new = [int(at) for at in places if int(at) not in vectors]
+        vectors |= zip(new, encoder.encode([self.lines[at].text for at in new]), strict=True)
+        own = np.array([vectors[int(at)] for at in places])
+        before = (at if self._first[at] or at - 1 not in vectors else at - 1 for at in map(int, places))
+        mean = own + np.array([vectors[at] for at in before])
         return own, mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
     def neighbour(self, place: int, scores: Scores) -> BM25Match | None:

@@ -221,10 +221,7 @@ def _found(index: BM25Index, question: str, context: str, most: int | None) -> l
     """Return the sentences that answer a question, in their original order."""
     every, close = _closeness(index, question, context)
     model = reader.find()
-    if model is None:
-        best = _closest(index, close, most)
-    else:
-        best = read(index, model, f"{context} {question}".strip(), every)[: most or 2]
+    best = _closest(index, close, most) if model is None else read(index, model, question, every, context)[: most or 2]
     places = {one.place for one in best}
     return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
 

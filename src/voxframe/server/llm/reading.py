@@ -19,10 +19,11 @@ _QUESTION = 0.5  # factor for sentences that are questions
 _CLOSEST = 2  # sentences that are judged beside the one of the answer
 _DOUBT = 0.6  # weight of the doubt that there is an answer, relative to the judgement of its sentence
 _LEAST_SURE = 0.5  # of both together
+_SURE_ALONE = 1.0  # judgement of a sentence that is quoted although no sentence has the words of the answer
 _NUMBER = re.compile(rf"{DIGITS}|\b(?:{DIGIT}|{TENS}|{TEENS}|\d+)\b")
 
 
-def read(index: BM25Index, reader: Reader, question: str, scores: Scores) -> list[BM25Match]:
+def read(index: BM25Index, reader: Reader, question: str, scores: Scores, context: str = "") -> list[BM25Match]:
     """Return the sentences that answer a question, the best one first.
 
     A reader answers in a few words, and the sentence that they are from is found. It then judges this sentence and the
@@ -32,33 +33,37 @@ def read(index: BM25Index, reader: Reader, question: str, scores: Scores) -> lis
         index: The sentences.
         reader: The reader.
         question: The question.
-        scores: Closeness of each sentence to an answer. Of a long text, the reader sees the closest sentences.
+        scores: Closeness of each sentence to an answer. Of a long text, the reader sees the closest sentences. The
+            encoder of the reader, if it has one, says again how close these are.
+        context: Context of the question.
 
     Returns:
         The sentence of the short answer, then the others, the best one first. An empty list if the text does not answer
-        the question: the reader says so, its words are not from the text, or it doubts that there is an answer and
-        does not judge the sentence to be one.
+        the question: the reader says so or repeats the question; or it doubts that there is an answer, or its words are
+        from no sentence, and it does not judge a sentence to be one.
     """
     places = _passage(index, scores)
+    if reader.encoder is not None:
+        scores = index.closeness(question, reader.encoder, context, places)
+    question = f"{context} {question}".strip()
     said = reader.answer([index.lines[place].text for place in places], question)
-    words = _content(said.text)
-    source = _source(index, places, words, question, scores)
-    if not said.text or (words and source is None):
+    words, asked = _content(said.text), _content(question)
+    if not said.text or (words and words <= asked):
         return []
+    source = _source(index, places, words, asked, scores)
     looked_at = [] if source is None else [source]  # an answer such as "Yes" is from no sentence
     looked_at += [one.place for one in index.best(scores, _CLOSEST + 1) if one.place != source][:_CLOSEST]
     judged = dict(zip(looked_at, reader.judge([_around(index, place) for place in looked_at], question), strict=True))
     sure = max(judged.values(), default=-math.inf) if source is None else judged[source]
-    if sure - _DOUBT * said.unanswered < _LEAST_SURE:
+    if sure - _DOUBT * said.unanswered < _LEAST_SURE or (words and source is None and sure < _SURE_ALONE):
         return []
     order = sorted(judged, key=lambda place: (place != source, -judged[place]))
     return [BM25Match(place, index.lines[place], judged[place]) for place in order]
 
 
-def _source(index: BM25Index, places: list[int], words: set[str], question: str, scores: Scores) -> int | None:
+def _source(index: BM25Index, places: list[int], words: set[str], asked: set[str], scores: Scores) -> int | None:
     """Return the place of the sentence that has the words of a short answer, or None if there is none."""
-    asked = _content(question)
-    if words <= asked:  # it repeats the question
+    if not words:
         return None
     weights = {word: index.weight(word) * (_ASKED if word in asked else 1.0) for word in words}
     support = np.zeros(len(index.lines))
