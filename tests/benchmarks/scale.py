@@ -8,6 +8,7 @@ of the same bytes, or to one Parquet file with the same rows.
 import argparse
 import contextlib
 import hashlib
+import multiprocessing
 import os
 import re
 import resource
@@ -96,6 +97,22 @@ def loads(folder: Path, count: int) -> None:
     """`orjson.loads` of every payload."""
     for raw in payloads(folder, count):
         orjson.loads(raw)
+
+
+def loads_on_all_cores(folder: Path, count: int) -> None:
+    """`orjson.loads` of the same payloads in one process, then in one per core at once: what more cores can gain."""
+    clock = {}
+    for processes in (1, len(os.sched_getaffinity(0))):
+        task = multiprocessing.get_context("fork").Process
+        started = [task(target=loads, args=(folder, count // processes)) for _ in range(processes)]
+        start = time.perf_counter()
+        for process in started:
+            process.start()
+        for process in started:
+            process.join()
+        clock[processes] = time.perf_counter() - start
+        print(f"{clock[processes]:.1f} s by the clock in {processes}")
+    print(f"{clock[1] / clock[processes]:.2f} times as fast")
 
 
 def with_duckdb(folder: Path, count: int) -> None:
@@ -300,12 +317,12 @@ def search_words(folder: Path, _count: int) -> float:
 
 
 _STEPS = (
-    loads, add_on_one_core, add, with_duckdb, with_polars, one_file, read_words, read_categories, stored_transcripts,
-    read_transcripts, some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one, forget_one,
-    search_cold, search_words, rebuild,
+    loads, add_on_one_core, add, loads_on_all_cores, with_duckdb, with_polars, one_file, read_words, read_categories,
+    stored_transcripts, read_transcripts, some_words, by_confidence, one_transcript, open_corpus, put_one, edit_one,
+    forget_one, search_cold, search_words, rebuild,
 )  # fmt: skip
 #: Steps that are left out for more than 1,000 transcripts: they need too much memory, or show nothing new.
-_OF_FEW = (add_on_one_core, with_duckdb, with_polars, one_file, read_categories, by_confidence)
+_OF_FEW = (add_on_one_core, loads_on_all_cores, with_duckdb, with_polars, one_file, read_categories, by_confidence)
 #: Steps whose time should grow with the number of transcripts, and not faster.
 _LINEAR = ("loads", "add", "read_words", "read_transcripts", "open_corpus", "some_words", "rebuild", "search_cold")
 
@@ -318,7 +335,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--folder", type=Path, help="keep corpora here, and use those that are here")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    alone = {"loads", "add_on_one_core", "add", "with_duckdb", "with_polars"}
+    alone = {"loads", "add_on_one_core", "add", "loads_on_all_cores", "with_duckdb", "with_polars"}
     if given.only and given.folder is None and "add" not in given.only and (others := {*given.only} - alone):
         parser.error(f"{', '.join(sorted(others))} need the corpus that the step add makes: name add, too")
     if given.step:
@@ -409,6 +426,7 @@ def _measure(folder: Path, count: int, steps: Collection[str]) -> _Times:
     print(f"{count} transcripts of an hour")
     times = _Times({}, {}, {})
     took = times.whole
+    clock: dict[str, float] = {}
     for step in _STEPS:
         if step.__name__ not in steps:
             continue
@@ -417,6 +435,10 @@ def _measure(folder: Path, count: int, steps: Collection[str]) -> _Times:
         command = [sys.executable, "-m", "tests.benchmarks", "scale", str(count), "--step", step.__name__, str(folder)]
         out, megabytes = _run(command)
         *said, one, own, whole = out
+        if step in (add_on_one_core, add):
+            clock[step.__name__] = float(said[0].split()[0])
+        if step is add and "add_on_one_core" in clock:
+            said.append(f"{clock['add_on_one_core'] / clock['add']:.2f} times as fast as on one core")
         took[step.__name__], times.own[step.__name__] = float(whole), float(own)
         if float(one):
             times.one[step.__name__] = float(one)

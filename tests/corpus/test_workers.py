@@ -11,6 +11,7 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
+from voxframe import frames
 from voxframe.corpus import workers
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.workers import StoringProcesses, Task
@@ -56,6 +57,51 @@ def test_many_payloads_are_added_by_several_processes(tmp_path: Path) -> None:
     assert corpus.raw.stale() == []
     assert corpus.add(sources, replace=True).added == 2
     assert corpus.table("words", ["t021", "t079", "t001"])["text"].to_list() == ["other", "other", "word"]
+
+
+@pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("several", [False, True])
+def test_payloads_that_go_on_otherwise_than_they_begin(tmp_path: Path, several: bool) -> None:
+    """The id before the words is not trusted: unknown fields, another id, damage and further payloads are found."""
+
+    def text(name: str, more: str = "") -> str:
+        first = f'{{"id": "{name}", "status": "completed", "audio_url": "https://a.example/{name}.mp3"'
+        return f'{first}, "words": [{{"text": "{name}", "start": 0, "end": 1}}]{more}}}'
+
+    plain = [text(f"p{number:03}") for number in range(_COUNT if several else 4)]
+    odd = [
+        text("first", ', "id": "second"'),
+        text("new", ', "mood": "calm"'),
+        text("gone", ', "utterances": [{]'),
+        f"{text('line1')}\r{text('line2')}",
+        text("queued", ', "status": "queued"'),
+    ]
+    sources = [*plain[:2], *odd, *plain[2:], plain[0], text("p001", ', "punctuate": true')]
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    added = corpus.add([source.encode() for source in sources])
+    assert (added.added, added.known) == (len(plain) + 4, 1)
+    reasons = {int(name.split()[1]): reason for name, reason in added.left_out}
+    assert [*reasons] == [4, 6, len(sources) - 1]
+    assert "finished" in reasons[6]
+    assert "another payload of 'p001'" in reasons[len(sources) - 1]
+    words = corpus.table("words").set_index("transcript_id")["text"].to_dict()
+    assert words == {f"p{n:03}": f"p{n:03}" for n in range(len(plain))} | {
+        "second": "first", "new": "new", "line1": "line1", "line2": "line2"
+    }  # fmt: skip
+    assert json.loads(corpus.table("transcripts", "new")["extra"].iloc[0]) == {"mood": "calm"}
+
+
+@pytest.mark.usefixtures("two")
+def test_a_payload_is_decoded_in_one_process_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process reads only the beginning of payloads that another one stores."""
+    decoded: list[bytes] = []
+    decode = frames.decode_transcript
+    monkeypatch.setattr("voxframe.frames.decode_transcript", lambda raw: decoded.append(raw) or decode(raw))
+    monkeypatch.setattr("voxframe.corpus.workers.decode_transcript", frames.decode_transcript)
+    first = b'{"id": "t%d", "status": "completed", "audio_url": null, "words": []}'
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    assert corpus.add([first % number for number in range(_COUNT)]).added == _COUNT
+    assert len({*decoded}) == len(decoded) < _COUNT
 
 
 @pytest.mark.usefixtures("two")

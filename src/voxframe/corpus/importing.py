@@ -26,7 +26,7 @@ from voxframe.corpus.store import UNFINISHED
 from voxframe.corpus.table_batch import BYTES_TOGETHER, TOGETHER
 from voxframe.corpus.workers import Result, StoringProcesses, Task
 from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionError, PayloadError
-from voxframe.frames.payloads import Head, Members, encode, head_of, members_of_payloads
+from voxframe.frames.payloads import Head, Members, early_head, encode, head_of, members_of_payloads
 from voxframe.importers import SUFFIXES as IMPORTED
 from voxframe.importers import converted
 
@@ -57,6 +57,7 @@ class _Found(NamedTuple):
         original: The bytes it was converted from.
         source: Path of its file.
         is_alone: True if it is the only payload of the file.
+        head: Its head, instead of its fields, if only its beginning was read.
         document: Result of `frames.decode_transcript`, instead of its fields.
     """
 
@@ -66,6 +67,7 @@ class _Found(NamedTuple):
     original: bytes | None = None
     source: str | None = None
     is_alone: bool = True
+    head: Head | None = None
     document: Any = None
 
 
@@ -149,6 +151,8 @@ def add_payloads(archive: Archive, sources: Payloads, *, replace: bool, progress
             adding.add(source, n)
             bar.advance(1)
         adding.store()
+        workers.wait()
+        adding.add_others()
         for n, (source, names) in list(adding.early.items()):
             adding.add(source, n, only=names)
         adding.store()
@@ -171,8 +175,10 @@ class _Adding:
     def __init__(self, archive: Archive, workers: StoringProcesses, name: Naming, *, replace: bool) -> None:
         self._archive, self._workers, self._name, self._replace = archive, workers, name, replace
         self._added = self._known = self._count = self._bytes = 0
-        self._left_out: list[tuple[int, str, str]] = []
+        self._left_out: list[tuple[tuple[int, int], str, str]] = []
         self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
+        self._others: list[tuple[int, Path | bytes]] = []
+        self._reads_all = False
         self.early: dict[int, tuple[Path | bytes, set[str]]] = {}
 
     def found(self) -> Added:
@@ -187,10 +193,13 @@ class _Adding:
             number: Position of the source among all, from 0.
             only: Names of the payloads to add. None (default): all payloads, in the first attempt.
         """
-        for found in _payloads(source, number):
+        self.add_others()
+        for found in _payloads(source, number, reads_all=self._reads_all):
             if only is not None and found.name not in only:
                 continue
-            tell = partial(self._tell, self._count, storable(found.name))
+            tell = partial(self._tell, (number, self._count), storable(found.name))
+            if found.head is not None:
+                tell = partial(self._tell_of_unread, number, source, tell)
             self._count += 1
             try:
                 if isinstance(found.payload, PayloadError):
@@ -204,6 +213,15 @@ class _Adding:
             self._bytes += len(found.payload)
             if len(self._held) == TOGETHER or self._bytes >= _BYTES_NAMED:
                 self.store()
+
+    def add_others(self) -> None:
+        """Read all of the sources of which only the beginning was read, and which are not what it told.
+
+        All later ones are read, too: they may have the same unknown fields.
+        """
+        others, self._others = self._others, []
+        for number, source in others:
+            self.add(source, number)
 
     def store(self) -> None:
         """Store the payloads that are held together, after naming their recordings in one transaction."""
@@ -228,7 +246,9 @@ class _Adding:
                 tasks, size = self._do(tasks), 0  # the transcript of an export may be among them
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
-                task = Task(transcript_id, head.kind, payload, self._replace, record, found.document)
+                task = Task(
+                    transcript_id, head.kind, payload, self._replace, record, found.head is not None, found.document
+                )
                 tasks.append((task, tell))
                 size += len(payload)
             elif number >= 0:
@@ -249,7 +269,16 @@ class _Adding:
         self._workers.settle(transcript_id)
         return self._archive.has(transcript_id)
 
-    def _tell(self, number: int, name: str, result: Result) -> None:
+    def _tell_of_unread(
+        self, number: int, source: Path | bytes, tell: Callable[[Result], None], result: Result
+    ) -> None:
+        if result.is_other:
+            self._others.append((number, source))
+            self._reads_all = True
+        else:
+            tell(result)
+
+    def _tell(self, number: tuple[int, int], name: str, result: Result) -> None:
         if result.error is not None:
             self._left_out.append((number, name, result.error))
         elif result.done:
@@ -285,10 +314,16 @@ def _sources(source: object) -> list[Path | bytes]:
     return [*found]
 
 
-def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
-    """Yield name and bytes of each payload of a source, or the reason why it cannot be read."""
+def _payloads(source: Path | bytes, number: int, *, reads_all: bool) -> Iterator[_Found]:
+    """Yield name and bytes of each payload of a source, or the reason why it cannot be read.
+
+    Args:
+        source: A file or a payload.
+        number: Its position among all sources.
+        reads_all: False: of a transcript, only the beginning is read. Whoever makes its tables decodes it anyway.
+    """
     if isinstance(source, bytes):
-        yield from _each(f"source {number} (counted from 0)", source, file="")
+        yield from _each(f"source {number} (counted from 0)", source, file="", reads_all=reads_all)
     elif _is_zip(source.name):
         yield from _zipped(source)
     else:
@@ -298,7 +333,7 @@ def _payloads(source: Path | bytes, number: int) -> Iterator[_Found]:
         except (OSError, UnreadableFileError) as error:
             yield _Found(str(source), _unreadable(error))
         else:
-            yield from _each(str(source), data)
+            yield from _each(str(source), data, reads_all=reads_all)
 
 
 def _is_zip(name: str) -> bool:
@@ -333,15 +368,19 @@ def _unreadable(error: Exception) -> PayloadError:
     return error if isinstance(error, PayloadError) else PayloadError(f"it cannot be read: {error}")
 
 
-def _each(name: str, data: bytes, file: str | None = None) -> Iterator[_Found]:
+def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = True) -> Iterator[_Found]:
     """Yield the payloads in some bytes, each with its position after the name.
 
     Args:
         name: Name for messages.
         data: The bytes.
         file: Name of the file; empty if there is none. None (default): `name`.
+        reads_all: See `_payloads`.
     """
     source = name if file is None else None
+    if not reads_all and (head := early_head(data)) is not None:
+        yield _Found(name, data, source=source, head=head)
+        return
     if (document := frames.decode_transcript(data)) is not None:
         yield _Found(name, data, source=source, document=document)
         return
@@ -356,7 +395,9 @@ def _each(name: str, data: bytes, file: str | None = None) -> Iterator[_Found]:
 
 def _checked_head(found: _Found) -> Head:
     """Return the fields of a payload that identify it."""
-    if (one := found.document) is not None:
+    if found.head is not None:
+        head = found.head
+    elif (one := found.document) is not None:
         head = Head("transcript", one.id, one.status, frozenset({"status"}), one.audio_url)
     else:
         head = head_of(found.members)

@@ -28,6 +28,8 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TOGETHER, TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
+from voxframe.frames import decode_transcript
+from voxframe.frames.payloads import early_head
 from voxframe.frames.repair import caller
 
 #: Number and size of tasks; for more, starting other processes is worth its time.
@@ -47,6 +49,8 @@ sys.meta_path.insert(0, NoPandas())
 from voxframe.corpus.workers import main
 main()
 """
+#: What a task that is not read to its end relies on.
+_EARLY = ("id", "status", "audio_url")
 _PIPE_BYTES = 1 << 20  # with the default of 64 kB, the processes wake each other 30 times per payload
 _PATIENCE_S = 30.0  # after an error, for a process to write its last payloads and tables
 
@@ -60,6 +64,7 @@ class Task(NamedTuple):
         payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
         replace: Replace a different payload of the transcript.
         recording: Record of the recording, to store with the payload.
+        is_unread: True if only `early_head` of the payload is known. It is only stored if the rest does not differ.
         document: Result of `frames.decode_transcript` for the payload; another process decodes it again.
     """
 
@@ -68,6 +73,7 @@ class Task(NamedTuple):
     payload: bytes | None = None
     replace: bool = False
     recording: Mapping[str, str | None] | None = None
+    is_unread: bool = False
     document: Any = None
 
 
@@ -76,10 +82,15 @@ _Tasks: TypeAlias = tuple[int, list[Task]]
 
 
 class Result(NamedTuple):
-    """Result of a task: False if nothing had to be done, and the reason if it failed."""
+    """Result of a task: False if nothing had to be done, and the reason if it failed.
+
+    Attributes:
+        is_other: The payload was not stored, because it was unread and is something else, or has unknown fields.
+    """
 
     done: bool
     error: str | None = None
+    is_other: bool = False
 
 
 def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[Result]:
@@ -91,11 +102,13 @@ def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[
     errors: dict[int, str] = {}
     done = [_begin(archive, batch, task, partial(errors.__setitem__, place)) for place, task in enumerate(tasks)]
     batch.make_held()
-    return [Result(done[place] and place not in errors, errors.get(place)) for place in range(len(tasks))]
+    return [
+        one._replace(done=one.done and place not in errors, error=errors.get(place)) for place, one in enumerate(done)
+    ]
 
 
-def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str], None]) -> bool:
-    """Store a payload. Its tables are made now or later. Return False if nothing had to be done."""
+def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str], None]) -> Result:
+    """Store a payload. Its tables are made now or later. `tell` is called with the reason if it fails."""
 
     def failed(error: VoxframeError) -> None:
         is_stored = task.payload is not None and isinstance(error, PayloadError)
@@ -109,19 +122,24 @@ def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str]
             tell(str(error))
         else:
             batch.make(transcript_id, view, stored.raw, lambda: stored, failed)
-        return True
+        return Result(done=True)
     batch.settle(transcript_id)
     try:
         known = archive.store.raw(transcript_id, view)
     except DamagedFileError:
         known = None
     if known == task.payload:
-        return False
+        return Result(done=False)
+    document = task.document
+    if task.is_unread:
+        document, early = decode_transcript(task.payload), early_head(task.payload)
+        if early is None or document is None or any(getattr(document, name) != getattr(early, name) for name in _EARLY):
+            return Result(done=False, is_other=True)
     if known is not None and not task.replace:
         tell(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
-        return True
-    batch.put(transcript_id, view, task.payload, failed, task.recording, task.document)
-    return True
+        return Result(done=True)
+    batch.put(transcript_id, view, task.payload, failed, task.recording, document)
+    return Result(done=True)
 
 
 class StoringProcesses:
@@ -155,7 +173,7 @@ class StoringProcesses:
             pa.set_memory_pool(self._pool)
             try:
                 if kind is None:
-                    self._finish_tasks()
+                    self.wait()
             finally:
                 self._finish(None if kind is None else _PATIENCE_S)
             if kind is None:
@@ -165,7 +183,7 @@ class StoringProcesses:
                 child.kill()
                 child.wait()
 
-    def _finish_tasks(self) -> None:
+    def wait(self) -> None:
         """Perform the tasks that no other process has been sent, and wait for the others."""
         with contextlib.suppress(queue.Empty):
             while (some := self._tasks.get_nowait()) is not None:
@@ -314,7 +332,7 @@ class _Connection:
             self._into.close()
 
     def send(self, number: int, tasks: Sequence[Task]) -> None:
-        told = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:5]) for task in tasks]
+        told = [(*task[:2], None if task.payload is None else len(task.payload), *task[3:6]) for task in tasks]
         self._into.write(orjson.dumps([number, told]) + b"\n")
         for task in tasks:
             self._into.write(task.payload or b"")
