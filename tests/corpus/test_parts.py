@@ -1,4 +1,5 @@
 import contextlib
+import gc
 import json
 import os
 import random
@@ -635,3 +636,19 @@ def test_the_manifest_of_a_part_takes_little_memory() -> None:
     assert kept[0].sources[5:7] == [*texts[5:7]]
     assert kept[0].files["words"].groups[1] == ((*range(8, 16),), (9008,) * 8)
     assert kept[0].to_json() == manifest
+
+
+def test_a_read_makes_no_objects_for_each_transcript(corpus: voxframe.Corpus) -> None:
+    """Objects that contain others start the garbage collector, which takes long in a process with many imports."""
+    names = [f"t{n:03}" for n in range(600)]
+    corpus.add([_raw(name) for name in names], progress=False)
+    corpus.table("transcripts")
+    other = voxframe.Corpus(corpus.path)
+    gc.disable()
+    try:
+        before = gc.get_count()[0]
+        found = other.table("transcripts")
+        assert gc.get_count()[0] - before < len(names)
+    finally:
+        gc.enable()
+    assert found["recording"].to_list() == names

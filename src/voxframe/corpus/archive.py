@@ -20,7 +20,7 @@ from voxframe._files import write_atomic
 from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, PartWriter, new_member
+from voxframe.corpus.part import NewMember, Part, PartDamagedError, PartReplacedError, PartWriter, new_member
 from voxframe.corpus.part_files import stored_schema
 from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
 from voxframe.corpus.parts import Parts
@@ -184,9 +184,9 @@ class Archive:
         Raises:
             CorpusError: The transcript is not in the corpus.
         """
-        member = self._member(transcript_id, "transcript")
-        if member is not None:
-            return member.status
+        part = self._part(transcript_id, "transcript")
+        if part is not None:
+            return part.status(transcript_id)
         status: str | None = self.table("transcripts", transcript_id)["status"][0].as_py()
         return status
 
@@ -207,8 +207,8 @@ class Archive:
         (view,) = {view_of(name) for name in names}
 
         def read() -> dict[str, pa.Table] | None:
-            member = self._member(transcript_id, view)
-            return None if member is None else {name: rows_of(self.parts, member, name) for name in names}
+            part = self._part(transcript_id, view)
+            return None if part is None else {name: rows_of(self.parts, part, transcript_id, name) for name in names}
 
         tables: Mapping[str, pa.Table] | None = self._steady(read)
         if tables is None:
@@ -252,8 +252,8 @@ class Archive:
         view, found = view_of(name), Located()
         pending = self._pending(view, ids, found)
         if verify:
-            damaged = self._damaged(name, {member.part: None for member in found.members.values()})
-            for transcript_id in [i for i, member in found.members.items() if member.part in damaged]:
+            damaged = self._damaged(name, dict.fromkeys(found.members.values()))
+            for transcript_id in [i for i, part in found.members.items() if part in damaged]:
                 del found.members[transcript_id]
                 pending.append(transcript_id)
         if pending:
@@ -293,8 +293,8 @@ class Archive:
         """
         self.parts.refresh()
         members = self.parts.members(view_of(name))
-        places = ((members.get(transcript_id), transcript_id) for transcript_id in ids)
-        stored = [i for *_, i in sorted((m.part.name, m.place, i) if m else ("", 0, i) for m, i in places)]
+        parts = ((members.get(transcript_id), transcript_id) for transcript_id in ids)
+        stored = [i for *_, i in sorted((part.name, part.places[i], i) if part else ("", 0, i) for part, i in parts)]
         yield from (stored[at : at + size] for at in range(0, len(stored), size))
 
     def with_rows(self, name: str, ids: Sequence[str]) -> set[str]:
@@ -311,9 +311,9 @@ class Archive:
         names = TRANSCRIPT_TABLES if view == "transcript" else (view,)
         found = Located()
         stale = {*self._pending(view, self.select(names[0], None), found)}
-        parts = {member.part: None for member in found.members.values()}
+        parts = dict.fromkeys(found.members.values())
         damaged = {part for name in names for part in self._damaged(name, parts, whole=verify)}
-        stale |= {i for i, member in found.members.items() if member.part in damaged}
+        stale |= {i for i, part in found.members.items() if part in damaged}
         return sorted(stale | {i for i, _ in found.bad})
 
     def source_hash(self, transcript_id: str, view: View = "transcript") -> str | None:
@@ -328,8 +328,8 @@ class Archive:
         with clear_errors(self.path):
             self.prepare()
             with self.parts.writing():
-                here = [self.parts.members(view).get(transcript_id) for view in ("transcript", *EXPORTS)]
-                self.parts.drop([member for member in here if member is not None])
+                for view in ("transcript", *EXPORTS):
+                    self.parts.drop(self.parts.find(view, [transcript_id]))
                 self.store.remove(transcript_id)  # under the lock: a reader would make the tables again meanwhile
 
     def missing(self, transcript_id: str, view: View = "transcript") -> CorpusError:
@@ -370,8 +370,8 @@ class Archive:
         else:
             batch.add(view, new)
 
-    def _member(self, transcript_id: str, view: View) -> Member | None:
-        """Return the place of a transcript in a part; None if its tables must be made.
+    def _part(self, transcript_id: str, view: View) -> Part | None:
+        """Return the part of a transcript; None if its tables must be made.
 
         Raises:
             CorpusError: The transcript is not in the corpus, or its payload is damaged.
@@ -379,13 +379,13 @@ class Archive:
         mark = self._stamp(transcript_id, view)
         if mark is None:
             raise self.missing(transcript_id, view)
-        member = self.parts.members(view).get(transcript_id)
-        if member is None or member.stamp != mark:
+        part = self.parts.members(view).get(transcript_id)
+        if part is None or part.stamp(transcript_id) != mark:
             self.parts.refresh()
-            member = self.parts.members(view).get(transcript_id)
-        if member is None or member.stamp == mark or member.source == self.source_hash(transcript_id, view):
-            return member
-        return None
+            part = self.parts.members(view).get(transcript_id)
+        if part is None or part.stamp(transcript_id) == mark:
+            return part
+        return part if part.source(transcript_id) == self.source_hash(transcript_id, view) else None
 
     def _stamp(self, transcript_id: str, view: View) -> str | None:
         mark = self.store.stamp(transcript_id, view)
@@ -401,19 +401,19 @@ class Archive:
         marks = self._stamps(view) if several else {}
         pending = []
         for transcript_id in ids:
-            member = members.get(transcript_id)
-            if several and member is not None and marks.get(transcript_id) == member.stamp:
-                found.members[transcript_id] = member
+            part = members.get(transcript_id)
+            if several and part is not None and marks.get(transcript_id) == part.stamp(transcript_id):
+                found.members[transcript_id] = part
                 continue
             try:
-                member = self._member(transcript_id, view)
+                part = self._part(transcript_id, view)
             except DamagedFileError as error:
                 found.bad.append((transcript_id, error))
                 continue
-            if member is None:
+            if part is None:
                 pending.append(transcript_id)
             else:
-                found.members[transcript_id] = member
+                found.members[transcript_id] = part
         return pending
 
     def _stamps(self, view: View) -> dict[str, str]:
@@ -441,9 +441,9 @@ class Archive:
                         batch.add(view, new)
         members, bad = self.parts.members(view), {transcript_id for transcript_id, _ in found.bad}
         for transcript_id in pending:
-            member = members.get(transcript_id)
-            if member is not None and member.source == sources.get(transcript_id):
-                found.members[transcript_id] = member
+            part = members.get(transcript_id)
+            if part is not None and part.source(transcript_id) == sources.get(transcript_id):
+                found.members[transcript_id] = part
             elif transcript_id not in bad:
                 try:
                     new = self.make(transcript_id, view)
@@ -560,8 +560,7 @@ class Archive:
         words, of_words, at = None, self.store.content(transcript_id, "transcript"), ""
         if of_words is not None:
             at = self.store.stamp(transcript_id, "transcript") or ""
-            member = self._member(transcript_id, "transcript")
-            if member is not None:
+            if self._part(transcript_id, "transcript") is not None:
                 words = self.table("words", transcript_id)
             else:
                 found = frames.transcript_tables(self.raw(transcript_id), ("words",), transcript_id)

@@ -126,8 +126,8 @@ class CurrentCorrections:
         if not wanted:
             return {}
         found: dict[str, pa.Table] = {}
-        for i, member in self._archive.locate(name, wanted).members.items():
-            if (table := self._kept(name, i, _key(member.source, edits[i]))) is not None:
+        for i, part in self._archive.locate(name, wanted).members.items():
+            if (table := self._kept(name, i, _key(part.source(i), edits[i]))) is not None:
                 found[i] = _some(table, columns)
         for some in self._archive.batches(name, [i for i in wanted if i not in found], _AT_A_TIME):
             found |= {i: _some(table, columns) for i, table in self._correct(name, some, edits).items()}
@@ -140,7 +140,7 @@ class CurrentCorrections:
         found, changed = dict[str, pa.Table](), list[str]()
         keys: dict[str, bytes] = {}
         for i in (i for i in ids if all(i in tables for tables in rows.values())):
-            sources = {one: located.members[i].source for one, (_, located) in read.items() if i in located.members}
+            sources = {one: located.members[i].source(i) for one, (_, located) in read.items() if i in located.members}
             if len({source.split()[-1] for source in sources.values()}) > 1:  # that of an export ends with the words'
                 changed.append(i)  # its payload was replaced between two reads
                 continue

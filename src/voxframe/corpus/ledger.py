@@ -181,23 +181,28 @@ class Ledger:
             rows = db.execute(_ABOUT_JOBS if version < _WITH_ABOUT else f"{_ABOUT} UNION ALL {_ABOUT_JOBS}").fetchall()
         return [(transcript_id, text or "{}") for transcript_id, text in rows]
 
-    def recordings(self, ids: Collection[str] | None = None) -> dict[str, tuple[str, str | None]]:
-        """Return name and source of the recordings of transcripts, by transcript id. Those without a name are missing.
+    def recordings(self, ids: Collection[str] | None = None) -> tuple[dict[str, str], dict[str, str | None]]:
+        """Return the names and the sources of the recordings of transcripts, by transcript id.
+
+        Those without a name are missing.
 
         Args:
             ids: Ids of transcripts. None (default): all.
         """
         folder = self.path.parent
         if not ledger_file.is_there(self.path) and not ((folder / "raw").is_dir() and is_writable(folder)):
-            return {}
+            return {}, {}
         with self.opened() as db:  # rebuilds a missing ledger from the payloads
             if db.execute("PRAGMA user_version").fetchone()[0] < _WITH_RECORDINGS:  # and the directory is read-only
-                return {}
+                return {}, {}
             where, values = "", []
             if ids is not None:
                 where, values = " WHERE transcript_id IN (SELECT value FROM json_each(?))", [json.dumps(list(ids))]
             rows = db.execute(f"SELECT * FROM ({_RECORDINGS}){where}", values)  # noqa: S608  no value in it
-            return {transcript_id: (recording, source) for transcript_id, recording, source in rows}
+            names, sources = dict[str, str](), dict[str, str | None]()  # a tuple each would take time to collect
+            for transcript_id, recording, source in rows:
+                names[transcript_id], sources[transcript_id] = recording, source
+            return names, sources
 
     def with_recording(self, recording: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, oldest first."""

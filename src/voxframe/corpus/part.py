@@ -6,11 +6,11 @@ import secrets
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import orjson
@@ -88,6 +88,11 @@ class Part:
     moves: Mapping[str, str | None] = field(default_factory=dict)
     retired: tuple[str, ...] = ()
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The position of each transcript."""
+        return {transcript_id: place for place, transcript_id in enumerate(self.ids) if transcript_id is not None}
+
     @property
     def count(self) -> int:
         """Number of transcripts."""
@@ -96,8 +101,23 @@ class Part:
     def to_json(self) -> bytes:
         """Return the manifest: a line of JSON, and its CRC-32."""
         files = {name: [layout.checksum, orjson.Fragment(layout.text)] for name, layout in self.files.items()}
-        line = orjson.dumps(self.__dict__ | {"files": files}, lambda texts: orjson.Fragment(texts.json))
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        line = orjson.dumps(own | {"files": files}, lambda texts: orjson.Fragment(texts.json))
         return line + b"\n%d" % zlib.crc32(line)
+
+    def source(self, transcript_id: str) -> str:
+        """Return the hash of the payloads that the rows of a transcript are made from."""
+        source: str = self.sources[self.places[transcript_id]]
+        return source
+
+    def stamp(self, transcript_id: str) -> str:
+        """Return the size and time of the files of these payloads."""
+        stamp: str = self.stamps[self.places[transcript_id]]
+        return stamp
+
+    def status(self, transcript_id: str) -> str | None:
+        """Return the status of a transcript."""
+        return self.statuses[self.places[transcript_id]]
 
     @classmethod
     def from_json(cls, raw: bytes) -> Part:
@@ -120,28 +140,6 @@ class Part:
             return cls(**others, files=layouts)
         except (KeyError, TypeError, msgspec.DecodeError) as e:
             raise ValueError("the manifest has other fields") from e
-
-
-class Member(NamedTuple):
-    """A transcript in a part."""
-
-    part: Part
-    place: int
-
-    @property
-    def source(self) -> str:
-        """Hash of the payloads that its rows are made from."""
-        return self.part.sources[self.place]
-
-    @property
-    def stamp(self) -> str:
-        """Size and time of the files of these payloads."""
-        return self.part.stamps[self.place]
-
-    @property
-    def status(self) -> str | None:
-        """Status of the transcript."""
-        return self.part.statuses[self.place]
 
 
 @dataclass(frozen=True, eq=False)

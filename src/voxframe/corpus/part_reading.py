@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._files import in_threads
-from voxframe.corpus.part import Member, Part, PartDamagedError
+from voxframe.corpus.part import Part, PartDamagedError
 from voxframe.corpus.part_files import TableLayout
 from voxframe.corpus.parts import Parts
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
@@ -34,20 +34,20 @@ class Located:
     """The rows of transcripts.
 
     Attributes:
-        members: Places in parts, by transcript id.
+        members: The part of each transcript, by id.
         loose: Tables in memory by transcript id: corrected ones, and all if the disk cannot be written.
         bad: Ids of transcripts that cannot be read, with the error.
     """
 
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, Part] = field(default_factory=dict)
     loose: dict[str, pa.Table] = field(default_factory=dict)
     bad: list[tuple[str, Exception]] = field(default_factory=list)
 
     def rows(self, name: str) -> dict[str, int]:
         """Return the number of rows of each transcript that has any in a table, in the order of the files."""
         here: dict[Part, dict[int, str]] = {}
-        for transcript_id, member in self.members.items():
-            here.setdefault(member.part, {})[member.place] = transcript_id
+        for transcript_id, part in self.members.items():
+            here.setdefault(part, {})[part.places[transcript_id]] = transcript_id
         found = {i: table.num_rows for i, table in self.loose.items() if table.num_rows}
         for part, ids in here.items():
             layout = part.files.get(name)
@@ -56,13 +56,13 @@ class Located:
         return found
 
 
-def rows_of(parts: Parts, member: Member, name: str) -> pa.Table:
+def rows_of(parts: Parts, part: Part, transcript_id: str, name: str) -> pa.Table:
     """Return the rows of one transcript."""
-    layout = member.part.files.get(name)
+    layout, place = part.files.get(name), part.places[transcript_id]
     for number, group in enumerate(layout.groups if layout else ()):
-        if member.place in group.members:
-            at = group.members.index(member.place)
-            whole = read_groups(parts, member.part, name, [number], None, None)
+        if place in group.members:
+            at = group.members.index(place)
+            whole = read_groups(parts, part, name, [number], None, None)
             return whole.slice(sum(group.rows[:at]), group.rows[at])
     return TABLES[name].empty
 
@@ -88,9 +88,9 @@ def assemble(
             rows = table if where is None else table.filter(where)
             of[n], counts[n] = len(wholes), rows.num_rows
             wholes.append(_exact(rows, schema))
-        elif (member := located.members.get(transcript_id)) is not None:
-            places, numbers = wanted.setdefault(member.part, ([], []))
-            places.append(member.place)
+        elif (part := located.members.get(transcript_id)) is not None:
+            places, numbers = wanted.setdefault(part, ([], []))
+            places.append(part.places[transcript_id])
             numbers.append(n)
     groups = {part: _groups_with(part.files.get(name), places) for part, (places, _) in wanted.items()}
     some = columns if where is None or columns is None or "transcript_id" in columns else [*columns, "transcript_id"]
@@ -100,9 +100,8 @@ def assemble(
         whole = read_groups(parts, part, name, groups[part], some, where)
         first, rows = np.zeros((2, len(part.ids)), np.int64)
         if where is not None:
-            place_of = {transcript_id: place for place, transcript_id in enumerate(part.ids)}
             for transcript_id, run in runs_of(whole["transcript_id"]).items():
-                first[place_of[transcript_id]], rows[place_of[transcript_id]] = run
+                first[part.places[transcript_id]], rows[part.places[transcript_id]] = run
         else:
             layout = [part.files[name].groups[group] for group in groups[part]]
             members = [place for group in layout for place in group.members]

@@ -38,7 +38,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from voxframe._files import file_lock, hidden_path, in_threads, put_in_place, stamp, sync, write_atomic
-from voxframe.corpus.part import Member, NewMember, Part, PartDamagedError, PartReplacedError, PartWriter
+from voxframe.corpus.part import NewMember, Part, PartDamagedError, PartReplacedError, PartWriter
 from voxframe.corpus.part_files import OpenTable, TableFile
 from voxframe.corpus.store import View, check_writable
 from voxframe.schema import SCHEMA_VERSION
@@ -58,7 +58,7 @@ class Parts:
         self._folder = root / "parts"
         self._mutex = threading.RLock()
         self._seen: dict[str, tuple[str, Part]] = {}
-        self._members: dict[str, dict[str, Member]] = {}
+        self._members: dict[str, dict[str, Part]] = {}
         self._indexed: set[Part] = set()
         self._is_held = False
         self._ignored: dict[str, str] = {}
@@ -72,27 +72,25 @@ class Parts:
         """Return a new path for an unfinished file. Programs that read a folder of tables do not find it."""
         return hidden_path(self._folder / f"{part.name}.parquet")
 
-    def members(self, view: str) -> Mapping[str, Member]:
-        """Return the transcripts that are in a part, by id."""
+    def members(self, view: str) -> Mapping[str, Part]:
+        """Return the part of each transcript that is in one, by id."""
         with self._mutex:
             now = [part for part in self.all() if part.schema == SCHEMA_VERSION]
             for part in self._indexed.difference(now):
                 members = self._members[part.view]
-                for transcript_id in part.ids:
-                    if transcript_id is not None and members.get(transcript_id, (None,))[0] is part:
+                for transcript_id in part.places:
+                    if members.get(transcript_id) is part:
                         del members[transcript_id]
             for part in [part for part in now if part not in self._indexed]:
-                members = self._members.setdefault(part.view, {})
-                members.update((i, Member(part, place)) for place, i in enumerate(part.ids) if i is not None)
+                self._members.setdefault(part.view, {}).update(dict.fromkeys(part.places, part))
             self._indexed = {*now}
             return self._members.get(view, {})
 
-    def find(self, view: str, ids: Collection[str | None]) -> list[Member]:
+    def find(self, view: str, ids: Iterable[str | None]) -> dict[Part, set[str]]:
         """Return those of some transcripts that are in a part. It builds no index of all of them, as `members` does."""
-        wanted = {*ids} - {None}
+        wanted = {i for i in ids if i is not None}
         here = [part for part in self.all() if part.view == view and part.schema == SCHEMA_VERSION]
-        some = [part for part in here if not wanted.isdisjoint(part.ids)]
-        return [Member(part, place) for part in some for place, i in enumerate(part.ids) if i in wanted]
+        return {part: found for part in here if (found := wanted.intersection(part.ids))}
 
     def all(self) -> list[Part]:
         """Return the parts, oldest first."""
@@ -189,7 +187,7 @@ class Parts:
         """
         with self.writing():
             known = self.find(view, [new.transcript_id])
-            if any(member.source == new.source for member in known):
+            if any(part.source(new.transcript_id) == new.source for part in known):
                 return
             if known:
                 self.drop(known)
@@ -221,29 +219,26 @@ class Parts:
             if not now.issuperset(retired):
                 return False
             here = self.find(writer.part.view, writer.part.ids)
-            self.drop([member for member in here if member.part not in retired])
+            self.drop({part: ids for part, ids in here.items() if part not in retired})
             writer.is_committed = True
             self._commit(replace(writer.part, retired=tuple(part.name for part in retired)))
             return True
 
-    def drop(self, members: Iterable[Member]) -> None:
+    def drop(self, members: Mapping[Part, Collection[str]]) -> None:
         """Remove transcripts from their parts, physically. The lock is held.
 
         Args:
-            members: Current members of parts.
+            members: Ids of transcripts by part.
         """
-        places: dict[Part, set[int]] = {}
-        for member in members:
-            places.setdefault(member.part, set()).add(member.place)
-        for part, gone in places.items():
-            if part.count == len(gone):
+        for part, ids in members.items():
+            if part.count == len(ids):
                 self.discard(part)
                 continue
             try:
-                self._commit(self._without(part, gone))
+                self._commit(self._without(part, {part.places[transcript_id] for transcript_id in ids}))
             except (PartDamagedError, PartReplacedError, pa.ArrowException, OSError):
                 self.discard(part)
-        if places:
+        if members:
             self._close_open()
 
     def _close_open(self) -> None:

@@ -440,8 +440,8 @@ class Query:
         _report(located, len(wanted), asked=ids is not None)
         schema = TABLES[name].arrow
         places: dict[Part, set[int]] = {}
-        for member in located.members.values():
-            places.setdefault(member.part, set()).add(member.place)
+        for transcript_id, part in located.members.items():
+            places.setdefault(part, set()).add(part.places[transcript_id])
         fragments = []
         for part, of_part in places.items():
             if (layout := part.files.get(name)) is not None:
@@ -515,7 +515,7 @@ class Query:
             return
         known, here = self._archive.parts.members("transcript"), {*self._archive.select(name, None)}
         without = [
-            i for i in self._archive.ids() if i not in here and (i not in known or known[i].status == "completed")
+            i for i in self._archive.ids() if i not in here and (i not in known or known[i].status(i) == "completed")
         ]
         if without:
             warnings.warn(

@@ -49,10 +49,10 @@ class RecordingNames:
     def table(self, ids: Sequence[str]) -> pa.Table:
         """Return `transcript_id`, `recording` and `source` of transcripts. Passwords in URLs are masked."""
         some = ids if len(ids) < _FEW else None
-        nothing: dict[str, tuple[str, str | None]] = {}
-        found = self._steady(lambda: self._ledger.recordings(some), nothing) if ids else nothing
-        rows = [found.get(transcript_id, (transcript_id, None)) for transcript_id in ids]
-        columns = [ids, [name for name, _ in rows], [source and masked(source) for _, source in rows]]
+        nothing: tuple[dict[str, str], dict[str, str | None]] = {}, {}
+        names, sources = self._steady(lambda: self._ledger.recordings(some), nothing) if ids else nothing
+        shown = [source and masked(source) for source in map(sources.get, ids)]
+        columns = [ids, [names.get(transcript_id, transcript_id) for transcript_id in ids], shown]
         return pa.table([pa.array(values, pa.string()) for values in columns], names=[_ID, *RECORDING_COLUMNS])
 
     def names(self, ids: Sequence[str]) -> dict[str, str]:

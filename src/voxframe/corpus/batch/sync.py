@@ -201,8 +201,9 @@ class Adoption:
         if status == "error":
             return
         job = self._job(handle, item)
-        if (named := self._ledger.recordings([item.id]).get(item.id)) is not None:  # loaded or added before
-            job = replace(job, recording=named[0], source=named[1] or job.source)
+        names, sources = self._ledger.recordings([item.id])
+        if item.id in names:  # loaded or added before
+            job = replace(job, recording=names[item.id], source=sources[item.id] or job.source)
         with self._ledger.lock(job.key), self._lock:
             known = self._ledger.find(job.key)
             if known is not None and known.transcript_id is not None:  # the same media was submitted more than once
