@@ -2,7 +2,7 @@
 
 The model is all-MiniLM-L6-v2, run by CTranslate2 with 8-bit weights on one core: 3 to 4 ms per sentence, 40 MB. The
 first use converts the official weights, which takes 2 s, and keeps the result beside the models in voxframe's cache.
-Beside the reader of `voxframe.reader`, all-mpnet-base-v2 is used in the same way: 8 ms per sentence, 140 MB.
+Beside the reader of `voxframe.reader`, all-mpnet-base-v2 is used in the same way: 9 ms per sentence, 140 MB.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ NAMES = "en_core_web_sm"
 
 #: Reader of passages; see `voxframe.reader`.
 READER = "Qwen2.5-Coder-1.5B-Instruct"
-#: Sentence encoder that the reader uses beside the other one: better for questions, but four times as slow.
+#: Sentence encoder that the reader uses beside the other one: better for questions, but several times as slow.
 READER_SENTENCES = "all-mpnet-base-v2"
 #: Models that are downloaded only on request; a request for the reader is one for both.
 ON_REQUEST = (READER, READER_SENTENCES)
