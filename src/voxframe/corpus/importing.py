@@ -199,7 +199,8 @@ class _Adding:
                 continue
             tell = partial(self._tell, (number, self._count), storable(found.name))
             if found.head is not None:
-                tell = partial(self._tell_of_unread, number, source, tell)
+                path = source if isinstance(source, Path) else None  # else its bytes would be kept until it is stored
+                tell = partial(self._tell_of_unread, number, path, tell)
             self._count += 1
             try:
                 if isinstance(found.payload, PayloadError):
@@ -269,11 +270,9 @@ class _Adding:
         self._workers.settle(transcript_id)
         return self._archive.has(transcript_id)
 
-    def _tell_of_unread(
-        self, number: int, source: Path | bytes, tell: Callable[[Result], None], result: Result
-    ) -> None:
-        if result.is_other:
-            self._others.append((number, source))
+    def _tell_of_unread(self, number: int, path: Path | None, tell: Callable[[Result], None], result: Result) -> None:
+        if result.other is not None:
+            self._others.append((number, path or result.other))
             self._reads_all = True
         else:
             tell(result)

@@ -85,12 +85,12 @@ class Result(NamedTuple):
     """Result of a task: False if nothing had to be done, and the reason if it failed.
 
     Attributes:
-        is_other: The payload was not stored, because it was unread and is something else, or has unknown fields.
+        other: The payload, if it was unread and not stored, because it is something else or has unknown fields.
     """
 
     done: bool
     error: str | None = None
-    is_other: bool = False
+    other: bytes | None = None
 
 
 def perform(archive: Archive, batch: TableBatch, tasks: Sequence[Task]) -> list[Result]:
@@ -134,7 +134,7 @@ def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str]
     if task.is_unread:
         document, early = decode_transcript(task.payload), early_head(task.payload)
         if early is None or document is None or any(getattr(document, name) != getattr(early, name) for name in _EARLY):
-            return Result(done=False, is_other=True)
+            return Result(done=False, other=task.payload)
     if known is not None and not task.replace:
         tell(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
         return Result(done=True)
@@ -346,7 +346,15 @@ class _Connection:
             raise CorpusError(answer)
         self.sent -= 1
         number, results, found = answer
-        return _Answer(number, [Result(*result) for result in results], found)
+        return _Answer(number, [Result(done, error, self._bytes(size)) for done, error, size in results], found)
+
+    def _bytes(self, size: int | None) -> bytes | None:
+        if size is None:
+            return None
+        found = self._out.read(size)
+        if len(found) < size:
+            raise ValueError
+        return found
 
     def end(self) -> None:
         """Let the process write its tables, and wait for its end."""
@@ -425,8 +433,12 @@ def main() -> None:
                     warnings.simplefilter("always")
                     results = perform(archive, batch, tasks)
                 told = [(one.category.__name__, str(one.message)) for one in found]
-                out.write(orjson.dumps([number, [[*result] for result in results], told]) + b"\n")
+                others = [one.other for one in results]
+                sizes = [None if other is None else len(other) for other in others]
+                answers = [(one.done, one.error, size) for one, size in zip(results, sizes, strict=True)]
+                out.write(orjson.dumps([number, answers, told]) + b"\n" + b"".join(filter(None, others)))
                 out.flush()
+                del some, tasks, results, others
     except CorpusError as error:
         with contextlib.suppress(BrokenPipeError):
             out.write(orjson.dumps(str(error)) + b"\n")
