@@ -24,6 +24,8 @@ from voxframe.schema import SCHEMA_VERSION, TABLES
 if TYPE_CHECKING:
     from voxframe.corpus.parts import Parts
 
+_AT_ONCE = 4  # files that are flushed to the disk at the same time; more threads take longer to start than they save
+
 
 class PartReplacedError(Exception):
     """A part was changed by another process while it was read."""
@@ -207,7 +209,8 @@ class PartWriter:
         """Close the files, flushed to the disk together, so that a file system can write them at once."""
         for file in self._files.values():
             file.flush()  # one after the other: at the same time they would take 30 MB more
-        files = dict(zip(self._files, in_threads(TableFile.close, self._files.values()), strict=True))
+        closed = in_threads(TableFile.close, self._files.values(), _AT_ONCE)
+        files = dict(zip(self._files, closed, strict=True))
         moves = {name: file.path.name for name, file in self._files.items()}
         self.part = replace(self.part, files={**self.part.files, **files}, moves=moves)
 

@@ -37,7 +37,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from voxframe._files import file_lock, hidden_path, in_threads, put_in_place, stamp, sync, write_atomic
+from voxframe._files import file_lock, hidden_path, put_in_place, stamp, sync, write_atomic
 from voxframe.corpus.part import NewMember, Part, PartDamagedError, PartReplacedError, PartWriter
 from voxframe.corpus.part_files import OpenTable, TableFile
 from voxframe.corpus.store import View, check_writable
@@ -373,7 +373,8 @@ class Parts:
                 is_changed = True
             if is_changed:
                 changed.append(place)
-        in_threads(sync, changed)
+        for place in changed:  # the first one often flushes all, so threads would take longer
+            sync(place)
         for retired in part.retired:
             _unlink(self._folder / f"{retired}.json")
         put_in_place(self._folder / f"{part.name}.next", self._folder / f"{part.name}.json")
