@@ -94,6 +94,33 @@ def test_payloads_that_go_on_otherwise_than_they_begin(tmp_path: Path, several: 
 
 
 @pytest.mark.usefixtures("two")
+@pytest.mark.parametrize("apart", [0, 50])
+@pytest.mark.parametrize("replace", [False, True])
+def test_several_payloads_of_an_id_are_added_in_their_order(tmp_path: Path, replace: bool, apart: int) -> None:
+    """The first one is kept, or the last one with replace=True, also if the first has unknown fields at its end."""
+    text = '{"id": "%s", "status": "completed", "audio_url": null, "words": [{"text": "%s", "start": 0, "end": 1}]%s}'
+    between = [text % (f"t{number:03}", "word", "") for number in range(apart)]
+    sources = [text % ("t", "first", ', "mood": "calm"'), *between, text % ("t", "second", "")]
+    corpus = voxframe.Corpus(tmp_path)
+    added = corpus.add([source.encode() for source in sources], replace=replace)
+    assert corpus.words("t")["text"].to_list() == ["second" if replace else "first"]
+    assert added.added == apart + 1 + replace
+    assert [name.split()[1] for name, _ in added.left_out] == ([] if replace else [str(apart + 1)])
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_damaged_payload_names_no_recording(tmp_path: Path, together: bool) -> None:
+    """A recording has the name of the file that was added, not that of an earlier file that only begins like it."""
+    whole = b'{"id": "t", "status": "completed", "audio_url": null, "words": [], "text": "whole"}'
+    for name, content in {"1": whole.replace(b'"text":', b'"text"'), "2": whole}.items():
+        (tmp_path / f"{name}.json").write_bytes(content)
+    files, corpus = [tmp_path / "1.json", tmp_path / "2.json"], voxframe.Corpus(tmp_path / "corpus")
+    for some in [files] if together else [files[:1], files[1:]]:
+        corpus.add(some)
+    assert corpus.table("transcripts")["recording"].to_list() == ["2"]
+
+
+@pytest.mark.usefixtures("two")
 def test_a_payload_is_decoded_in_one_process_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This process reads only the beginning of payloads that another one stores."""
     decoded: list[bytes] = []

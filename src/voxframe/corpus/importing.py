@@ -177,8 +177,9 @@ class _Adding:
         self._added = self._known = self._count = self._bytes = 0
         self._left_out: list[tuple[tuple[int, int], str, str]] = []
         self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
-        self._others: list[tuple[int, Path | bytes]] = []
-        self._reads_all = False
+        self._unread: set[str] = set()
+        self._others: list[tuple[str, int, Path | bytes]] = []
+        self._reads_all = self._is_again = False
         self.early: dict[int, tuple[Path | bytes, set[str]]] = {}
 
     def found(self) -> Added:
@@ -200,7 +201,7 @@ class _Adding:
             tell = partial(self._tell, (number, self._count), storable(found.name))
             if found.head is not None:
                 path = source if isinstance(source, Path) else None  # else its bytes would be kept until it is stored
-                tell = partial(self._tell_of_unread, number, path, tell)
+                tell = partial(self._tell_of_unread, str(found.head.id), number, path, tell)
             self._count += 1
             try:
                 if isinstance(found.payload, PayloadError):
@@ -216,13 +217,20 @@ class _Adding:
                 self.store()
 
     def add_others(self) -> None:
-        """Read all of the sources of which only the beginning was read, and which are not what it told.
+        """Store the sources of which only the beginning was read, and which are not what it told, before those held.
 
-        All later ones are read, too: they may have the same unknown fields.
+        All later ones are read to their end: they may have the same unknown fields.
         """
         others, self._others = self._others, []
-        for number, source in others:
+        if not others:
+            return
+        self._archive.ledger.drop_names([i for i, *_ in others if not self._archive.has(i)])
+        before = self._held, self._bytes, self._is_again
+        self._held, self._bytes, self._is_again = [], 0, True
+        for _, number, source in others:
             self.add(source, number)
+        self.store()
+        self._held, self._bytes, self._is_again = before
 
     def store(self) -> None:
         """Store the payloads that are held together, after naming their recordings in one transaction."""
@@ -243,6 +251,14 @@ class _Adding:
             tell, found, head, number, source = held.pop()  # not kept here until the last one is stored
             transcript_id, payload = str(head.id), found.payload
             assert isinstance(payload, bytes)
+            if transcript_id in self._unread:  # an earlier payload of it may not be what its beginning told
+                tasks, size = self._do(tasks), 0
+                self._workers.settle(transcript_id)
+                self.add_others()
+                if head.kind == "transcript" and not self._has(transcript_id):
+                    records |= self._name({transcript_id: _recording(found, head)})
+            if found.head is not None:
+                self._unread.add(transcript_id)
             if head.kind != "transcript" or size >= BYTES_TOGETHER:
                 tasks, size = self._do(tasks), 0  # the transcript of an export may be among them
             if head.kind == "transcript" or self._has(transcript_id):
@@ -263,16 +279,20 @@ class _Adding:
         """Perform tasks. Return an empty list."""
         if tasks:
             tell = [tell for _, tell in tasks]  # without the payloads
-            self._workers.do([task for task, _ in tasks], lambda place, result: tell[place](result))
+            self._workers.do(
+                [task for task, _ in tasks], lambda place, result: tell[place](result), here=self._is_again
+            )
         return []
 
     def _has(self, transcript_id: str) -> bool:
         self._workers.settle(transcript_id)
         return self._archive.has(transcript_id)
 
-    def _tell_of_unread(self, number: int, path: Path | None, tell: Callable[[Result], None], result: Result) -> None:
+    def _tell_of_unread(
+        self, transcript_id: str, number: int, path: Path | None, tell: Callable[[Result], None], result: Result
+    ) -> None:
         if result.other is not None:
-            self._others.append((number, path or result.other))
+            self._others.append((transcript_id, number, path or result.other))
             self._reads_all = True
         else:
             tell(result)

@@ -289,6 +289,11 @@ class Ledger:
         with self.writing() as db:
             db.executemany("DELETE FROM jobs WHERE key = ? AND attempts = 0", [(key,) for key in keys])
 
+    def drop_names(self, ids: Iterable[str]) -> None:
+        """Delete the names of recordings whose transcripts were not stored after all."""
+        with self.writing() as db:
+            db.executemany("DELETE FROM recordings WHERE transcript_id = ?", [(one,) for one in ids])
+
     def drop_pending(self, key: str) -> bool:
         """Delete a job that was not sent. Return True if there was one."""
         if not self.path.exists():

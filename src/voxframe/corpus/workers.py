@@ -197,13 +197,14 @@ class StoringProcesses:
             tell(place, result)
         self._collect()
 
-    def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None]) -> None:
+    def do(self, tasks: Sequence[Task], tell: Callable[[int, Result], None], *, here: bool = False) -> None:
         """Perform tasks now or soon, in one process. Tasks of one transcript are performed in order.
 
         Args:
             tasks: The tasks; the more there are, the less time each takes.
             tell: Called with the position of each task and its result, at the latest when the context ends. It is
                 called in this thread.
+            here: Perform them now, in this process, so that `settle` waits until they are on the disk.
         """
         for task in tasks:
             self.settle(task.transcript_id)
@@ -212,7 +213,7 @@ class StoringProcesses:
         is_large = max(self._count, self._expected) > _FEW or self._bytes > _SMALL
         if is_large and self._others and not self._children:
             self._start()
-        if self._children:
+        if self._children and not here:
             number = self._count
             self._busy[number] = _Busy({task.transcript_id for task in tasks}, tell)
             with contextlib.suppress(queue.Full):
