@@ -75,20 +75,21 @@ def test_payloads_that_go_on_otherwise_than_they_begin(tmp_path: Path, several: 
         text("gone", ', "utterances": [{]'),
         f"{text('line1')}\r{text('line2')}",
         text("queued", ', "status": "queued"'),
+        text("late", ', "status": "completed"').replace("completed", "queued", 1),
     ]
     sources = [*plain[:2], *odd, *plain[2:], plain[0], text("p001", ', "punctuate": true')]
     file = tmp_path / "file.json"
     file.write_text(text("in_file", ', "mood": "calm"'))
     corpus = voxframe.Corpus(tmp_path / "corpus")
     added = corpus.add([file, *(source.encode() for source in sources)])
-    assert (added.added, added.known) == (len(plain) + 5, 1)
+    assert (added.added, added.known) == (len(plain) + 6, 1)
     reasons = {int(name.split()[1]): reason for name, reason in added.left_out}
     assert [*reasons] == [5, 7, len(sources)]
     assert "finished" in reasons[7]
     assert "another payload of 'p001'" in reasons[len(sources)]
     words = corpus.table("words").set_index("transcript_id")["text"].to_dict()
     assert words == {f"p{n:03}": f"p{n:03}" for n in range(len(plain))} | {
-        "in_file": "in_file", "second": "first", "new": "new", "line1": "line1", "line2": "line2"
+        "in_file": "in_file", "second": "first", "new": "new", "line1": "line1", "line2": "line2", "late": "late"
     }  # fmt: skip
     assert json.loads(corpus.table("transcripts", "new")["extra"].iloc[0]) == {"mood": "calm"}
 

@@ -397,7 +397,7 @@ def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = 
         reads_all: See `_payloads`.
     """
     source = name if file is None else None
-    if not reads_all and (head := early_head(data)) is not None:
+    if not reads_all and (head := early_head(data)) is not None and head.status not in UNFINISHED:
         yield _Found(name, data, source=source, head=head)
         return
     if (document := frames.decode_transcript(data)) is not None:
