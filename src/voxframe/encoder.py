@@ -134,7 +134,7 @@ def _convert(name: str, source: Path, folder: Path) -> None:
 
 
 def _save(source: Path, folder: Path) -> None:
-    """Convert a model of the kind of BERT, such as MiniLM, or MPNet.
+    """Convert a BERT model, such as MiniLM, or an MPNet model.
 
     MPNet also adds a bias for the distance of two tokens to their attention. CTranslate2 then knows no positions, so
     they take the place of the types of tokens, which MPNet does not have.

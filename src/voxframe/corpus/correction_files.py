@@ -1,8 +1,8 @@
 """Files of corrections, `corrections/<id>.json`: every edit of a transcript in order, also those that were undone.
 
 Correcting a table takes much longer than reading it, so the first read keeps the result in
-`corrections/tables/<id>.<table>.arrow`. This file is an Arrow file after a hash of its content, the edits, and the
-payloads. If the hash is another one, the table is made again. These files can be deleted at any time.
+`corrections/tables/<id>.<table>.arrow`. The file starts with a hash of the table, the edits and the payloads; the table
+follows in Arrow's file format. If the hash does not match, the table is made again. The files can always be deleted.
 """
 
 from __future__ import annotations

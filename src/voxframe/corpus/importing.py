@@ -217,9 +217,9 @@ class _Adding:
                 self.store()
 
     def add_others(self) -> None:
-        """Store the sources of which only the beginning was read, and which are not what it told, before those held.
+        """Read the sources again that other processes refused, and store them before the payloads that are held.
 
-        All later ones are read to their end: they may have the same unknown fields.
+        From then on, all sources are read to their end: they may have the same unknown fields.
         """
         others, self._others = self._others, []
         if not others:

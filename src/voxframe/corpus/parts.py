@@ -87,7 +87,7 @@ class Parts:
             return self._members.get(view, {})
 
     def find(self, view: str, ids: Iterable[str | None]) -> dict[Part, set[str]]:
-        """Return those of some transcripts that are in a part. It builds no index of all of them, as `members` does."""
+        """Return which of some transcripts are in each part. Unlike `members`, it builds no index of all of them."""
         wanted = {i for i in ids if i is not None}
         here = [part for part in self.all() if part.view == view and part.schema == SCHEMA_VERSION]
         return {part: found for part in here if (found := wanted.intersection(part.ids))}

@@ -49,7 +49,7 @@ sys.meta_path.insert(0, NoPandas())
 from voxframe.corpus.workers import main
 main()
 """
-#: What a task that is not read to its end relies on.
+#: Fields that are taken from the beginning of a payload. Decoding all of it must give the same values.
 _EARLY = ("id", "status", "audio_url")
 _PIPE_BYTES = 1 << 20  # with the default of 64 kB, the processes wake each other 30 times per payload
 _PATIENCE_S = 30.0  # after an error, for a process to write its last payloads and tables
@@ -64,7 +64,8 @@ class Task(NamedTuple):
         payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
         replace: Replace a different payload of the transcript.
         recording: Record of the recording, to store with the payload.
-        is_unread: True if only `early_head` of the payload is known. It is only stored if the rest does not differ.
+        is_unread: True if only the beginning of the payload was read. It is stored only if decoding all of it gives the
+            same id, status and URL.
         document: Result of `frames.decode_transcript` for the payload; another process decodes it again.
     """
 
@@ -85,7 +86,8 @@ class Result(NamedTuple):
     """Result of a task: False if nothing had to be done, and the reason if it failed.
 
     Attributes:
-        other: The payload, if it was unread and not stored, because it is something else or has unknown fields.
+        other: The payload, if only its beginning was read, and decoding it gave other values, unknown fields or an
+            error. It was not stored. None for all others.
     """
 
     done: bool
