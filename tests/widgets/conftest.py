@@ -17,22 +17,34 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[voxframe.Clien
         yield client
 
 
+def _call(path: Path, seconds: float) -> Path:
+    """Write the first seconds of a recording, repeated if it is shorter."""
+    av = pytest.importorskip("av")
+    with av.open(str(path), "w") as out:
+        stream = out.add_stream("pcm_s16le", rate=16_000, layout="mono")
+        left = round(seconds * 16_000)
+        while left > 0:
+            with av.open(str(Path(__file__).parents[2] / "data" / "call.flac")) as read:
+                resampler = av.AudioResampler("s16", "mono", 16_000)
+                for frame in read.decode(audio=0):
+                    for piece in resampler.resample(frame) if left > 0 else ():
+                        piece.pts = None
+                        left -= piece.samples
+                        out.mux(stream.encode(piece))
+        out.mux(stream.encode(None))
+    return path
+
+
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
     """Three seconds of a recording."""
-    av = pytest.importorskip("av")
-    source = Path(__file__).parents[2] / "data" / "call.flac"
-    path = tmp_path / "short.wav"
-    with av.open(str(source)) as read, av.open(str(path), "w") as out:
-        stream = out.add_stream("pcm_s16le", rate=16_000, layout="mono")
-        resampler = av.AudioResampler("s16", "mono", 16_000)
-        for frame in read.decode(audio=0):
-            if frame.time > 3:
-                break
-            for piece in resampler.resample(frame):
-                out.mux(stream.encode(piece))
-        out.mux(stream.encode(None))
-    return path
+    return _call(tmp_path / "short.wav", 3)
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    """Four minutes of a recording."""
+    return _call(tmp_path / "long.wav", 240)
 
 
 @pytest.fixture

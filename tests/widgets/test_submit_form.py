@@ -14,7 +14,6 @@ from voxframe.widgets.option_fields import Presets, format_input, kind_of, parse
 from voxframe.widgets.submit_parts import FileDrop, _row, safe_name
 
 CANARY = "canary-5f1b0c77d2"
-DATA = Path(__file__).parents[2] / "data"
 HOSTILE = "<img src=x onerror='window.hurt=1'><script>window.hurt=1</script>"
 
 
@@ -113,16 +112,16 @@ def test_jobs_are_sent_followed_and_fetched(form, short):
 
 
 @pytest.mark.speech
-def test_progress_is_shown(form):
+def test_progress_is_shown(form, long):
     """During a transcription the table shows its growing progress until the job is finished."""
     shares, said = [], []
     form.table.observe(lambda change: shares.extend(row["progress"] for row in change["new"]), "_rows")
     form.table.observe(lambda change: said.extend(row["state_text"] for row in change["new"]), "_rows")
-    form.inputs.value = str(DATA / "call.flac")  # seven stretches of speech, more than are decoded at once
+    form.inputs.value = str(long)  # more stretches of speech than are decoded at once
     form.plan()
     form.wait(30)
     form.send()
-    form.wait(120)
+    form.wait(240)
     assert form.error == ""
     going = [share for share in shares if share]
     assert 0 < going[0] < 1

@@ -298,6 +298,7 @@ def _started() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
                 for task in left:
                     task.cancel()
                 loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.run_until_complete(asyncio.sleep(0))  # aborted transports close their sockets in the next iteration
         finally:
             loop.close()
 

@@ -1,11 +1,14 @@
 """Streaming sessions in scripts, threads, two kinds of event loops, and a real kernel."""
 
 import asyncio
+import gc
+import itertools
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from tests.client.conftest import interrupt
 
+from voxframe.client.async_bridge import PORTAL
 from voxframe.client.stream import Stream
 
 EXPECTED = ["second 1", "second 2", "second 3"]
@@ -226,3 +230,18 @@ def test_nested_loops_work_in_a_kernel(kernel: Kernel, speech: Path) -> None:
         print(asyncio.run(asyncio.sleep(0, "nested")), len(stream({str(speech)!r}).wait()))
     """
     assert kernel.run(code) == "nested 3\n"
+
+
+def test_an_aborted_session_leaves_no_socket_at_exit(stream: Callable[..., Stream]) -> None:
+    """If the event loop ends while a session is being aborted, its socket is closed before the loop."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for n in range(30):  # at different points of the abort
+            session = stream(itertools.repeat(bytes(6400)), realtime=True).start()
+            time.sleep(n % 6 * 0.004)
+            session.abort()
+            time.sleep(n % 5 * 0.001)
+            PORTAL.close()
+            del session
+            gc.collect()
+    assert [str(warning.message) for warning in told] == []

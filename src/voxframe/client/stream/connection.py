@@ -147,9 +147,13 @@ class StreamConnection:
             self._reader.stop()
             if self._send_task is not None:
                 self._send_task.cancel()
-            if self._socket is not None:
-                await self._socket.close()
-            self._buffer.end(failure)
+            try:
+                if self._socket is not None:
+                    await self._socket.close()
+            finally:  # at the end of the process, closing is cancelled as well
+                if self._socket is not None:
+                    self._socket.transport.abort()
+                self._buffer.end(failure)
 
     async def _connect(self) -> None:
         """Open a connection and wait for the first message."""
