@@ -1,12 +1,16 @@
 """The embedded service's own page in Chromium: live, by keyboard, and with text of the worst kind."""
 
+import io
 import re
-from pathlib import Path
+import wave
 
+import numpy as np
 import orjson
 import pytest
 from playwright.sync_api import expect
 
+import voxframe
+from tests.benchmarks.streaming import RATE, decoded
 from tests.server.conftest import KEY, Service
 from tests.server.test_llm import put
 from voxframe.server.data_dir import DataDir
@@ -101,7 +105,11 @@ def test_job_is_seen_to_come_move_and_end(page, service):
 def test_progress_of_real_work_is_shown(page, service):
     """While the engine works on a recording, a bar says how far it is; it can be cancelled; an error says why."""
     enter(page, service)
-    url = service.upload((Path(__file__).parents[2] / "data" / "interview.flac").read_bytes())
+    recording = io.BytesIO()
+    with wave.open(recording, "wb") as file:  # eight minutes: still in progress after several looks of the page
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+        file.writeframes(np.tile(decoded(voxframe.sample("interview")), 4).astype("<i2").tobytes())
+    url = service.upload(recording.getvalue())
     job = service.create(url)["id"]
     line = row(page, f"upload {url.rpartition('/')[2][:8]}")
     expect(line.locator(".state")).to_have_text("processing", timeout=20_000)

@@ -142,20 +142,20 @@ def test_cancelling_a_wait_stops_the_requests(client, peer):
 
 def test_cancelling_an_upload_stops_the_upload(client, peer):
     """After a cancellation, the uploading thread stops at the next chunk."""
-    sent = []
+    sent, begun = [], threading.Event()
 
     class Slow:
         name = "slow"
 
         def read(self, count=-1):
             sent.append(count)
+            begun.set()
             time.sleep(0.02)
             return b"x" * 1000
 
     async def main():
         task = asyncio.create_task(client.upload_async(Slow()))
-        await asyncio.sleep(0.5)
-        assert sent
+        assert await asyncio.to_thread(begun.wait, 20)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -279,7 +279,7 @@ def test_closing_ends_a_waiting_request(peer, transport, reply):
         time.sleep(0.01)
     time.sleep(0.1)
     transport.close()
-    thread.join(2)
+    thread.join(30)
     assert "closed" in str(errors[0])
 
 

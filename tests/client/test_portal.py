@@ -93,11 +93,13 @@ def test_the_context_of_the_caller_is_used(portal: Portal) -> None:
     assert portal.run(read) == "set"
 
 
-def noting(ended: list[str]) -> Callable[[], object]:
+def noting(ended: list[str], begun: threading.Event | None = None) -> Callable[[], object]:
     """Run until cancelled, and record the cleanup."""
 
     async def wait() -> None:
         try:
+            if begun is not None:
+                begun.set()
             await asyncio.sleep(60)
         finally:
             await asyncio.sleep(0.01)
@@ -110,16 +112,17 @@ def test_a_timeout_waits_for_the_cleanup(portal: Portal) -> None:
     """After a timeout, the coroutine has ended before the caller continues."""
     ended: list[str] = []
     with pytest.raises(ServiceTimeoutError):
-        portal.run(noting(ended), timeout=0.2)  # type: ignore[arg-type]
+        portal.run(noting(ended), timeout=1.0)  # type: ignore[arg-type]
     assert ended == ["cleaned up"]
 
 
 def test_ctrl_c_cancels_the_coroutine(portal: Portal) -> None:
     """An interrupt ends the call and cancels the coroutine."""
     ended: list[str] = []
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begun = threading.Event()
+    threading.Thread(target=lambda: begun.wait(20) and os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        portal.run(noting(ended))  # type: ignore[arg-type]
+        portal.run(noting(ended, begun))  # type: ignore[arg-type]
     assert ended == ["cleaned up"]
 
 
@@ -129,10 +132,12 @@ def test_cancelling_the_await_cancels_the_coroutine(portal: Portal) -> None:
 
     async def main() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(portal.call(noting(ended)), 0.2)  # type: ignore[arg-type]
-        await asyncio.sleep(0.2)
+            await asyncio.wait_for(portal.call(noting(ended)), 1.0)  # type: ignore[arg-type]
 
     asyncio.run(main())
+    until = time.monotonic() + 20
+    while not ended and time.monotonic() < until:
+        time.sleep(0.01)
     assert ended == ["cleaned up"]
 
 
@@ -173,16 +178,17 @@ def test_a_forked_child_starts_its_own_loop() -> None:
 def test_a_closed_portal_starts_again(portal: Portal) -> None:
     """Closing ends running coroutines; the next call starts another loop."""
     ended: list[str] = []
+    begun = threading.Event()
 
     def wait() -> None:
         with pytest.raises((concurrent.futures.CancelledError, ServiceError)):
-            portal.run(noting(ended))  # type: ignore[arg-type]
+            portal.run(noting(ended, begun))  # type: ignore[arg-type]
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    time.sleep(0.2)
+    assert begun.wait(20)
     portal.close()
-    waiting.join(5)
+    waiting.join(20)
     assert not waiting.is_alive()
     assert ended == ["cleaned up"]
     assert portal.run(lambda: double(1)) == 2

@@ -170,14 +170,17 @@ def test_a_server_with_other_settings_is_replaced_when_it_has_no_job(found, monk
 
 def test_the_server_ends_when_it_has_nothing_to_do(found, monkeypatch):
     """A server without requests ends after its idle time, but not before its last job is finished."""
-    monkeypatch.setattr(shared_server, "IDLE_S", 0.4)
     with Client(shared_server.share(found)) as client:
         job = client.submit(silence())
+    shared_server.stop(found)  # the next server has the job from its start, however late a request arrives
+    monkeypatch.setattr(shared_server, "IDLE_S", 0.4)
+    shared_server.share(found)
     record = found.data_dir / "service" / "shared.json"
     until = time.monotonic() + 60
     while record.exists() and time.monotonic() < until:  # `status` would be a request
         time.sleep(0.05)
     assert not record.exists()
+    monkeypatch.setattr(shared_server, "IDLE_S", 60.0)
     with Client(shared_server.share(found)) as client:
         assert client.transcript(job.id).status == "completed"
 
@@ -205,7 +208,7 @@ def test_a_stopped_server_continues_its_jobs_at_the_next_start(found):
     client.close()
     with Client(shared_server.share(found)) as again:
         assert pid_of(found) != stopped.pid
-        assert again.transcript(job.id).status in ("queued", "processing")
+        assert again.transcript(job.id).status in ("queued", "processing", "completed")
 
 
 @pytest.mark.long

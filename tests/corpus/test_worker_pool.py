@@ -20,13 +20,14 @@ def test_concurrency_is_limited() -> None:
     """Never more requests at once than allowed, however many threads ask."""
     stop = threading.Event()
     turns, inside, most = AdaptiveThrottle(3, stop), [0], [0]
-    lock = threading.Lock()
+    lock, three = threading.Lock(), threading.Barrier(3, timeout=20)
 
     def work(_: int) -> None:
         with turns.turn():
             with lock:
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
+            three.wait()  # as many as are allowed get here at once
             time.sleep(0.005)
             with lock:
                 inside[0] -= 1
@@ -54,7 +55,8 @@ def test_retry_after_pauses_all_threads() -> None:
     begun = time.monotonic()
     refused = threading.Thread(target=turns.back_off, args=(limited(0.5),))
     refused.start()
-    time.sleep(0.1)
+    while turns.limit == 4:  # the refusal halves it, and the pause begins
+        time.sleep(0.01)
     with turns.turn():
         assert time.monotonic() - begun >= 0.5
     refused.join()

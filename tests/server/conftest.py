@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,15 @@ class Service:
             assert time.monotonic() < until, f"still {found['status']}:\n{self.log.read_text()}"
             time.sleep(0.05)
         return found
+
+    def holds(self, text: str) -> bool:
+        """Return True if a file of the data directory contains a text. Files may be removed meanwhile."""
+        for folder, _, names in os.walk(self.data_dir):
+            for name in names:
+                with suppress(FileNotFoundError):
+                    if text.encode() in Path(folder, name).read_bytes():
+                        return True
+        return False
 
     def kill(self) -> None:
         """Kill the server process alone with SIGKILL."""

@@ -193,12 +193,12 @@ def test_messages_after_the_end_are_discarded(service: Any) -> None:
 
 def test_a_session_that_was_told_to_end_does_not_idle(limited: Any) -> None:
     """The limit without messages does not apply while the last words are decoded."""
-    with open_stream(limited(idle_s=0.5)) as stream:
+    with open_stream(limited(idle_s=1.5)) as stream:
         stream.recv(20)
         listener = listeners(psutil.Process())[0]
         listener.suspend()
         stream.send('{"terminate_session": true}')
-        time.sleep(1.0)
+        time.sleep(2.0)
         listener.resume()
         assert rest(stream)[1] == 1000
 

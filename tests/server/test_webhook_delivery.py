@@ -82,11 +82,6 @@ def rows(service):
         return [dict(row) for row in database.execute("SELECT * FROM webhooks")]
 
 
-def on_disk(service, text):
-    """Return the files of the data directory that contain a text."""
-    return [path for path in service.data_dir.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
-
-
 def test_a_completed_transcript_is_notified(start, receiver, silent_wav, payload_folder):
     """A notification has the body, header and query of the API; the transcript has the status, and no secret."""
     example = json.loads((payload_folder / "webhook_transcript_completed.json").read_text())
@@ -109,7 +104,7 @@ def test_a_completed_transcript_is_notified(start, receiver, silent_wav, payload
     done = until(lambda: (found := service.transcript(job["id"]))["webhook_status_code"] and found)
     assert (done["status"], done["webhook_status_code"], done["webhook_auth"]) == ("completed", 204, True)
     assert done["webhook_auth_header_name"] == "X-Secret"
-    until(lambda: not on_disk(service, SECRET))
+    until(lambda: not service.holds(SECRET))
     assert SECRET not in json.dumps(done) + service.log.read_text()
     assert receiver.origin not in service.log.read_text()
     time.sleep(0.5)
@@ -190,7 +185,7 @@ def test_attempts_are_limited(start, receiver, silent_wav):
     time.sleep(0.5)
     assert len(receiver.got) == 11
     assert service.transcript(job)["webhook_status_code"] == 503
-    until(lambda: not on_disk(service, SECRET))
+    until(lambda: not service.holds(SECRET))
 
 
 def test_an_unreachable_receiver_leaves_no_status(start, silent_wav):
@@ -284,7 +279,7 @@ def test_a_deleted_transcript_is_not_notified(start, receiver, silent_wav):
     deleted = service.request("DELETE", f"/v2/transcript/{job}").json()
     assert (deleted["webhook_auth"], deleted["webhook_status_code"]) == (False, None)
     assert deleted["webhook_url"] == "http://deleted_by_user"
-    until(lambda: not on_disk(service, SECRET))
+    until(lambda: not service.holds(SECRET))
     time.sleep(0.2)
     count = len(receiver.got)
     time.sleep(1.2)
@@ -315,7 +310,7 @@ def test_header_without_an_address_is_kept_nowhere(service, silent_wav):
     """A header without a webhook_url is not stored."""
     fields = {"webhook_auth_header_name": "X-Secret", "webhook_auth_header_value": SECRET}
     assert service.create(service.upload(silent_wav), **fields)["webhook_auth"] is True
-    until(lambda: not on_disk(service, SECRET))
+    until(lambda: not service.holds(SECRET))
 
 
 @pytest.mark.parametrize(
