@@ -295,6 +295,7 @@ class _Adding:
             self._others.append((transcript_id, number, path or result.other))
             self._reads_all = True
         else:
+            self._unread.discard(transcript_id)
             tell(result)
 
     def _tell(self, number: tuple[int, int], name: str, result: Result) -> None:

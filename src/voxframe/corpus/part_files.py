@@ -24,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from voxframe.corpus.parquet_footer import MAGIC, footer_of, merged_footer, row_group_blocks
+from voxframe.corpus.store import compress, decompress
 from voxframe.schema import EXTRA, SCHEMA_VERSION, TABLES, TEXT_ORIGINAL
 
 #: A row group has a multiple of this many transcripts, and at least this many rows or bytes.
@@ -55,11 +56,16 @@ class TableLayout:
 
     Attributes:
         checksum: CRC-32 of the footer. It tells whether a file is the described one.
-        text: Its row groups as JSON. As objects, those of all files take most of the memory of a process that writes.
+        packed: Its row groups as compressed JSON: a process that writes keeps those of all files and needs none.
     """
 
     checksum: int
-    text: bytes
+    packed: bytes
+
+    @property
+    def text(self) -> bytes:
+        """The row groups as JSON."""
+        return decompress(self.packed)
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
@@ -187,7 +193,7 @@ class TableFile:
                 footer = merged
             file.flush()
             os.fsync(file.fileno())
-        return TableLayout(zlib.crc32(footer), msgspec.json.encode(self._groups))
+        return TableLayout(zlib.crc32(footer), compress(msgspec.json.encode(self._groups)))
 
     def discard(self) -> None:
         """Delete the unfinished file."""

@@ -98,7 +98,7 @@ def assemble(
     def read(part: Part) -> tuple[pa.Table, Ints, Ints]:
         """Return rows of a part, and the first row and the number of rows of each of its transcripts."""
         whole = read_groups(parts, part, name, groups[part], some, where)
-        first, rows = np.zeros((2, len(part.ids)), np.int64)
+        first, rows = np.zeros((2, len(part.statuses)), np.int64)
         if where is not None:
             for transcript_id, run in runs_of(whole["transcript_id"]).items():
                 first[part.places[transcript_id]], rows[part.places[transcript_id]] = run

@@ -89,7 +89,7 @@ class Parts:
     def find(self, view: str, ids: Iterable[str | None]) -> dict[Part, set[str]]:
         """Return which of some transcripts are in each part. Unlike `members`, it builds no index of all of them."""
         wanted = {i for i in ids if i is not None}
-        here = [part for part in self.all() if part.view == view and part.schema == SCHEMA_VERSION]
+        here = [part for part in self.all() if wanted and part.view == view and part.schema == SCHEMA_VERSION]
         return {part: found for part in here if (found := wanted.intersection(part.ids))}
 
     def all(self) -> list[Part]:

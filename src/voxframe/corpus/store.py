@@ -408,6 +408,11 @@ class _Compressor(threading.local):
 _COMPRESSOR = _Compressor()
 
 
+def compress(data: bytes) -> bytes:
+    """Return a zstd frame with `data` that takes no more memory than its length, to be kept."""
+    return bytes(memoryview(_COMPRESSOR.compress(data)))  # zstandard leaves it the memory of incompressible data
+
+
 def decompress(data: bytes) -> bytes:
     """Return the content of the first zstd frame of `data`, even if its header does not state the size.
 
