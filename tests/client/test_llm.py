@@ -283,9 +283,7 @@ def test_threads_share_the_rate_limit(client, peer, reply):
 
     def slow(request):
         time.sleep(0.1)
-        return limited(
-            reply, 0, max(0.0, 4 - (time.monotonic() - started)) if len(peer.requests) < 4 else 60, limit=30
-        )
+        return limited(reply, 0, max(0.0, 4 - (time.monotonic() - started)) if len(peer.requests) < 4 else 60, limit=30)
 
     answer(peer, "summary", slow, slow, lambda request: limited(reply, 20, 60))
     for thread in threads:
