@@ -27,7 +27,7 @@ from voxframe._files import hidden_path
 from voxframe.corpus.part import NewMember, Part
 from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
 from voxframe.corpus.part_reading import Located, in_order
-from voxframe.corpus.parts import to_merge
+from voxframe.corpus.parts import Parts, to_merge
 from voxframe.corpus.store import View, compress
 from voxframe.corpus.workers import StoringProcesses, Task
 from voxframe.errors import CorpusError, CorpusWarning
@@ -636,6 +636,66 @@ def test_the_manifest_of_a_part_takes_little_memory() -> None:
     assert kept[0].sources[5:7] == [*texts[5:7]]
     assert kept[0].files["words"].groups[1] == ((*range(8, 16),), (9008,) * 8)
     assert kept[0].to_json() == manifest
+
+
+def test_a_process_that_adds_keeps_little_of_a_large_corpus(tmp_path: Path) -> None:
+    """Of 30 parts with 512 transcripts each, less than 10 bytes per transcript are kept between two changes."""
+    (tmp_path / "parts").mkdir()
+    for number in range(30):
+        texts = tuple(f"{number}-{n:032x}" for n in range(512))
+        part = Part(f"{number:02}", "transcript", ids=texts, sources=texts, stamps=texts, statuses=("completed",) * 512)
+        (tmp_path / "parts" / f"{part.name}.json").write_bytes(part.to_json())
+    parts = Parts(tmp_path, [])
+    gc.collect()
+    tracemalloc.start()
+    try:
+        parts.refresh()
+        parts.release()
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 30 * 512 * 10
+    finally:
+        tracemalloc.stop()
+    wanted = [f"7-{3:032x}", f"28-{511:032x}", "7-3"]
+    found = parts.find("transcript", wanted)
+    assert {part.name: ids for part, ids in found.items()} == {"07": {wanted[0]}, "28": {wanted[1]}}
+
+
+def test_parts_that_changed_after_their_release_are_read_again(corpus: voxframe.Corpus) -> None:
+    """A process that keeps little of the parts sees what another process has replaced, forgotten and merged."""
+    corpus.add([_raw(f"t{n:03}") for n in range(600)], progress=False)
+    parts = corpus._archive.parts
+    parts.refresh()
+    parts.release()
+    other = voxframe.Corpus(corpus.path)
+    other.raw.put("t000", _raw("t000", text="new"))
+    other.forget("t001")
+    other.add([_raw(f"u{n}") for n in range(20)], progress=False)
+    other._archive.wait()
+    (part,) = parts.find("transcript", ["t000"])
+    assert part.source("t000") == other._archive.source_hash("t000", "transcript")
+    assert not parts.find("transcript", ["t001"])
+    assert parts.members("transcript").keys() == {*other.ids()}
+    assert corpus.table("words")["text"].tolist() == other.table("words")["text"].tolist()
+
+
+def test_a_manifest_damaged_after_its_release_is_made_again(corpus: voxframe.Corpus) -> None:
+    """Its transcripts are rebuilt, and other programs see each of them once."""
+    corpus.add([_raw(f"t{n}") for n in range(40)], progress=False)
+    corpus._archive.wait()
+    parts = corpus._archive.parts
+    parts.release()
+    gc.collect()
+    for path in (corpus.path / "parts").glob("[!.]*.json"):
+        times = path.stat()
+        with path.open("r+b") as file:
+            file.seek(200)
+            file.write(b"#####")
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    corpus.add([_raw("t3", text="new")], replace=True, progress=False)
+    assert _globbed(corpus.path) == ["t3"]
+    assert corpus.table("words", ["t3", "t4"])["text"].tolist() == ["new0", "new1", "new2", "word0", "word1", "word2"]
+    assert len(corpus.table("words")) == 3 * 40
+    assert sorted(_globbed(corpus.path)) == sorted(corpus.ids())
 
 
 def test_a_read_makes_no_objects_for_each_transcript(corpus: voxframe.Corpus) -> None:

@@ -29,12 +29,16 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import weakref
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from voxframe._files import file_lock, hidden_path, put_in_place, stamp, sync, write_atomic
@@ -49,6 +53,54 @@ LARGEST, OPEN = 512, 8
 _FAN, _FULL = 8, 384
 
 
+class _Manifest:
+    """A manifest that was read, with its part until it is released.
+
+    Args:
+        mark: Stamp of its file.
+        part: Its part.
+    """
+
+    __slots__ = ("_count", "_hashes", "_held", "_part", "is_open", "mark", "name", "retired", "schema", "view")
+
+    def __init__(self, mark: str, part: Part) -> None:
+        self.mark, self.name, self.view, self.schema = mark, part.name, part.view, part.schema
+        self.is_open, self.retired = part.is_open, part.retired
+        self._count = 0
+        self._hashes: npt.NDArray[np.uint32] | None = None
+        self.hold(part)
+
+    @property
+    def part(self) -> Part | None:
+        """The part. None if it was released, and nobody else has it."""
+        return self._part()
+
+    @property
+    def count(self) -> int:
+        """Number of transcripts."""
+        return self._count if self._held is None else self._held.count
+
+    def may_have(self, hashes: npt.NDArray[np.uint32]) -> bool:
+        """Return False if the part has no transcript whose id has one of these hashes."""
+        return self._hashes is None or bool(np.isin(hashes, self._hashes).any())
+
+    def hold(self, part: Part) -> None:
+        """Keep the part in memory."""
+        self._held: Part | None = part
+        self._part = weakref.ref(part)
+
+    def release(self) -> None:
+        """Keep four bytes for each transcript instead of the part."""
+        if self._held is not None:
+            if self._hashes is None:
+                self._count, self._hashes = self._held.count, _hashes(self._held.ids)
+            self._held = None
+
+
+def _hashes(ids: Iterable[str | None]) -> npt.NDArray[np.uint32]:
+    return np.array([zlib.crc32(i.encode()) for i in ids if i is not None], np.uint32)
+
+
 class Parts:
     """The parts of a corpus. Threads and processes may share them."""
 
@@ -57,7 +109,7 @@ class Parts:
         self.tables = tables
         self._folder = root / "parts"
         self._mutex = threading.RLock()
-        self._seen: dict[str, tuple[str, Part]] = {}
+        self._seen: dict[str, _Manifest] = {}
         self._members: dict[str, dict[str, Part]] = {}
         self._indexed: set[Part] = set()
         self._is_held = False
@@ -89,17 +141,60 @@ class Parts:
     def find(self, view: str, ids: Iterable[str | None]) -> dict[Part, set[str]]:
         """Return which of some transcripts are in each part. Unlike `members`, it builds no index of all of them."""
         wanted = {i for i in ids if i is not None}
-        here = [part for part in self.all() if wanted and part.view == view and part.schema == SCHEMA_VERSION]
+        hashes = _hashes(wanted)
+        here = self._loaded(
+            lambda: [
+                one
+                for one in self._seen.values()
+                if wanted and one.view == view and one.schema == SCHEMA_VERSION and one.may_have(hashes)
+            ]
+        )
         return {part: found for part in here if (found := wanted.intersection(part.ids))}
 
     def all(self) -> list[Part]:
         """Return the parts, oldest first."""
-        return [part for _, part in self._seen.values()]
+        return self._loaded(lambda: [*self._seen.values()])
+
+    def release(self) -> None:
+        """Keep little of the parts whose transcripts nobody has asked for. They are read again when they are needed."""
+        with self._mutex:
+            for manifest in self._seen.values():
+                manifest.release()
+
+    def _loaded(self, chosen: Callable[[], Iterable[_Manifest]]) -> list[Part]:
+        with self._mutex:
+            while True:
+                try:
+                    return [self._part(manifest) for manifest in chosen()]
+                except PartReplacedError:
+                    self.refresh()
+                    if self._is_held and self._has_strays:
+                        self.sweep()
+
+    def _part(self, manifest: _Manifest) -> Part:
+        """Return the part of a manifest; read it again if it was released.
+
+        Raises:
+            PartReplacedError: Another process has changed the part, or its manifest is damaged.
+        """
+        if (part := manifest.part) is not None:
+            return part
+        for kind in ("json", "next"):
+            with contextlib.suppress(FileNotFoundError), (self._folder / f"{manifest.name}.{kind}").open("rb") as file:
+                if stamp(os.fstat(file.fileno())) == manifest.mark:
+                    try:
+                        part = Part.from_json(file.read())
+                    except ValueError:
+                        del self._seen[manifest.name]
+                        break
+                    manifest.hold(part)
+                    return part
+        raise PartReplacedError
 
     def refresh(self) -> None:
         """Read the manifests that have changed."""
         with self._mutex:
-            found: dict[str, tuple[str, Part]] = {}
+            found: dict[str, _Manifest] = {}
             with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
                 for entry in sorted(entries, key=lambda entry: entry.name):  # .json before .next
                     name, _, kind = entry.name.partition(".")
@@ -110,14 +205,14 @@ class Parts:
                         if self._ignored.get(name) == mark:
                             continue
                         known = self._seen.get(name)
-                        if known is not None and known[0] == mark:
+                        if known is not None and known.mark == mark:
                             found[name] = known
                             continue
                         try:
-                            found[name] = mark, Part.from_json(Path(entry.path).read_bytes())
+                            found[name] = _Manifest(mark, Part.from_json(Path(entry.path).read_bytes()))
                         except ValueError:
                             self._has_strays = True
-            retired = {name for _, part in found.values() for name in part.retired}
+            retired = {name for manifest in found.values() for name in manifest.retired}
             for name in retired:
                 found.pop(name, None)
             self._has_strays |= not self._seen.keys() <= found.keys() | retired | self._ignored.keys()
@@ -145,7 +240,8 @@ class Parts:
         except OSError:
             time.sleep(0.05)
             self.refresh()
-        if self._seen.get(part.name, ("", None))[1] is part:
+        known = self._seen.get(part.name)
+        if known is not None and known.part is part:
             raise PartDamagedError(part, path, reason)
         raise PartReplacedError
 
@@ -193,7 +289,7 @@ class Parts:
                 self.drop(known)
             elif self._ignored:  # it may be in a damaged part
                 self._close_open()
-            base = next((part for part in self.all() if part.is_open and part.view == view), None)
+            base = next((part for part in self._open() if part.view == view), None)
             writer = PartWriter(self, view, base)
             try:
                 writer.add(new)
@@ -215,13 +311,14 @@ class Parts:
             False if a part to be replaced has changed; nothing was done then.
         """
         with self.writing():
-            now = set(self.all())
-            if not now.issuperset(retired):
+            known = [self._seen.get(part.name) for part in retired]
+            if any(one is None or one.part is not part for one, part in zip(known, retired, strict=True)):
                 return False
             here = self.find(writer.part.view, writer.part.ids)
             self.drop({part: ids for part, ids in here.items() if part not in retired})
             writer.is_committed = True
             self._commit(replace(writer.part, retired=tuple(part.name for part in retired)))
+            self.release()
             return True
 
     def drop(self, members: Mapping[Part, Collection[str]]) -> None:
@@ -243,9 +340,12 @@ class Parts:
 
     def _close_open(self) -> None:
         """Add no transcripts to the parts that are open now."""
-        for part in self.all():
-            if part.is_open:
-                self._commit(replace(part, is_open=False, moves={}, retired=()))
+        for part in self._open():
+            self._commit(replace(part, is_open=False, moves={}, retired=()))
+
+    def _open(self) -> list[Part]:
+        """Return the parts that transcripts may be added to."""
+        return self._loaded(lambda: [one for one in self._seen.values() if one.is_open])
 
     def discard(self, part: Part) -> None:
         """Delete a part: its files first. The lock is held. Its transcripts must be added again."""
@@ -259,17 +359,17 @@ class Parts:
 
     def sweep(self) -> None:
         """Delete files that belong to no part of this version. The lock is held."""
-        others = [part for part in self.all() if part.schema != SCHEMA_VERSION]
+        others = self._loaded(lambda: [one for one in self._seen.values() if one.schema != SCHEMA_VERSION])
         for part in others:
             self.discard(part)
         is_changed = bool(others)
+        files = {part.name: part.files for part in self.all()}
         for path in [*self._folder.glob("[!_.]*.json")]:
             if path.stem not in self._ignored and path.stem not in self._seen:  # a damaged manifest
                 path.unlink(missing_ok=True)
         for name in self.tables:
             for path in (self.root / "tables" / name).glob("[!_.]*.parquet"):
-                known = self._seen.get(path.stem)
-                if path.stem not in self._ignored and (known is None or name not in known[1].files):
+                if path.stem not in self._ignored and name not in files.get(path.stem, ()):
                     path.unlink(missing_ok=True)
                     is_changed = True
         self._has_strays = False
@@ -280,16 +380,17 @@ class Parts:
         """Treat a damaged part as absent. The next change deletes it."""
         with self._mutex:
             if part.name in self._seen:
-                self._ignored[part.name] = self._seen[part.name][0]
+                self._ignored[part.name] = self._seen[part.name].mark
             self.refresh()
 
     def has_to_merge(self) -> bool:
         """Return True if parts should be merged."""
-        return bool(self._to_merge())
+        with self._mutex:
+            return bool(self._to_merge())
 
     def merge(self) -> None:
         """Merge small parts until there are few; see `to_merge`."""
-        while group := self._to_merge():
+        while group := self._loaded(self._to_merge):
             writer = PartWriter(self, group[0].view)
             try:
                 for part in group:
@@ -305,15 +406,15 @@ class Parts:
                 writer.discard()
                 raise
 
-    def _to_merge(self) -> list[Part]:
+    def _to_merge(self) -> list[_Manifest]:
         self.refresh()
-        closed: dict[str, list[Part]] = {}
-        for part in self.all():
-            if not part.is_open and part.schema == SCHEMA_VERSION:
-                closed.setdefault(part.view, []).append(part)
-        for parts in closed.values():
-            if group := to_merge([part.count for part in parts]):
-                return [parts[n] for n in group]
+        closed: dict[str, list[_Manifest]] = {}
+        for manifest in self._seen.values():
+            if not manifest.is_open and manifest.schema == SCHEMA_VERSION:
+                closed.setdefault(manifest.view, []).append(manifest)
+        for same in closed.values():
+            if group := to_merge([manifest.count for manifest in same]):
+                return [same[n] for n in group]
         return []
 
     def _without(self, part: Part, gone: AbstractSet[int]) -> Part:

@@ -166,6 +166,7 @@ class StoringProcesses:
         self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
+        _read_manifests(self._archive)
         self._pool = pa.default_memory_pool()
         pa.set_memory_pool(pa.system_memory_pool())  # the default pool of pyarrow keeps 45 MB more
         return self
@@ -404,6 +405,12 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
     return count
 
 
+def _read_manifests(archive: Archive) -> None:
+    """Read the manifests while nothing else takes memory, and keep what adding needs of them."""
+    archive.parts.refresh()
+    archive.parts.release()
+
+
 def _cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -426,6 +433,7 @@ def main() -> None:
     """Perform the tasks of another process."""
     archive, out = Archive(Path(sys.argv[1])), sys.stdout.buffer
     archive.merges = False  # the other process does
+    _read_manifests(archive)
     read: queue.Queue[_Tasks | None] = queue.Queue(1)
     threading.Thread(target=_read, args=(sys.stdin.buffer, read), daemon=True).start()  # while others are performed
     try:
