@@ -159,7 +159,7 @@ def report(coder: Coder) -> Iterator[str]:
         counts = {"talk": score_questions("held")}
         counts |= {
             name: score_conversations(f"answers_{name}.txt")
-            for name in ("fresh", "kinds", "long", "held", "interview", "zoo")
+            for name in ("fresh", "kinds", "long", "held", "interview", "zoo", "details")
         }
         by = "answerer" if reader.find() is None else f"answerer with {models.READER}"
         for name, (answered, whole, refused, others) in counts.items():
