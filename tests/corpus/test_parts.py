@@ -678,6 +678,21 @@ def test_parts_that_changed_after_their_release_are_read_again(corpus: voxframe.
     assert corpus.table("words")["text"].tolist() == other.table("words")["text"].tolist()
 
 
+def test_parts_are_read_again_if_an_open_file_has_another_stamp_than_its_path(
+    corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system may tell another time of a path than of the open file; nothing waits for them to agree."""
+    corpus.add([_raw(f"t{n}") for n in range(20)], progress=False)
+    corpus._archive.parts.release()
+    gc.collect()
+
+    other = Path(os.devnull).stat()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fstat", lambda _: other)
+        members = corpus._archive.parts.members("transcript")
+    assert members.keys() == {*corpus.ids()}
+
+
 def test_a_manifest_damaged_after_its_release_is_made_again(corpus: voxframe.Corpus) -> None:
     """Its transcripts are rebuilt, and other programs see each of them once."""
     corpus.add([_raw(f"t{n}") for n in range(40)], progress=False)

@@ -179,16 +179,17 @@ class Parts:
         """
         if (part := manifest.part) is not None:
             return part
+        is_there = False
         for kind in ("json", "next"):
             with contextlib.suppress(FileNotFoundError), (self._folder / f"{manifest.name}.{kind}").open("rb") as file:
+                is_there = True
                 if stamp(os.fstat(file.fileno())) == manifest.mark:
-                    try:
+                    with contextlib.suppress(ValueError):
                         part = Part.from_json(file.read())
-                    except ValueError:
-                        del self._seen[manifest.name]
-                        break
-                    manifest.hold(part)
-                    return part
+                        manifest.hold(part)
+                        return part
+        if is_there:  # `refresh` reads it again, whatever its stamp is
+            del self._seen[manifest.name]
         raise PartReplacedError
 
     def refresh(self) -> None:
@@ -201,7 +202,7 @@ class Parts:
                     if not name or kind not in ("json", "next"):
                         continue
                     with contextlib.suppress(FileNotFoundError):
-                        mark = stamp(entry.stat())
+                        mark = stamp(Path(entry.path).stat())  # that of the entry lacks the inode on Windows
                         if self._ignored.get(name) == mark:
                             continue
                         known = self._seen.get(name)

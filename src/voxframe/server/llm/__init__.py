@@ -30,7 +30,7 @@ Paraphrased questions with the right sentences, of those that the text answers, 
 | 4 long conversations, with which methods were compared | 18 of 40; 5 of 20 | 36; 12 |
 | an interview, also compared; most questions share no word with their answer | 6 of 20; 6 of 10 | 15; 3 |
 | a meeting, only scored | 14 of 20; 2 of 10 | 16; 6 |
-| 3 conversations, only scored; unanswered questions ask for details of what is mentioned | 16 of 60; 2 of 30 | 44; 6 |
+| 3 conversations, only scored; 3 of 60 questions share a word with their answer | 16 of 60; 2 of 30 | 44; 6 |
 
 With the reader, a question takes 2 to 12 s of one core. On two other conversations (`test_llm_quality.py`), 11 of 12
 options are right, 9 of 9 action items found and 1 wrong one. English only.
