@@ -108,6 +108,13 @@ def score_questions(half: str, every: int = 1) -> tuple[int, int, int, int]:
 
 def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, int]:
     """The same for the conversations that the answerer was developed with, or for others (answers_fresh.txt, ...)."""
+    scores = (_score_answers(*part) for part in conversations(name))
+    right, whole, refused, others = (sum(column) for column in zip(*scores, strict=True))
+    return right, whole, refused, others
+
+
+def conversations(name: str) -> list[tuple[list[Line], list[list[str]]]]:
+    """Sentences of each conversation, and its questions, with words of their answers or "-" if there is none."""
     parts: list[tuple[list[Line], list[list[str]]]] = []
     for line in labelled.lines(name):
         if line.startswith("= "):
@@ -116,10 +123,7 @@ def score_conversations(name: str = "answers_dev.txt") -> tuple[int, int, int, i
             parts[-1][1].append(line[2:].split(" | "))
         else:
             parts[-1][0].extend(from_text(line[2:]).lines if line.startswith("> ") else [Line(line)])
-    right, whole, refused, others = (
-        sum(column) for column in zip(*(_score_answers(*part) for part in parts), strict=True)
-    )
-    return right, whole, refused, others
+    return parts
 
 
 def _score_answers(lines: list[Line], questions: list[list[str]]) -> tuple[int, int, int, int]:

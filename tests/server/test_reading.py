@@ -25,8 +25,8 @@ class Saying:
 
     encoder = None
 
-    def __init__(self, said, answering="", unanswered=-5.0):
-        self.said = ShortAnswer(said, unanswered)
+    def __init__(self, said, answering="", answered=5.0):
+        self.said = ShortAnswer(said, answered)
         self.answering = answering
 
     def answer(self, sentences, question):
@@ -64,21 +64,23 @@ def test_an_answer_without_content_is_from_the_passage_that_is_judged_best():
     """One such as "Yes" names no sentence."""
     asked = "Is the fish soup nine euros?"
     assert quotations("It is.", asked, answering="salary")[0] == "A ticket is nine euros."
-    assert quotations("It is.", asked, answering="no such word", unanswered=-2.0) == []
+    assert quotations("It is.", asked, answering="no such word", answered=1.5) == []
+    assert quotations("It is.", asked, answering="no such word", answered=1.7)
 
 
 def test_an_answer_that_the_reader_judges_wrong_is_refused_if_it_doubts_it():
-    """The judgement of the sentence with its neighbours and the doubt are added; neither refuses alone."""
+    """The judgements of the text and of the sentence with its neighbours are added; one may outweigh the other."""
     asked = "Who is the mayor?"
-    assert quotations("Ingrid Moe", asked, answering="volunteers", unanswered=-1.0)
-    assert quotations("Ingrid Moe", asked, answering="fish", unanswered=-5.0)
-    assert quotations("Ingrid Moe", asked, answering="fish", unanswered=-1.0) == []
+    assert quotations("Ingrid Moe", asked, answering="volunteers", answered=-1.0)
+    assert quotations("Ingrid Moe", asked, answering="fish", answered=1.0)
+    assert quotations("Ingrid Moe", asked, answering="fish", answered=-1.0) == []
+    assert quotations("Ingrid Moe", asked, answering="volunteers", answered=-2.0) == []
 
 
 def test_without_a_sentence_of_the_answer_the_one_that_is_judged_well_is_quoted():
     """The reader may have said it in other words; if it judges no sentence to answer, it has invented the answer."""
     asked = "When does it close?"
-    assert quotations("At eighteen thirty", asked, answering="no such word") == []
+    assert quotations("At eighteen thirty", asked, answering="no such word", answered=1.0) == []
     found = quotations("At eighteen thirty", "When is there soup?", answering="fish")
     assert found[0] == "The fish soup is nine euros, too."
 
@@ -173,7 +175,7 @@ def test_the_reader_answers_and_refuses(real_reader):
     mayor = model.answer(said, "What is the name of the mayor?")
     assert "fog" in fog.text.lower()
     assert mayor.text == ""
-    assert fog.unanswered < mayor.unanswered < 0
+    assert fog.answered > 0 > mayor.answered
     judged = model.judge(said, "What is the most difficult thing?")
     assert max(judged) == judged[1] > 0
     assert model.judge(said[1:2], "What is the most difficult thing?") == pytest.approx(judged[1:2])

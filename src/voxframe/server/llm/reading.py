@@ -17,9 +17,8 @@ _ASKED = 0.3  # weight of words that the question has, too
 _BY_CLOSENESS = 0.5  # weight of closeness to the question among sentences with equal support
 _QUESTION = 0.5  # factor for sentences that are questions
 _CLOSEST = 2  # sentences that are judged beside the one of the answer
-_DOUBT = 0.6  # weight of the doubt that there is an answer, relative to the judgement of its sentence
-_LEAST_SURE = 0.5  # of both together
-_SURE_ALONE = 1.0  # judgement of a sentence that is quoted although no sentence has the words of the answer
+_NOWHERE = 1.0  # doubt if no sentence has the words of the answer
+_LEAST_SURE = -0.4  # sum of both judgements: of the text, and of the sentence
 _NUMBER = re.compile(rf"{DIGITS}|\b(?:{DIGIT}|{TENS}|{TEENS}|\d+)\b")
 
 
@@ -39,10 +38,9 @@ def read(index: BM25Index, reader: Reader, question: str, scores: Scores, contex
 
     Returns:
         The sentence of the short answer, then the others, the best one first. An empty list if the text does not answer
-        the question: the reader says so or repeats the question; or it doubts that there is an answer, or its words are
-        from no sentence, and it does not judge a sentence to be one.
+        the question: the reader says so or repeats the question; or it doubts that the text and the sentence answer it.
     """
-    places = _passage(index, scores)
+    places = passage(index, scores)
     if reader.encoder is not None:
         scores = index.closeness(question, reader.encoder, context, places)
     question = f"{context} {question}".strip()
@@ -55,7 +53,7 @@ def read(index: BM25Index, reader: Reader, question: str, scores: Scores, contex
     looked_at += [one.place for one in index.best(scores, _CLOSEST + 1) if one.place != source][:_CLOSEST]
     judged = dict(zip(looked_at, reader.judge([_around(index, place) for place in looked_at], question), strict=True))
     sure = max(judged.values(), default=-math.inf) if source is None else judged[source]
-    if sure - _DOUBT * said.unanswered < _LEAST_SURE or (words and source is None and sure < _SURE_ALONE):
+    if said.answered + sure - (_NOWHERE if source is None else 0) < _LEAST_SURE:
         return []
     order = sorted(judged, key=lambda place: (place != source, -judged[place]))
     return [BM25Match(place, index.lines[place], judged[place]) for place in order]
@@ -87,7 +85,7 @@ def _content(text: str) -> set[str]:
     return {*terms(_NUMBER.sub(" ", low)), *(digits_of(number[0]) for number in _NUMBER.finditer(low))}
 
 
-def _passage(index: BM25Index, scores: Scores) -> list[int]:
+def passage(index: BM25Index, scores: Scores) -> list[int]:
     """Return the places of the closest sentences with their neighbours, in order."""
     places: set[int] = set()
     words = 0
