@@ -1,5 +1,6 @@
 """Starting the embedded server from Python."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import textwrap
 import time
 import warnings
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -15,6 +17,8 @@ import requests
 from voxframe import models, settings
 from voxframe.client import connect, embedded
 from voxframe.errors import MissingExtraError, ServiceUnreachableError
+
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
 
 
 @pytest.fixture
@@ -107,6 +111,26 @@ def test_a_dead_server_is_restarted(running, found):
             client.stream(bytes(6400), sample_rate=16_000).start()
     finally:
         again.stop()
+
+
+def test_another_server_on_the_port_of_a_dead_one_is_not_taken_for_it(running, found, tmp_path):
+    """If another server got the port of a dead one and refuses its key, errors advise to reconnect."""
+    client = connect(data_dir=found.data_dir)
+    os.kill(running.pid, signal.SIGKILL)
+    assert gone(running.pid)
+    command = [sys.executable, "-m", "voxframe.server", "--port", str(urlsplit(running.base_url).port)]
+    other = subprocess.Popen([*command, "--data-dir", str(tmp_path / "other"), "--parent-pipe"], **PIPES)
+    try:
+        assert json.loads(other.stdout.readline())["base_url"] == running.base_url
+        assert listing(running).status_code == 401
+        told = r"the embedded server has ended.*Call connect\(\) to restart the server"
+        with pytest.raises(ServiceUnreachableError, match=told) as caught:
+            client.wait("t1")
+        assert "after the next connect()" in caught.value.__notes__[0]
+        with pytest.raises(ServiceUnreachableError, match=told):
+            client.stream(bytes(6400), sample_rate=16_000).start()
+    finally:
+        other.communicate(timeout=20)
 
 
 def test_stop_ends_the_process(running):

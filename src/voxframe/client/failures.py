@@ -114,6 +114,30 @@ EMBEDDED_ENDED = "the embedded server has ended"
 CONNECT_AGAIN = "Call connect() to restart the server; jobs in progress resume"
 
 
+def from_response(error: ServiceError, method: str, path: str, base_url: str) -> ServiceError:
+    """Return the voxframe error for an error response or an unreadable one.
+
+    If the embedded server of this URL has ended, another program has its port now, such as the embedded server of
+    another process, and what it says about the key or the request does not help.
+
+    Args:
+        error: The error according to the response.
+        method: HTTP method of the request.
+        path: Path of the request.
+        base_url: URL of the service.
+    """
+    if not embedded.has_ended(base_url):
+        return error
+    return _embedded_ended(method, path, base_url, possibly_delivered=error.possibly_delivered)
+
+
+def _embedded_ended(method: str, path: str, base_url: str, *, possibly_delivered: bool) -> ServiceUnreachableError:
+    host = urlsplit(base_url).netloc
+    error = ServiceUnreachableError(f"no connection to {host}: {EMBEDDED_ENDED} ({method} {path}). {CONNECT_AGAIN}")
+    error.possibly_delivered = possibly_delivered
+    return error
+
+
 def from_requests(
     error: requests.RequestException | TooLarge | ValueError,
     method: str,
@@ -154,9 +178,8 @@ def from_requests(
             f"no connection to {host} through the configured proxy {request}. Check HTTPS_PROXY and NO_PROXY"
         )
     if isinstance(error, requests.ConnectionError) and embedded.has_ended(base_url):
-        ended = ServiceUnreachableError(f"no connection to {host}: {EMBEDDED_ENDED} {request}. {CONNECT_AGAIN}")
-        ended.possibly_delivered = not any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes)
-        return ended
+        connected = not any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes)
+        return _embedded_ended(method, path, base_url, possibly_delivered=connected)
     if any(isinstance(c, urllib3.exceptions.NewConnectionError) for c in causes):
         refused = any(getattr(c, "errno", None) == errno.ECONNREFUSED for c in causes)
         reason = "connection refused" if refused else "the network is unreachable"

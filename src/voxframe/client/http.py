@@ -128,9 +128,9 @@ class Transport:
                 if observe is not None:
                     observe(result)
                 if result.status >= 300:
-                    raise result.error()
+                    raise failures.from_response(result.error(), method, path, self.base_url)
                 if result.web_page if accept == "text" else not result.whole:
-                    raise result.unreadable()
+                    raise failures.from_response(result.unreadable(), method, path, self.base_url)
             except ServiceError as error:
                 wait_s = pause(error, attempt, tries=tries, repeatable=repeatable, budget=self._budget)
                 if wait_s is None:

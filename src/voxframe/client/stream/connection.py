@@ -13,11 +13,20 @@ from urllib.parse import urlsplit
 
 from websockets.exceptions import ConnectionClosed
 
+from voxframe.client import embedded
 from voxframe.client.failures import LONGEST_WAIT_S, wait_after
 from voxframe.client.stream.messages import Final, Gap, Message, MessageBuffer, SessionBegins, SessionTerminated, read
 from voxframe.client.stream.pacing import Chunker, MessageQueue, Pacer, SourceReader
 from voxframe.client.stream.stream_options import StreamPlan
-from voxframe.client.stream.transport import CLOSE_SECONDS, KeepAlive, StreamSocket, closed, ended, open_socket
+from voxframe.client.stream.transport import (
+    CLOSE_SECONDS,
+    KeepAlive,
+    StreamSocket,
+    closed,
+    ended,
+    not_opened,
+    open_socket,
+)
 from voxframe.errors import (
     STREAM_ERRORS,
     ServiceError,
@@ -169,6 +178,8 @@ class StreamConnection:
                 while self._count == 0:
                     self._receive(await self._socket.recv())
         except ConnectionClosed as error:
+            if embedded.has_ended(plan.url):  # another program on its port refused the session
+                raise not_opened(error, urlsplit(plan.url).netloc, plan.secrets) from None
             raise closed(error, self._error_text, session_id=None, secrets=plan.secrets) from None
         except TimeoutError:
             await self._socket.close()

@@ -199,6 +199,8 @@ def closed(
 
 def not_opened(error: Exception, host: str, secrets: tuple[str, ...]) -> ServiceError:
     """Return the error for a connection that could not be opened. No audio was sent."""
+    if isinstance(error, OSError | InvalidHandshake | ConnectionClosed) and embedded.has_ended(f"ws://{host}"):
+        return _unreachable(EMBEDDED_ENDED, host, CONNECT_AGAIN)  # what another program on its port says does not help
     if isinstance(error, InvalidStatus):
         response = error.response
         body = bytes(response.body or b"")
@@ -213,8 +215,6 @@ def not_opened(error: Exception, host: str, secrets: tuple[str, ...]) -> Service
         return ServiceTimeoutError(
             f"{host} did not open the stream in time (GET {PATH}). Check stream_url and the network"
         )
-    if isinstance(error, OSError) and embedded.has_ended(f"ws://{host}"):
-        return _unreachable(EMBEDDED_ENDED, host, CONNECT_AGAIN)
     if isinstance(error, ConnectionRefusedError):
         reason = "connection refused"
     elif isinstance(error, socket.gaierror):
