@@ -20,7 +20,6 @@ from xdist.scheduler import LoadFileScheduling
 from voxframe import models
 from voxframe.errors import ModelError
 from voxframe.models.catalog import MODELS
-from voxframe.reader import NO_READER_VARIABLE
 
 #: Tests skip with this in their reason where a folder of real material is not given.
 _FOLDERS = ("VOXFRAME_TEST_AUDIO", "VOXFRAME_TEST_PAYLOADS")
@@ -76,9 +75,8 @@ _RUN = "VOXFRAME_TEST_RUN"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the run its own data directory, keep the reader from being used, and restore the handling of Ctrl-C."""
+    """Give the run its own data directory, and restore the handling of Ctrl-C."""
     os.environ.setdefault(_RUN, str(os.getpid()))
-    os.environ.setdefault(NO_READER_VARIABLE, "1")  # answers must not depend on whether it is on this machine
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it
         os.environ["VOXFRAME_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="voxframe-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -118,7 +116,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """
     if not hasattr(session.config, "workerinput"):
         with contextlib.suppress(ModelError):
-            models.ensure(*(name for name in MODELS if name not in models.ON_REQUEST))
+            models.ensure(*MODELS)
 
 
 class _BrowserTogether(LoadFileScheduling):

@@ -1,16 +1,11 @@
 """Vectors of sentences."""
 
-import json
-import math
 import shutil
 import sys
 import warnings
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
 
 from voxframe import encoder, models
 from voxframe.errors import MissingExtraError, ModelError
@@ -86,69 +81,6 @@ def test_a_missing_package_is_named_with_its_extra(no_models, monkeypatch, packa
         encoder.load()
 
 
-def mpnet_vectors(folder: Path, texts: list[str]) -> np.ndarray:
-    """Compute the vectors of texts from the official weights of MPNet, as its paper and its first program do."""
-    data = np.memmap(folder / "model.safetensors", np.uint8, "r")
-    start = 8 + int.from_bytes(data[:8], "little")
-    places = json.loads(bytes(data[8:start]))
-
-    @cache
-    def weights(name):
-        place = places[name]
-        first, end = place["data_offsets"]
-        return np.array(data[start + first : start + end]).view(np.float32).reshape(place["shape"])
-
-    def linear(states, name):
-        return states @ weights(f"{name}.weight").T + weights(f"{name}.bias")
-
-    def norm(states, name):
-        states = (states - states.mean(1, keepdims=True)) / np.sqrt(states.var(1, keepdims=True) + 1e-5)
-        return states * weights(f"{name}.weight") + weights(f"{name}.bias")
-
-    def bucket(distance):
-        """Return the number of the row of biases for a token at a distance."""
-        side, distance = (16, distance) if distance > 0 else (0, -distance)
-        return side + (distance if distance < 8 else min(15, 8 + int(np.log(distance / 8) / np.log(128 / 8) * 8)))
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    vectors = []
-    for text in texts:
-        ids = tokenizer.encode(text).ids
-        count = len(ids)
-        states = weights("embeddings.word_embeddings.weight")[ids]
-        states = norm(states + weights("embeddings.position_embeddings.weight")[2 : count + 2], "embeddings.LayerNorm")
-        buckets = [[bucket(to - at) for to in range(count)] for at in range(count)]
-        bias = weights("encoder.relative_attention_bias.weight")[buckets].transpose(2, 0, 1)
-        for number in range(12):
-            layer = f"encoder.layer.{number}"
-            query, key, value = (
-                linear(states, f"{layer}.attention.attn.{part}").reshape(count, 12, 64).transpose(1, 0, 2)
-                for part in "qkv"
-            )
-            scores = np.exp(query @ key.transpose(0, 2, 1) / 8 + bias)
-            mixed = (scores / scores.sum(2, keepdims=True) @ value).transpose(1, 0, 2).reshape(count, 768)
-            states = norm(states + linear(mixed, f"{layer}.attention.attn.o"), f"{layer}.attention.LayerNorm")
-            inner = linear(states, f"{layer}.intermediate.dense")
-            inner *= (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
-            states = norm(states + linear(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
-        vectors.append(states.mean(0) / np.linalg.norm(states.mean(0)))
-    return np.array(vectors)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)  # it may download the model first
-def test_the_encoder_of_the_reader_has_the_vectors_of_its_weights(model_folder):
-    """Texts of different lengths in a batch have those of the official weights, within the error of 8-bit weights."""
-    folder = model_folder(models.READER_SENTENCES)
-    texts = ["Who?", SENTENCES[3], " ".join(SENTENCES * 4)]  # great distances of tokens have biases, too
-    model = encoder.SentenceEncoder(encoder.converted(models.READER_SENTENCES))
-    cosines = (model.encode(texts) * mpnet_vectors(folder, texts)).sum(axis=1)
-    assert cosines.min() > 0.98
-    assert model.encode([]).shape == (0, 768)
-
-
 @pytest.mark.long
 def test_a_damaged_conversion_is_made_again(no_models, monkeypatch):
     """Converted files are checked before use, and encode as published; removing the model removes them."""
@@ -164,12 +96,40 @@ def test_a_damaged_conversion_is_made_again(no_models, monkeypatch):
     check_similarities(encoder.load())
     assert weights.read_bytes() == good
     written = weights.stat().st_mtime_ns
-    encoder._convert(models.SENTENCES, official, weights.parent)  # another process has made it in the meantime
+    encoder._convert(official, weights.parent)  # another process has made it in the meantime
     assert weights.stat().st_mtime_ns == written
     assert [path.name for path in weights.parent.parent.glob(".*-*")] == []
-    encoder._convert(models.SENTENCES, official, no_models / "no" / "folder" / "yet")
+    encoder._convert(official, no_models / "no" / "folder" / "yet")
     assert (no_models / "no/folder/yet/model.bin").read_bytes() == good
     assert models.remove(models.SENTENCES)
     assert not models.derived_dir(models.SENTENCES).exists()
     with pytest.raises(ModelError, match="not on this machine"):
         models.find(models.SENTENCES)
+
+
+@pytest.mark.long
+def test_changes_are_added_to_the_official_weights(no_models, monkeypatch):
+    """Changes of zero convert to the official model, others are added; removing the model removes all of it."""
+    monkeypatch.delenv("VOXFRAME_MODEL_CACHE")
+    official = models.find(models.SENTENCES)
+    monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(no_models))
+    shutil.copytree(official, no_models / models.SENTENCES)
+    query = "encoder.layer.0.attention.self.query"
+    zero = {f"{query}.weight.up": np.zeros((384, 2), np.float16), f"{query}.weight.down": np.ones((2, 384), np.float16)}
+    np.savez(no_models / "zero.npz", **zero)
+    np.savez(no_models / "some.npz", **{"embeddings.LayerNorm.bias": np.full(384, 0.5, np.float16)})
+    same = encoder.converted(no_models / "zero.npz")
+    assert (same / "model.bin").read_bytes() == (encoder.converted() / "model.bin").read_bytes()
+    other = encoder.converted(no_models / "some.npz")
+    assert not same.exists()  # of another version
+    assert np.abs(encoder.SentenceEncoder(other).encode(SENTENCES) - encoder.load().encode(SENTENCES)).max() > 0.02
+    weights = encoder._Weights(official / "model.safetensors", {"embeddings.LayerNorm.bias": np.full(384, 0.5)})
+    plain = encoder._Weights(official / "model.safetensors", {})
+    assert weights["embeddings.LayerNorm.bias"] == pytest.approx(plain["embeddings.LayerNorm.bias"] + 0.5)
+    factors = {f"{query}.weight.up": np.eye(384, 1), f"{query}.weight.down": np.full((1, 384), 2.0)}
+    changed = encoder._Weights(official / "model.safetensors", factors)[f"{query}.weight"]
+    assert changed[0] == pytest.approx(plain[f"{query}.weight"][0] + 2, abs=1e-5)  # only the first row
+    assert changed[1:] == pytest.approx(plain[f"{query}.weight"][1:])
+    assert models.remove(models.SENTENCES)
+    assert not other.exists()
+    assert not models.derived_dir(models.SENTENCES).exists()

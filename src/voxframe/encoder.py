@@ -2,7 +2,6 @@
 
 The model is all-MiniLM-L6-v2, run by CTranslate2 with 8-bit weights on one core: 3 to 4 ms per sentence, 40 MB. The
 first use converts the official weights, which takes 2 s, and keeps the result beside the models in voxframe's cache.
-Beside the reader of `voxframe.reader`, all-mpnet-base-v2 is used in the same way: 9 ms per sentence, 140 MB.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,13 +30,7 @@ Vectors = NDArray[np.float32]
 
 _CONVERTED_BYTES = 130_000_000  # needed for a moment
 _LONGEST = 256  # tokens; the model was trained on texts up to this length
-_BATCH = 32  # texts at a time; sorted by length, so that little is spent on padding
-_MPNET = "mpnet"
-_FIRST_POSITION = 2  # of MPNet; the first two rows are for padding
-_MOST_DISTANT = 128  # tokens; MPNet does not tell greater distances apart
-#: Names in the attention of a layer: queries, keys, values, output, and the normalization of the output.
-_BERT_ATTENTION = ("self.query", "self.key", "self.value", "output.dense", "output.LayerNorm")
-_MPNET_ATTENTION = ("attn.q", "attn.k", "attn.v", "attn.o", "LayerNorm")
+_BATCH, _BATCH_TOKENS = 32, 4096  # texts at a time, and tokens; sorted by length, so that little is spent on padding
 
 
 class SentenceEncoder:
@@ -44,9 +38,6 @@ class SentenceEncoder:
 
     Args:
         folder: Folder with the converted model.
-
-    Attributes:
-        size: Number of columns of the vectors.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,9 +48,6 @@ class SentenceEncoder:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(_LONGEST)
-        settings = json.loads((folder / "config.json").read_text("utf-8"))
-        self.size: int = settings.get("hidden_size", SIZE)  # conversions made before there were two models have none
-        self._is_mpnet = settings.get("model_type") == _MPNET
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of texts.
@@ -68,25 +56,35 @@ class SentenceEncoder:
             texts: Sentences or passages.
 
         Returns:
-            Array of shape (len(texts), size), float32, each row of length 1; the dot product of two rows is the cosine.
+            Array of shape (len(texts), 384), float32, each row of length 1; the dot product of two rows is the cosine.
 
         Example:
             >>> a, b, c = load().encode(["The bill is due.", "Please pay by Friday.", "Cats sleep a lot."])
             >>> bool(a @ b > a @ c)
             True
         """
-        tokens = [one.ids for one in self._tokenizer.encode_batch(list(texts))]
-        order = sorted(range(len(texts)), key=lambda at: len(tokens[at]))
-        vectors = np.zeros((len(texts), self.size), np.float32)
-        for first in range(0, len(order), _BATCH):
-            batch = order[first : first + _BATCH]
-            ids = [tokens[at] for at in batch]
-            places = [list(range(len(one))) for one in ids] if self._is_mpnet else None  # see _save
-            output = np.array(self._model.forward_batch(ids, token_type_ids=places).last_hidden_state)
-            for at, states in zip(batch, output, strict=True):
-                mean = states[: len(tokens[at])].mean(axis=0)
-                vectors[at] = mean / np.linalg.norm(mean)
+        vectors = np.zeros((len(texts), SIZE), np.float32)
+        for at, states in self.states([one.ids for one in self._tokenizer.encode_batch(list(texts))]):
+            mean = states.mean(axis=0)
+            vectors[at] = mean / np.linalg.norm(mean)
         return vectors
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the numbers of the tokens of texts, up to 254 each, without those that mark the ends of a text."""
+        found = self._tokenizer.encode_batch(list(texts))
+        return [[i for i, mark in zip(one.ids, one.special_tokens_mask, strict=True) if not mark] for one in found]
+
+    def states(self, tokens: Sequence[Sequence[int]]) -> Iterator[tuple[int, Vectors]]:
+        """Yield the position of each sequence of tokens, and a vector for each of its tokens; the shortest first."""
+        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
+        while order:
+            longest = len(tokens[order[min(_BATCH, len(order)) - 1]])
+            count = max(1, min(_BATCH, _BATCH_TOKENS // max(1, longest)))
+            batch, order = order[:count], order[count:]
+            ids = [[*tokens[at]] for at in batch]
+            output = np.array(self._model.forward_batch(ids).last_hidden_state)
+            for at, states in zip(batch, output, strict=True):
+                yield at, states[: len(tokens[at])]
 
 
 @cache
@@ -97,7 +95,7 @@ def load() -> SentenceEncoder:
         MissingExtraError: ctranslate2 or tokenizers is not installed.
         ModelError: The model is not on this machine, or its files are damaged.
     """
-    return SentenceEncoder(converted(models.SENTENCES))
+    return SentenceEncoder(converted())
 
 
 @cache
@@ -110,11 +108,13 @@ def find() -> SentenceEncoder | None:
         return None
 
 
-def converted(name: str) -> Path:
-    """Return the folder with a converted model; convert the official files if that was not done before.
+def converted(changes: Path | None = None) -> Path:
+    """Return the folder with the converted model; convert the official files if that was not done before.
 
     Args:
-        name: Name of the model, `models.SENTENCES` or `models.READER_SENTENCES`.
+        changes: NPZ file with changes of the weights. Each array is added to the tensor of its name. `NAME.up` and
+            `NAME.down` are two factors whose product is added. Other arrays have no effect. None (default): the
+            official weights.
 
     Raises:
         MissingExtraError: ctranslate2 or tokenizers is not installed.
@@ -122,28 +122,28 @@ def converted(name: str) -> Path:
     """
     if find_spec("ctranslate2") is None or find_spec("tokenizers") is None:
         raise MissingExtraError("local", "The sentence encoder")
-    folder = models.derived_dir(name)
+    folder = models.derived_dir(models.SENTENCES, None if changes is None else zlib.crc32(changes.read_bytes()))
     if not derived.is_sound(folder):
-        _convert(name, models.find(name, download=False), folder)
+        _convert(models.find(models.SENTENCES, download=False), folder, changes)
+        if changes is not None:  # those of other versions
+            official = models.derived_dir(models.SENTENCES)
+            for other in {*folder.parent.glob(f"{official.name}.*")} - {folder}:
+                shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
-def _convert(name: str, source: Path, folder: Path) -> None:
+def _convert(source: Path, folder: Path, changes: Path | None = None) -> None:
     """Convert the official files into a folder that CTranslate2 reads."""
-    derived.make(name, lambda made: _save(source, made), folder, _CONVERTED_BYTES)
+    added = {} if changes is None else dict(np.load(changes))
+    derived.make(models.SENTENCES, lambda made: _save(source, made, added), folder, _CONVERTED_BYTES)
 
 
-def _save(source: Path, folder: Path) -> None:
-    """Convert a BERT model, such as MiniLM, or an MPNet model.
-
-    MPNet also adds a bias for the distance of two tokens to their attention. CTranslate2 then knows no positions, so
-    they take the place of the types of tokens, which MPNet does not have.
-    """
+def _save(source: Path, folder: Path, changes: Mapping[str, Vectors]) -> None:
+    """Convert a BERT model, such as MiniLM."""
     from ctranslate2.specs import TransformerEncoderModelSpec, TransformerEncoderSpec, common_spec
 
     config = json.loads((source / "config.json").read_text("utf-8"))
-    weights = _Weights(source / "model.safetensors")
-    is_mpnet = config["model_type"] == _MPNET
+    weights = _Weights(source / "model.safetensors", changes)
     encoder = TransformerEncoderSpec(
         config["num_hidden_layers"],
         config["num_attention_heads"],
@@ -152,29 +152,20 @@ def _save(source: Path, folder: Path) -> None:
         layernorm_embedding=True,
         num_source_embeddings=2,
         embeddings_merge=common_spec.EmbeddingsMerge.ADD,
-        relative_attention_bias=is_mpnet,
     )
     encoder.scale_embeddings = False
     encoder.embeddings[0].weight = weights["embeddings.word_embeddings.weight"]
-    positions = weights["embeddings.position_embeddings.weight"]
-    if is_mpnet:
-        encoder.embeddings[1].weight = positions[_FIRST_POSITION:]
-    else:
-        encoder.embeddings[1].weight = weights["embeddings.token_type_embeddings.weight"]
-        encoder.position_encodings.encodings = positions
+    encoder.embeddings[1].weight = weights["embeddings.token_type_embeddings.weight"]
+    encoder.position_encodings.encodings = weights["embeddings.position_embeddings.weight"]
     weights.norm(encoder.layernorm_embedding, "embeddings.LayerNorm")
     for number, layer in enumerate(encoder.layer):
         prefix = f"encoder.layer.{number}."
-        attention = _MPNET_ATTENTION if is_mpnet else _BERT_ATTENTION
-        *parts, whole, norm = (f"{prefix}attention.{part}" for part in attention)
+        parts = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
         joined, out = layer.self_attention.linear
         joined.weight = np.concatenate([weights[f"{part}.weight"] for part in parts])
         joined.bias = np.concatenate([weights[f"{part}.bias"] for part in parts])
-        weights.linear(out, whole)
-        weights.norm(layer.self_attention.layer_norm, norm)
-        if is_mpnet:
-            layer.self_attention.relative_attention_bias = weights["encoder.relative_attention_bias.weight"]
-            layer.self_attention.relative_attention_max_distance = np.int32(_MOST_DISTANT)
+        weights.linear(out, f"{prefix}attention.output.dense")
+        weights.norm(layer.self_attention.layer_norm, f"{prefix}attention.output.LayerNorm")
         weights.linear(layer.ffn.linear_0, f"{prefix}intermediate.dense")
         weights.linear(layer.ffn.linear_1, f"{prefix}output.dense")
         weights.norm(layer.ffn.layer_norm, f"{prefix}output.LayerNorm")
@@ -183,8 +174,6 @@ def _save(source: Path, folder: Path) -> None:
     spec.register_vocabulary(sorted(numbers, key=numbers.__getitem__))
     spec.config.unk_token = "[UNK]"  # noqa: S105 - a token of the vocabulary
     spec.config.layer_norm_epsilon = config["layer_norm_eps"]
-    for name in ("hidden_size", "model_type"):
-        spec.config.add_attribute(name, config[name])
     spec.validate()
     spec.optimize(quantization="int8")
     spec.save(os.fspath(folder))
@@ -192,9 +181,10 @@ def _save(source: Path, folder: Path) -> None:
 
 
 class _Weights:
-    """Tensors of a safetensors file: a header with their places, and their bytes."""
+    """Tensors of a safetensors file: a header with their places, and their bytes. Changes are added to them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, changes: Mapping[str, Vectors]) -> None:
+        self._changes = changes
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             self._places = json.loads(file.read(size))
@@ -203,7 +193,13 @@ class _Weights:
     def __getitem__(self, name: str) -> Vectors:
         place = self._places[name]
         start, end = place["data_offsets"]
-        return np.array(self._bytes[start:end]).view(np.float32).reshape(place["shape"])
+        tensor: Vectors = np.array(self._bytes[start:end]).view(np.float32).reshape(place["shape"])
+        if name in self._changes:
+            tensor += self._changes[name]
+        elif f"{name}.up" in self._changes:
+            up, down = (self._changes[f"{name}.{factor}"].astype(np.float32) for factor in ("up", "down"))
+            tensor += up @ down
+        return tensor
 
     def linear(self, spec: Any, name: str) -> None:
         spec.weight, spec.bias = self[f"{name}.weight"], self[f"{name}.bias"]

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from tests.benchmarks import labelled
 from tests.benchmarks.analyses import Coder, score_entities, score_redaction, score_sentiment, unsafe
-from voxframe import models, reader
 from voxframe.server.analyses import chapters, topics
 from voxframe.server.analyses.entities import name_model
 from voxframe.server.http.request_bodies import RequestRefused
@@ -165,9 +164,8 @@ def report(coder: Coder) -> Iterator[str]:
             name: score_conversations(f"answers_{name}.txt")
             for name in ("fresh", "kinds", "long", "held", "interview", "zoo", "details")
         }
-        by = "answerer" if reader.find() is None else f"answerer with {models.READER}"
         for name, (answered, whole, refused, others) in counts.items():
-            yield f"{by}, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
+            yield f"answerer, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
         yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"

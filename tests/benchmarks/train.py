@@ -1,4 +1,4 @@
-"""Fit the classifiers and write their weights: `python -m tests.benchmarks train [--reader] [--to FILE]`."""
+"""Fit the classifiers and write their weights: `python -m tests.benchmarks train [--to FILE]`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from tqdm.auto import tqdm
 
-from tests.benchmarks import labelled, meaning
-from voxframe import encoder, reader
+from tests.benchmarks import labelled
+from voxframe import encoder
 from voxframe.server.analyses.lexicon_scoring import BIAS
 from voxframe.server.analyses.sentence_sentiment import features
-from voxframe.server.llm import reading
-from voxframe.server.llm.bm25 import BM25Index
-from voxframe.server.llm.context import Source
 
 WEIGHTS = Path(str(files("voxframe.server.analyses"))) / "weights.npz"
-READER_WEIGHTS = Path(str(files("voxframe"))) / "reader_weights.npz"
-#: Texts with questions that the reader's doubt is fitted on.
-READ = ("fresh", "kinds", "dev", "training")
-#: Tokens whose logits the doubt depends on, of those of the vocabulary that are words.
-_TOKENS = np.sort(np.random.default_rng(0).choice(150_000, 4096, replace=False))
 _STEP, _MOMENTUM = 8.0, 0.9
 #: Topics whose sentences are no examples of ordinary talk for content safety.
 _SENSITIVE = {"NewsAndPolitics", "MedicalHealth", "HealthyLiving", "BusinessAndFinance", "FamilyAndRelationships"}
@@ -73,43 +64,11 @@ def examples(name: str) -> Iterator[tuple[str, str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the weights of the analyses, or those of the reader."""
+    """Write the weights of the analyses."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks train", description=__doc__)
-    parser.add_argument("--to", type=Path, help="file to write")
-    parser.add_argument("--reader", action="store_true", help="fit the reader's doubt (20 minutes)")
+    parser.add_argument("--to", type=Path, default=WEIGHTS, help="file to write")
     given = parser.parse_args(arguments)
-    made = fit_doubt(*first_logits()) if given.reader else classifiers()
-    np.savez_compressed(given.to or (READER_WEIGHTS if given.reader else WEIGHTS), **made)
-
-
-def first_logits() -> tuple[np.ndarray, list[bool]]:
-    """Logits of the first token of each answer, one row per question, and whether the text has an answer."""
-    model, coder = reader.load(), encoder.load()
-    rows, answered = [], []
-    asked = [
-        (BM25Index([Source(lines)]), question, gold != ["-"])
-        for name in READ
-        for lines, questions in meaning.conversations(f"answers_{name}.txt")
-        for question, *gold in questions
-    ]
-    for index, question, has_answer in tqdm(asked, unit="question"):
-        places = reading.passage(index, index.closeness(question, coder))
-        _, logits = model.say([index.lines[place].text for place in places], question, most=1)
-        rows.append(logits[_TOKENS])
-        answered.append(has_answer)
-    return np.array(rows), answered
-
-
-def fit_doubt(logits: np.ndarray, answered: Sequence[bool]) -> dict[str, np.ndarray]:
-    """Logistic regression of whether a text answers a question. The level of all logits together has no effect."""
-    relative = logits - logits.mean(axis=1, keepdims=True)
-    mean, scale = relative.mean(axis=0), (relative.std(axis=0) + 1e-3) * np.sqrt(logits.shape[1])
-    names = ["yes" if one else "no" for one in answered]
-    made = fit((relative - mean) / scale, names, decay=7e-4, rounds=400, balance=0)["weights"].astype(np.float64)
-    difference = made[:, 1] - made[:, 0]
-    weights = difference[:-1] / scale
-    bias = difference[-1] * BIAS - mean @ weights
-    return {"tokens": _TOKENS, "weights": (weights - weights.mean()).astype(np.float32), "bias": np.float32(bias)}
+    np.savez_compressed(given.to, **classifiers())
 
 
 def classifiers() -> dict[str, np.ndarray]:

@@ -35,24 +35,10 @@ OFFICIAL = {
         "tokenizer": "b014e8bba4958b120af2d0c1c63eabb7c00379f2bacaf10df7c5325efd2ea467",
         "lemmatizer/lookups/lookups.bin": "eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737",
     },
-    "Qwen2.5-Coder-1.5B-Instruct": {
-        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf": "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-    },
-    "all-mpnet-base-v2": {
-        "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
-        "tokenizer.json": "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
-        "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
-    },
 }
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.long, pytest.mark.timeout(900)] if name in models.ON_REQUEST else [])
-        for name in OFFICIAL
-    ],
-)
+@pytest.mark.parametrize("name", OFFICIAL)
 def test_a_real_model_has_the_official_files(name: str, model_folder: Callable[[str], Path]) -> None:
     """The real files, from wherever they came, have the published SHA-256."""
     folder = model_folder(name)

@@ -19,8 +19,6 @@ from nbval.kernel import RunningKernel
 from tests.notebooks.canary import CANARY, traces
 from tests.server.conftest import Service
 
-from voxframe.reader import NO_READER_VARIABLE
-
 #: Run in each kernel before the notebook. The service was told of one port where it may notify somebody.
 _BEFORE = """
 import logging
@@ -43,9 +41,8 @@ class WithCanary:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             port = taken.getsockname()[1]
-        fixed = {NO_READER_VARIABLE: "1"}  # answers must not depend on whether it is on this machine
         allowed = ("--allow-origin", f"http://127.0.0.1:{port}")
-        self.service = Service(folder / "service", *allowed, key=CANARY, environment=fixed)
+        self.service = Service(folder / "service", *allowed, key=CANARY)
         startup = folder / "ipython" / "profile_default" / "startup"
         startup.mkdir(parents=True)
         (startup / "before.py").write_text(_BEFORE.format(log=str(folder / "debug.log"), port=port))

@@ -17,7 +17,6 @@ import pytest
 import requests
 
 from voxframe import models
-from voxframe.reader import NO_READER_VARIABLE
 from voxframe.server.data_dir import DataDir
 from voxframe.server.jobs.job_store import JobStore
 
@@ -34,7 +33,7 @@ class Service:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("VOXFRAME_") or name in (models.CACHE_VARIABLE, NO_READER_VARIABLE)
+            if not name.startswith("VOXFRAME_") or name == models.CACHE_VARIABLE
         }
         environment = inherited | ({"VOXFRAME_API_KEY": key} if key else {}) | (environment or {})
         self.log = data_dir.parent / f"{data_dir.name}-{time.monotonic_ns()}.log"

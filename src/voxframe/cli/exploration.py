@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from voxframe import loaders, models
+from voxframe import loaders
 from voxframe._text import clock
 from voxframe.cli.console import (
     TEXT_ROWS,
     add_format,
     add_selection,
     define,
-    note,
     open_corpus,
     plain,
     selected_ids,
@@ -227,13 +226,6 @@ def add_summarize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object with text, replies and ids")
 
 
-def _quoting() -> str:
-    """Return the model name in responses of the embedded server that has neither a language model nor the reader."""
-    from voxframe.server.llm.extractive import MODEL  # imports the analyses
-
-    return MODEL
-
-
 def summarize(given: argparse.Namespace) -> int:
     """Print a summary of transcripts, answers to questions, or the result of a prompt."""
     found = _ask(given)
@@ -252,8 +244,6 @@ def summarize(given: argparse.Namespace) -> int:
     else:
         for line in found.text.splitlines():
             print(plain(line))
-    if given.question and any(json.loads(one.raw).get("model") == _quoting() for one in found.responses):
-        note(f"voxframe summarize: {models.WITHOUT_READER}. {models.GET_READER}.")
     return 0
 
 

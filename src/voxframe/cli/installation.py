@@ -244,14 +244,12 @@ _EPILOG = """\
 examples:
   voxframe models list
   voxframe models get tiny.en base
-  voxframe models get Qwen2.5-Coder-1.5B-Instruct   (1.5 GB: better answers without a language-model service)
   voxframe models verify --json
   voxframe models remove base
 
 environment:
   VOXFRAME_MODEL_CACHE   directory for models (default: voxframe's folder in the cache directory of your system)
   VOXFRAME_OFFLINE       1: never download models
-  VOXFRAME_NO_READER     1: answer questions without Qwen2.5-Coder, even if it is on this machine
   HF_ENDPOINT            URL of the Hub (default: https://huggingface.co)
 
 exit status: 0 success; 1 a model is damaged, missing or cannot be downloaded; 2 invalid arguments; 130 Ctrl-C
@@ -291,23 +289,10 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _get(given: argparse.Namespace) -> int:
-    more = models.ON_REQUEST if models.READER in given.names else ()
-    for name in dict.fromkeys([*given.names, *more]):
+    for name in dict.fromkeys(given.names):
         path = models.find(name)
-        if name in models.ON_REQUEST:
-            _convert(name)
         print(json.dumps({"name": name, "path": str(path)}) if given.json else f"{name}  {plain(path)}", flush=True)
     return 0
-
-
-def _convert(name: str) -> None:
-    """Convert a model of the reader now, so that the first question need not wait for it."""
-    from voxframe import encoder, reader
-
-    try:
-        reader.converted() if name == models.READER else encoder.converted(name)
-    except MissingExtraError as error:
-        sys.stderr.write(f"voxframe models: {error}\n")
 
 
 def _verify(given: argparse.Namespace) -> int:

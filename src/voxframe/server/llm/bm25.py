@@ -1,4 +1,4 @@
-"""Ranking of sentences as answers: meaning or BM25 over stems, their neighbours, and the kind of answer.
+"""Ranking of sentences as answers by words: BM25 over stems, their neighbours, and the kind of answer.
 
 Among given answers, the one with the most support in the sentences about the question is selected.
 """
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from voxframe.encoder import SentenceEncoder, Vectors
 from voxframe.server.analyses.english_lexicon import stem, words_of
+from voxframe.server.llm.answer_model import is_question
 from voxframe.server.llm.context import Line, Source
 
 Scores = NDArray[np.float64]
@@ -24,14 +24,6 @@ _AFTER_QUESTION, _NEXT_AFTER_QUESTION = 0.8, 0.3  # share of a question's score 
 _AROUND = 0.2  # share of a sentence's score added to its neighbours
 _CONTEXT = 0.15  # weight of a word of the context relative to one of the question
 _KIND = 1.35  # factor for the right kind of answer
-_BY_WORDS = 0.5  # weight of common words beside meaning
-_CLOSE_KIND, _NO_KIND = 1.4, 0.6  # factors for the right kind of answer, and if a number, time or name is missing
-_WITH_PREVIOUS = 0.2  # weight of the mean with the previous sentence, which "it" and "she" refer to
-_LEAST_CLOSENESS = 0.28  # of a sentence that may answer, in a text of up to `_FEW` sentences
-_LEAST_OF_MORE = 0.1  # is added for each factor of e in their number, up to `_MANY`: one of many is close by chance
-_FEW, _MANY = 20, 100
-_AFTER_SAME_QUESTION = 0.9  # share of the closeness of a question that its answer has
-_MOST_ENCODED = 4000  # sentences; of more, those with most words of the question
 
 _FUNCTION = frozenset(
     """
@@ -61,7 +53,6 @@ _KINDS = (
     (r"\bwho(?:se|m)?\b", r"(?-i:(?<=\w )[A-Z][a-z]+|(?<=, )[A-Z][a-z]+)|\bpeople\b|\w+ers?\b"),
     (r"\bwhere\b", r"\b(?:in|at|on|from|near|behind|to)\b (?:the )?\w+"),
 )
-_FIRM = 3  # the first three kinds are needed, the others are only likely
 _HOW = re.compile(r"\bhow (?:many|much|old|long|often|far|big|large)\b", re.IGNORECASE)  # not a search term
 _YES_OR_NO = re.compile(
     r"\W*(?:and |so |but )*(?:is|are|was|were|am|do|does|did|can|could|will|would|shall|should|may|might|must|has|have"
@@ -69,6 +60,11 @@ _YES_OR_NO = re.compile(
     re.IGNORECASE,
 )
 _WANTS = [(re.compile(question, re.IGNORECASE), re.compile(answer, re.IGNORECASE)) for question, answer in _KINDS]
+
+
+def wants_yes_or_no(question: str) -> bool:
+    """Return True if a question can be answered with yes or no."""
+    return _YES_OR_NO.match(question) is not None
 
 
 def terms(text: str) -> list[str]:
@@ -81,13 +77,13 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in words_of(text) if word.partition("'")[0] not in _FUNCTION]
 
 
-class BM25Match(NamedTuple):
+class Match(NamedTuple):
     """A sentence in a ranking.
 
     Attributes:
         place: Index among all sentences.
         line: The sentence.
-        score: Score as an answer; 0 means no match.
+        score: Score as an answer, the higher the better.
     """
 
     place: int
@@ -100,15 +96,21 @@ class BM25Index:
 
     Args:
         sources: The sources.
+
+    Attributes:
+        lines: The sentences.
+        is_first: For each, True if it does not follow the one before; scores do not cross it.
+        is_bare: For each, True if it says yes or no, and nothing more.
+        is_question: For each, True if it is a question.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.lines = [line for source in sources for line in source.lines]
-        self._first = np.zeros(len(self.lines), bool)  # first sentence of a source; scores do not cross sources
+        self.is_first = np.zeros(len(self.lines), bool)
         at = 0
         for source in sources:
             if source.lines:
-                self._first[at] = True
+                self.is_first[[at, *(at + place for place in source.breaks)]] = True
             at += len(source.lines)
         self._places: dict[str, list[int]] = {}
         self._times: dict[str, list[int]] = {}
@@ -123,20 +125,16 @@ class BM25Index:
                 else:
                     places.append(place)
                     self._times.setdefault(term, []).append(1)
-        self._vectors: dict[SentenceEncoder, dict[int, Vectors]] = {}
         self._length = np.asarray(lengths, np.float64)
         self._mean = max(1.0, float(self._length.mean())) if lengths else 1.0
-        #: Sentences that say yes or no, and nothing more.
-        self._bare = np.asarray(
+        self.is_bare = np.asarray(
             [
                 length <= 1 and bool(_SAYS_YES.match(line.text) or _SAYS_NO.match(line.text))
                 for length, line in zip(lengths, self.lines, strict=True)
             ],
             bool,
         )
-        self.is_question: NDArray[np.bool_] = np.asarray(
-            [line.text.rstrip("\"')] ").endswith("?") for line in self.lines], bool
-        )
+        self.is_question: NDArray[np.bool_] = np.asarray([is_question(line.text) for line in self.lines], bool)
 
     def weight(self, term: str) -> float:
         """Return the inverse document frequency of a term."""
@@ -154,54 +152,21 @@ class BM25Index:
                 scores[places] += self.weight(term) * times * (_K1 + 1) / (times + norm)
         return scores
 
-    def closeness(
-        self, question: str, encoder: SentenceEncoder, context: str = "", places: Sequence[int] | None = None
-    ) -> Scores:
-        """Return how close each sentence is in meaning to an answer; 0 for sentences that are not at `places`."""
-        words = self.matches(_HOW.sub(" ", question))
-        greatest = sum(self.weight(term) * (_K1 + 1) for term in set(terms(question))) or 1.0
-        near = np.argsort(-words, kind="stable")[:_MOST_ENCODED] if places is None else np.array(places, np.intp)
-        own = np.zeros(len(self.lines))
-        if not len(near):
-            return own
-        wanted = encoder.encode([f"{context} {question}".strip()])[0]
-        vectors, before = self._encoded(near, encoder)
-        own[near] = (1 - _WITH_PREVIOUS) * np.maximum(vectors @ wanted, 0.0)
-        own[near] += _WITH_PREVIOUS * np.maximum(before @ wanted, 0.0)
-        own += _BY_WORDS * words / greatest
-        after_question = self._before(np.where(self.is_question, own, 0.0), 1)
-        total = np.maximum(np.where(self.is_question, 0.3 * own, own), _AFTER_SAME_QUESTION * after_question)
-        kinds = [(answer, at < _FIRM) for at, (asked, answer) in enumerate(_WANTS) if asked.search(question)]
-        for place in range(len(self.lines)) if kinds else ():
-            if any(kind.search(self.lines[place].text) for kind, _ in kinds):
-                total[place] *= _CLOSE_KIND
-            elif any(firm for _, firm in kinds):
-                total[place] *= _NO_KIND
-        if not _YES_OR_NO.match(question):  # "Yes, it is." answers only a question that can be answered with yes
-            total[self._bare] = 0.0
-        return total if places is None else np.where(np.isin(np.arange(len(total)), near), total, 0.0)
-
-    def _encoded(self, places: NDArray[np.intp], encoder: SentenceEncoder) -> tuple[Vectors, Vectors]:
-        """Return the vectors of sentences, and their means with the previous sentence. Each is encoded once."""
-        vectors = self._vectors.setdefault(encoder, {})
-        new = [int(at) for at in places if int(at) not in vectors]
-        vectors |= zip(new, encoder.encode([self.lines[at].text for at in new]), strict=True)
-        own = np.array([vectors[int(at)] for at in places])
-        before = (at if self._first[at] or at - 1 not in vectors else at - 1 for at in map(int, places))
-        mean = own + np.array([vectors[at] for at in before])
-        return own, mean / np.linalg.norm(mean, axis=1, keepdims=True)
-
-    def neighbour(self, place: int, scores: Scores) -> BM25Match | None:
+    def neighbour(self, place: int, scores: Scores) -> Match | None:
         """Return the better one of the sentences directly before and after another in the same source."""
-        beside = [] if self._first[place] else [place - 1]
-        if place + 1 < len(self.lines) and not self._first[place + 1]:
+        beside = [] if self.is_first[place] else [place - 1]
+        if place + 1 < len(self.lines) and not self.is_first[place + 1]:
             beside.append(place + 1)
         best = max(beside, key=lambda at: float(scores[at]), default=None)
-        return None if best is None else BM25Match(best, self.lines[best], float(scores[best]))
+        return None if best is None else Match(best, self.lines[best], float(scores[best]))
+
+    def shared(self, question: str) -> Scores:
+        """Return the BM25 score of each sentence for the words of a question."""
+        return self.matches(_HOW.sub(" ", question))
 
     def evidence(self, question: str, context: str = "") -> Scores:
         """Return the score of each sentence as an answer to a question."""
-        own = self.matches(_HOW.sub(" ", question))
+        own = self.shared(question)
         if context:
             about = self.matches(context)
             own = own + _CONTEXT * np.where(own > 0, about, 0.0)
@@ -221,35 +186,29 @@ class BM25Index:
 
     def question_before(self, place: int) -> Line | None:
         """Return the question directly before a sentence in the same source, if there is one."""
-        after_question = place > 0 and not self._first[place] and self.is_question[place - 1]
+        after_question = place > 0 and not self.is_first[place] and self.is_question[place - 1]
         return self.lines[place - 1] if after_question else None
 
-    def best(self, scores: Scores, count: int) -> list[BM25Match]:
+    def best(self, scores: Scores, count: int) -> list[Match]:
         """Return the sentences with the highest scores, highest first."""
         order = np.argsort(-scores, kind="stable")[:count]
-        return [BM25Match(int(at), self.lines[at], float(scores[at])) for at in order if scores[at] > 0]
+        return [Match(int(at), self.lines[at], float(scores[at])) for at in order if scores[at] > 0]
 
     def _before(self, values: Scores, steps: int) -> Scores:
         """Shift scores by a number of sentences within each source."""
         for _ in range(steps):
             values = np.concatenate([[0.0], values[:-1]]) if len(values) else values
-            values = np.where(self._first, 0.0, values)
+            values = np.where(self.is_first, 0.0, values)
         return values
 
     def _after(self, values: Scores) -> Scores:
         if not len(values):
             return values
-        last = np.concatenate([self._first[1:], [True]])
+        last = np.concatenate([self.is_first[1:], [True]])
         return np.where(last, 0.0, np.concatenate([values[1:], [0.0]]))
 
 
-def close_enough(closeness: Scores) -> Scores:
-    """Return how close sentences are; 0 for all of them if none is close enough to be an answer."""
-    least = _LEAST_CLOSENESS + _LEAST_OF_MORE * math.log(min(max(len(closeness), _FEW), _MANY) / _FEW)
-    return closeness if closeness.max(initial=0.0) >= least else np.zeros_like(closeness)
-
-
-def in_order(found: Iterable[BM25Match]) -> list[BM25Match]:
+def in_order(found: Iterable[Match]) -> list[Match]:
     """Return sentences in their original order."""
     return sorted(found, key=lambda one: one.place)
 
@@ -287,7 +246,7 @@ def choose_option(index: BM25Index, question: str, options: Sequence[str], conte
     return best if scores.get(best, 0.0) > 0 else fallback
 
 
-def _is_so(index: BM25Index, found: Sequence[BM25Match], question: str) -> bool:
+def _is_so(index: BM25Index, found: Sequence[Match], question: str) -> bool:
     """Return True if the best sentence about a question answers it with yes."""
     asked_negative = bool(_NEGATED.search(question))
     for one in found:
@@ -300,7 +259,7 @@ def _is_so(index: BM25Index, found: Sequence[BM25Match], question: str) -> bool:
     return bool(_NEGATED.search(found[0].line.text)) == asked_negative
 
 
-def _score(index: BM25Index, found: Sequence[BM25Match], option: str) -> float:
+def _score(index: BM25Index, found: Sequence[Match], option: str) -> float:
     """Return the support for an option in the sentences about a question, plus a little for support in all others."""
     wanted = set(terms(option)) or set(words_of(option))
     whole = sum(map(index.weight, wanted)) or 1.0

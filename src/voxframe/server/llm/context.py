@@ -37,10 +37,12 @@ class Source:
     Attributes:
         lines: Its sentences, in order.
         seconds: Its duration in seconds; 0 if unknown.
+        breaks: Indexes of sentences that do not follow the one before, such as the first one after a note.
     """
 
     lines: Sequence[Line] = field(repr=False)
     seconds: float = 0.0
+    breaks: Sequence[int] = ()
 
 
 def from_transcript(transcript: dict[str, Any]) -> Source:
@@ -61,18 +63,19 @@ def from_text(text: str) -> Source:
         >>> [tuple(line) for line in from_text("Ann: Hello. Who is there?\nBob: It is me.").lines]
         [('Hello.', 'Ann'), ('Who is there?', 'Ann'), ('It is me.', 'Bob')]
     """
-    lines, speaker = [], None
+    lines, breaks, speaker = list[Line](), list[int](), None
     rows = (part for row in text.splitlines() for part in (_TURN.split(row) if _SPEAKER.match(row) else [row]))
     for row in rows:
         if _NOTE.fullmatch(row):
             speaker = None
+            breaks.append(len(lines))
             continue
         if match := _SPEAKER.match(row):
             speaker, row = match[1], row[match.end() :]
         elif not row.strip():
             speaker = None
         lines += [Line(sentence, speaker) for sentence in _sentences(row)]
-    return Source(lines)
+    return Source(lines, breaks=[at for at in breaks if at < len(lines)])
 
 
 def _sentences(row: str) -> Iterator[str]:

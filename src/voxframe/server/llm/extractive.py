@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cached_property
 from typing import NamedTuple
 
-from voxframe import encoder, models, reader
+import numpy as np
+
 from voxframe.server.analyses.extract import choose, quoted, scores
 from voxframe.server.http.request_bodies import RequestRefused
-from voxframe.server.llm.bm25 import BM25Index, BM25Match, Scores, choose_option, close_enough, in_order, terms
+from voxframe.server.llm import answer_model
+from voxframe.server.llm.answer_model import EncodedText
+from voxframe.server.llm.bm25 import BM25Index, Match, Scores, choose_option, in_order, terms, wants_yes_or_no
 from voxframe.server.llm.context import Line, Source, count, cut
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
-from voxframe.server.llm.reading import read
-
-_log = logging.getLogger("voxframe.server")
 
 _LEAST_WEIGHT = 1.0
 _SHORTEST = 4  # words
@@ -95,8 +94,6 @@ def _weight(text: str) -> float:
 
 #: Model name in responses.
 MODEL = "voxframe-extractive"
-#: Model name in responses to questions if a reader found the sentences.
-READING = f"{MODEL} with {models.READER}"
 _NAME = re.compile(r"default|basic|[\w.-]+/[\w./:-]+")
 NOTHING_FITS = "No sentence of the text matches this question."
 NO_ACTIONS = "No sentence of the text contains an action item."
@@ -105,8 +102,13 @@ CANNOT = (
     "the prompt {prompt!r} needs one. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
     "VOXFRAME_LLM_MODEL) to use a language model."
 )
-_ALMOST = 0.9  # closeness of a second sentence for a question, relative to the first
-_ENOUGH = 0.7  # closeness of further sentences for a task, relative to the first
+_LEAST_ODDS = -2.0  # logarithm of the odds that the best sentence answers a question, at least
+_MOST_BEHIND = 4.0  # further sentences are quoted if their logarithms are at most this much lower
+_AFTER_QUESTION = 1.0  # logarithm of the odds of the sentence after a question, more than that of the question
+_BY_CONTEXT = 1.0  # is added for words of the context
+_MOST_OF_QUESTION, _MOST_OF_TASK = 3, 5  # sentences
+_ALMOST = 0.9  # without the model: score of a second sentence for a question, relative to the first
+_ENOUGH = 0.7  # without the model: score of further sentences for a task, relative to the first
 _TELLING = 2  # a sentence with fewer content words is quoted with its question
 _BLOCK = 300  # number of sentences compared with each other
 _ABOUT_SUMMARY = re.compile(
@@ -169,6 +171,39 @@ def form_of(*texts: str) -> AnswerForm:
     return AnswerForm(bool(_BULLETS.search(text)), 1 if _SHORT.search(text) else None)
 
 
+class Text:
+    """The sentences of a request.
+
+    Args:
+        sources: The transcripts, or the text.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.index = BM25Index(sources)
+
+    @cached_property
+    def encoded(self) -> EncodedText | None:
+        """The sentences, to be compared with questions; None without the model."""
+        model = answer_model.find()
+        texts = [line.text for line in self.index.lines]
+        return None if model is None else EncodedText(model, texts, self.index.is_first)
+
+    def odds(self, question: str) -> Scores:
+        """Return the logarithm of the odds that each sentence answers a question, and none of the others.
+
+        The odds of a sentence after a question of the text are at least those of that question, which has none itself.
+        """
+        assert self.encoded is not None
+        scores, nothing = self.encoded.compare(question, self.index.shared(question))
+        odds, asks = scores - nothing, self.index.is_question
+        follows = np.roll(asks, 1) & ~self.index.is_first
+        odds = np.where(follows, np.maximum(odds, np.roll(odds, 1) + _AFTER_QUESTION), odds)
+        odds[asks] = -np.inf
+        if not wants_yes_or_no(question):  # "Yes, it is." answers only a question that can be answered with yes
+            odds[self.index.is_bare] = -np.inf
+        return odds
+
+
 class ExtractiveAnswerer:
     """Answers by quoting."""
 
@@ -185,48 +220,59 @@ class ExtractiveAnswerer:
 
     def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
         """Answer a request from the given transcripts or text."""
-        index = BM25Index(sources)
-        size = sum(count(line.text) for line in index.lines)
+        text = Text(sources)
+        size = sum(count(line.text) for line in text.index.lines)
         size += count(llm_request.context) + count(llm_request.prompt)
         size += sum(count(one.question) + count(one.context) for one in llm_request.questions)
         if llm_request.task == "question-answer":
             share = max(1, llm_request.max_output_size // len(llm_request.questions))
             replies = [
-                {"question": one.question, "answer": cut(_reply(index, one, llm_request), share)}
+                {"question": one.question, "answer": cut(_reply(text, one, llm_request), share)}
                 for one in llm_request.questions
             ]
-            name = MODEL if reader.find() is None else READING
-            if name == MODEL:
-                _tell_about_reader()
-            return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), name)
-        text = _TASKS[llm_request.task](llm_request, sources, index)
-        return LLMAnswer(text, size, count(text), MODEL)
+            return LLMAnswer(replies, size, sum(count(reply["answer"]) for reply in replies), MODEL)
+        said = _TASKS[llm_request.task](llm_request, sources, text)
+        return LLMAnswer(said, size, count(said), MODEL)
 
 
-@cache
-def _tell_about_reader() -> None:
-    """Say once per process how answers get better."""
-    _log.info("%s. %s.", models.WITHOUT_READER, models.GET_READER)
-
-
-def _reply(index: BM25Index, question: LLMQuestion, llm_request: LLMRequest) -> str:
+def _reply(text: Text, question: LLMQuestion, llm_request: LLMRequest) -> str:
     context = f"{llm_request.context} {question.context}".strip()
     if question.answer_options:
-        return choose_option(index, question.question, question.answer_options, context)
+        return choose_option(text.index, question.question, question.answer_options, context)
     form = form_of(question.answer_format)
-    return form.write(_found(index, question.question, context, form.sentences)) or NOTHING_FITS
-
-
-def _found(index: BM25Index, question: str, context: str, most: int | None) -> list[str]:
-    """Return the sentences that answer a question, in their original order."""
-    every, close = _closeness(index, question, context)
-    model = reader.find()
-    best = _closest(index, close, most) if model is None else read(index, model, question, every, context)[: most or 2]
+    if text.encoded is None:
+        best = _closest(text.index, text.index.evidence(question.question, context), form.sentences)
+    else:
+        best = _answers(text, question.question, context, form.sentences or _MOST_OF_QUESTION, form.sentences)
     places = {one.place for one in best}
-    return [quoted(one.line.text) if one.place - 1 in places else _quoted(index, one) for one in in_order(best)]
+    said = [quoted(one.line.text) if one.place - 1 in places else _quoted(text.index, one) for one in in_order(best)]
+    return form.write(said) or NOTHING_FITS
 
 
-def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[BM25Match]:
+def _answers(text: Text, question: str, context: str, most: int, wanted: int | None) -> list[Match]:
+    """Return the sentences that answer a question, the best one first; an empty list if the text does not answer it.
+
+    Questions of the text are no answers.
+
+    Args:
+        text: The sentences, which can be encoded.
+        question: The question.
+        context: Its context. Of sentences that are about as good, those with its words come first.
+        most: Maximum number of sentences.
+        wanted: Number of sentences that the user wants. None: the best one, and others that are almost as good.
+    """
+    index = text.index
+    odds = text.odds(question if terms(question) or not context else f"{context} {question}")  # such as "How much?"
+    about = index.matches(context)
+    odds += _BY_CONTEXT * about / (about.max(initial=0.0) or 1.0)
+    order = np.argsort(-odds, kind="stable")[:most].tolist()
+    if not order or odds[order[0]] < _LEAST_ODDS:
+        return []
+    least = _LEAST_ODDS if wanted else odds[order[0]] - _MOST_BEHIND
+    return [Match(at, index.lines[at], float(odds[at])) for at in order if odds[at] >= least]
+
+
+def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[Match]:
     """Return the sentences with the highest scores.
 
     Without a number, it is the best one with its better neighbour, because the answer often follows what a question
@@ -241,23 +287,13 @@ def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[BM25Mat
     return best
 
 
-def _closeness(index: BM25Index, question: str, context: str) -> tuple[Scores, Scores]:
-    """Return how close each sentence is to an answer, and the same with 0 for all of them if none is close enough."""
-    coder = encoder.find()
-    if coder is None:
-        scores = index.evidence(question, context)
-        return scores, scores
-    scores = index.closeness(question, coder, context)
-    return scores, close_enough(scores)
-
-
-def _quoted(index: BM25Index, found: BM25Match) -> str:
+def _quoted(index: BM25Index, found: Match) -> str:
     """Return a sentence, preceded by its question if it says little alone ("Yes, it is.")."""
     text, question = quoted(found.line.text), index.question_before(found.place)
     return f"{question.text} {text}" if question and len(terms(found.line.text)) < _TELLING else text
 
 
-def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: BM25Index) -> str:
+def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: Text) -> str:
     form = form_of(llm_request.answer_format, llm_request.prompt)
     return _fitting(
         _chosen(sources, form.sentences, f"{llm_request.context} {llm_request.prompt}"),
@@ -266,26 +302,30 @@ def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: BM25Index) -
     )
 
 
-def _task(llm_request: LLMRequest, sources: Sequence[Source], index: BM25Index) -> str:
+def _task(llm_request: LLMRequest, sources: Sequence[Source], text: Text) -> str:
     if _CREATES.match(llm_request.prompt) and not _QUOTABLE.search(llm_request.prompt):
         raise RequestRefused(CANNOT.format(prompt=llm_request.prompt[:80]))
     if _ABOUT_SUMMARY.search(llm_request.prompt):
-        return _summary(llm_request, sources, index)
+        return _summary(llm_request, sources, text)
     if _ABOUT_ACTIONS.search(llm_request.prompt):
-        return _actions(llm_request, sources, index)
+        return _actions(llm_request, sources, text)
     form = form_of(llm_request.answer_format, llm_request.prompt)
-    _, close = _closeness(index, llm_request.prompt, llm_request.context)
-    best = index.best(close, form.sentences or 5)
-    kept = [one for one in best if form.sentences or one.score >= _ENOUGH * best[0].score]
+    prompt, context = llm_request.prompt, llm_request.context
+    most = form.sentences or _MOST_OF_TASK
+    if text.encoded is None:
+        best = text.index.best(text.index.evidence(prompt, context), most)
+        kept = [one for one in best if form.sentences or one.score >= _ENOUGH * best[0].score]
+    else:
+        kept = _answers(text, prompt, context, most, form.sentences)
     return _fitting([quoted(one.line.text) for one in in_order(kept)], form, llm_request.max_output_size) or cut(
         NOTHING_FITS, llm_request.max_output_size
     )
 
 
-def _actions(llm_request: LLMRequest, _: Sequence[Source], index: BM25Index) -> str:
+def _actions(llm_request: LLMRequest, _: Sequence[Source], text: Text) -> str:
     form = form_of(llm_request.answer_format)
-    places = action_items(index.lines)[: form.sentences]
-    items = [_said(index.lines[place]) for place in places]
+    places = action_items(text.index.lines)[: form.sentences]
+    items = [_said(text.index.lines[place]) for place in places]
     return _fitting(items, AnswerForm(bullets=True), llm_request.max_output_size) or cut(
         NO_ACTIONS, llm_request.max_output_size
     )

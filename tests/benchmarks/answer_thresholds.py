@@ -1,0 +1,66 @@
+"""What the answerer would find and refuse with other thresholds, on the texts that were written to choose them.
+
+`_LEAST_ODDS` and `_MOST_BEHIND` of `voxframe.server.llm.extractive` were chosen with answers_tuning.txt.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.benchmarks import meaning
+from voxframe.server.llm import extractive
+from voxframe.server.llm.context import Source
+
+
+class Asked(NamedTuple):
+    """A question that was asked.
+
+    Attributes:
+        is_answered: True if the text answers it.
+        odds: Logarithms of the odds of the best three sentences.
+        right: For each of these, True if it answers the question.
+    """
+
+    is_answered: bool
+    odds: list[float]
+    right: list[bool]
+
+    def quoted(self, least: float, behind: float) -> list[bool]:
+        """Return, for each sentence that would be quoted, whether it answers the question."""
+        if self.odds[0] < least:
+            return []
+        return [is_right for odds, is_right in zip(self.odds, self.right, strict=True) if self.odds[0] - odds <= behind]
+
+
+def ask(name: str) -> list[Asked]:
+    """Ask the questions of a set of conversations."""
+    found = []
+    for lines, questions in meaning.conversations(name):
+        text = extractive.Text([Source(lines)])
+        for question, *gold in questions:
+            odds = text.odds(question)
+            best = [int(at) for at in np.argsort(-odds)[:3]]
+            right = [any(words.lower() in lines[at].text.lower() for words in gold) for at in best]
+            found.append(Asked(gold != ["-"], odds[best].tolist(), right))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks answer_thresholds", description=__doc__)
+    parser.add_argument("names", nargs="*", default=["tuning"], help="sets of conversations (default: tuning)")
+    given = parser.parse_args(arguments)
+    asked = [one for name in given.names for one in ask(f"answers_{name}.txt")]
+    answered, others = ([one for one in asked if one.is_answered is wanted] for wanted in (True, False))
+    print("least odds, most behind: share right, share refused, sentences quoted")
+    for least in (-3, -2.5, -2, -1.5, -1, 0):
+        for behind in (2, 3, 4):
+            right = [any(one.quoted(least, behind)) for one in answered]
+            refused = [not one.quoted(least, behind) for one in others]
+            counts = [len(quoted) for one in asked if (quoted := one.quoted(least, behind))]
+            figures = ", ".join(f"{np.mean(values):.3f}" for values in (right, refused, counts))
+            print(f"{least:5} {behind}: {figures}")
