@@ -40,7 +40,7 @@ def ask(name: str) -> list[Asked]:
     """Ask the questions of a set of conversations."""
     found = []
     for lines, questions in meaning.conversations(name):
-        text = extractive.Text([Source(lines)])
+        text = extractive.RequestText([Source(lines)])
         for question, *gold in questions:
             odds = text.odds(question)
             best = [int(at) for at in np.argsort(-odds)[:3]]

@@ -171,7 +171,7 @@ def form_of(*texts: str) -> AnswerForm:
     return AnswerForm(bool(_BULLETS.search(text)), 1 if _SHORT.search(text) else None)
 
 
-class Text:
+class RequestText:
     """The sentences of a request.
 
     Args:
@@ -220,7 +220,7 @@ class ExtractiveAnswerer:
 
     def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
         """Answer a request from the given transcripts or text."""
-        text = Text(sources)
+        text = RequestText(sources)
         size = sum(count(line.text) for line in text.index.lines)
         size += count(llm_request.context) + count(llm_request.prompt)
         size += sum(count(one.question) + count(one.context) for one in llm_request.questions)
@@ -235,7 +235,7 @@ class ExtractiveAnswerer:
         return LLMAnswer(said, size, count(said), MODEL)
 
 
-def _reply(text: Text, question: LLMQuestion, llm_request: LLMRequest) -> str:
+def _reply(text: RequestText, question: LLMQuestion, llm_request: LLMRequest) -> str:
     context = f"{llm_request.context} {question.context}".strip()
     if question.answer_options:
         return choose_option(text.index, question.question, question.answer_options, context)
@@ -249,7 +249,7 @@ def _reply(text: Text, question: LLMQuestion, llm_request: LLMRequest) -> str:
     return form.write(said) or NOTHING_FITS
 
 
-def _answers(text: Text, question: str, context: str, most: int, wanted: int | None) -> list[Match]:
+def _answers(text: RequestText, question: str, context: str, most: int, wanted: int | None) -> list[Match]:
     """Return the sentences that answer a question, the best one first; an empty list if the text does not answer it.
 
     Questions of the text are no answers.
@@ -293,7 +293,7 @@ def _quoted(index: BM25Index, found: Match) -> str:
     return f"{question.text} {text}" if question and len(terms(found.line.text)) < _TELLING else text
 
 
-def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: Text) -> str:
+def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: RequestText) -> str:
     form = form_of(llm_request.answer_format, llm_request.prompt)
     return _fitting(
         _chosen(sources, form.sentences, f"{llm_request.context} {llm_request.prompt}"),
@@ -302,7 +302,7 @@ def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: Text) -> str
     )
 
 
-def _task(llm_request: LLMRequest, sources: Sequence[Source], text: Text) -> str:
+def _task(llm_request: LLMRequest, sources: Sequence[Source], text: RequestText) -> str:
     if _CREATES.match(llm_request.prompt) and not _QUOTABLE.search(llm_request.prompt):
         raise RequestRefused(CANNOT.format(prompt=llm_request.prompt[:80]))
     if _ABOUT_SUMMARY.search(llm_request.prompt):
@@ -322,7 +322,7 @@ def _task(llm_request: LLMRequest, sources: Sequence[Source], text: Text) -> str
     )
 
 
-def _actions(llm_request: LLMRequest, _: Sequence[Source], text: Text) -> str:
+def _actions(llm_request: LLMRequest, _: Sequence[Source], text: RequestText) -> str:
     form = form_of(llm_request.answer_format)
     places = action_items(text.index.lines)[: form.sentences]
     items = [_said(text.index.lines[place]) for place in places]
