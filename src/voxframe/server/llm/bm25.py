@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxframe.server.analyses.english_lexicon import stem, words_of
-from voxframe.server.llm.answer_model import is_question
-from voxframe.server.llm.context import Line, Source
+from voxframe.server.llm.context import Line, Source, is_question
 
 Scores = NDArray[np.float64]
 

@@ -86,6 +86,11 @@ def _sentences(row: str) -> Iterator[str]:
             yield _text.join_words(word["text"] for word in sentence[at : at + _LONGEST])
 
 
+def is_question(text: str) -> bool:
+    """Return True if a sentence is a question."""
+    return text.rstrip("\"')] ").endswith("?")
+
+
 def written(lines: Sequence[Line]) -> Iterator[str]:
     """Yield the lines as dialogue: the speaker, then consecutive sentences, in pieces of limited length."""
     turn: list[Line] = []

@@ -102,10 +102,10 @@ CANNOT = (
     "the prompt {prompt!r} needs one. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
     "VOXFRAME_LLM_MODEL) to use a language model."
 )
-_LEAST_ODDS = -2.0  # logarithm of the odds that the best sentence answers a question, at least
-_MOST_BEHIND = 4.0  # further sentences are quoted if their logarithms are at most this much lower
-_AFTER_QUESTION = 1.0  # logarithm of the odds of the sentence after a question, more than that of the question
-_BY_CONTEXT = 1.0  # is added for words of the context
+_LEAST_LOG_ODDS = -2.0  # of the best sentence; below it, a question is refused
+_MOST_BEHIND = 4.0  # further sentences are quoted if their log-odds are at most this much lower
+_AFTER_QUESTION = 1.0  # added to the log-odds of a question of the text, for the sentence after it
+_BY_CONTEXT = 1.0  # added to the log-odds of the sentence with most words of the context, to order sentences
 _MOST_OF_QUESTION, _MOST_OF_TASK = 3, 5  # sentences
 _ALMOST = 0.9  # without the model: score of a second sentence for a question, relative to the first
 _ENOUGH = 0.7  # without the model: score of further sentences for a task, relative to the first
@@ -186,22 +186,22 @@ class RequestText:
         """The sentences, to be compared with questions; None without the model."""
         model = answer_model.find()
         texts = [line.text for line in self.index.lines]
-        return None if model is None else EncodedText(model, texts, self.index.is_first)
+        return None if model is None else EncodedText(model, texts, self.index.is_first, self.index.is_question)
 
-    def odds(self, question: str) -> Scores:
-        """Return the logarithm of the odds that each sentence answers a question, and none of the others.
+    def log_odds(self, question: str) -> Scores:
+        """Return the log-odds that each sentence answers a question, rather than that the text does not answer it.
 
-        The odds of a sentence after a question of the text are at least those of that question, which has none itself.
+        The sentence after a question of the text is at least as good as that question, which itself is no answer: -inf.
         """
         assert self.encoded is not None
         scores, nothing = self.encoded.compare(question, self.index.shared(question))
-        odds, asks = scores - nothing, self.index.is_question
+        found, asks = scores - nothing, self.index.is_question
         follows = np.roll(asks, 1) & ~self.index.is_first
-        odds = np.where(follows, np.maximum(odds, np.roll(odds, 1) + _AFTER_QUESTION), odds)
-        odds[asks] = -np.inf
+        found = np.where(follows, np.maximum(found, np.roll(found, 1) + _AFTER_QUESTION), found)
+        found[asks] = -np.inf
         if not wants_yes_or_no(question):  # "Yes, it is." answers only a question that can be answered with yes
-            odds[self.index.is_bare] = -np.inf
-        return odds
+            found[self.index.is_bare] = -np.inf
+        return found
 
 
 class ExtractiveAnswerer:
@@ -252,8 +252,6 @@ def _reply(text: RequestText, question: LLMQuestion, llm_request: LLMRequest) ->
 def _answers(text: RequestText, question: str, context: str, most: int, wanted: int | None) -> list[Match]:
     """Return the sentences that answer a question, the best one first; an empty list if the text does not answer it.
 
-    Questions of the text are no answers.
-
     Args:
         text: The sentences, which can be encoded.
         question: The question.
@@ -261,15 +259,14 @@ def _answers(text: RequestText, question: str, context: str, most: int, wanted: 
         most: Maximum number of sentences.
         wanted: Number of sentences that the user wants. None: the best one, and others that are almost as good.
     """
-    index = text.index
-    odds = text.odds(question if terms(question) or not context else f"{context} {question}")  # such as "How much?"
-    about = index.matches(context)
-    odds += _BY_CONTEXT * about / (about.max(initial=0.0) or 1.0)
-    order = np.argsort(-odds, kind="stable")[:most].tolist()
-    if not order or odds[order[0]] < _LEAST_ODDS:
+    found = text.log_odds(question)
+    if found.max(initial=-np.inf) < _LEAST_LOG_ODDS:
         return []
-    least = _LEAST_ODDS if wanted else odds[order[0]] - _MOST_BEHIND
-    return [Match(at, index.lines[at], float(odds[at])) for at in order if odds[at] >= least]
+    about = text.index.matches(context)
+    found += _BY_CONTEXT * about / (about.max() or 1.0)
+    order = np.argsort(-found, kind="stable")[:most].tolist()
+    least = _LEAST_LOG_ODDS if wanted else found[order[0]] - _MOST_BEHIND
+    return [Match(at, text.index.lines[at], float(found[at])) for at in order if found[at] >= least]
 
 
 def _closest(index: BM25Index, scores: Scores, most: int | None) -> list[Match]:
