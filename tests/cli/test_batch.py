@@ -58,7 +58,7 @@ def test_an_option_that_the_service_ignores_is_one_plain_line(service: Service, 
     command = [sys.executable, "-m", "voxframe", "submit", "data/call.flac", "--corpus", str(tmp_path / "c")]
     done = subprocess.run([*command, "-o", "disfluencies=true"], capture_output=True, text=True, check=True)
     (said,) = [line for line in done.stderr.splitlines() if "ignores" in line]
-    assert said == "voxframe submit: the service ignores these options: disfluencies"
+    assert said == "voxframe submit: the service ignores these options: disfluencies that the model leaves out"
     assert ".py:" not in done.stderr
 
 

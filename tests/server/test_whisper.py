@@ -63,9 +63,9 @@ def test_boosted_words_are_told_to_the_model(german, monkeypatch):
 
 
 def test_options_without_effect_are_named():
-    """Whisper writes few filled pauses and has no strength of a boost; a long list of words does not fit its prompt."""
+    """Whisper leaves out most filled pauses, has no strength of a boost, and a prompt that is too short for many words."""
     wanted = {"disfluencies": True, "boost_param": "high", "word_boost": ["Ilse"], "speaker_labels": True}
-    assert Whisper.ignored(wanted) == ["disfluencies", "boost_param"]
+    assert Whisper.ignored(wanted) == ["disfluencies that the model leaves out", "boost_param"]
     assert Whisper.ignored({"word_boost": ["Blaue Berge"] * 100}) == ["word_boost beyond 800 characters"]
     assert engines.ignored_options("sphinx", wanted) == []
 
@@ -76,8 +76,11 @@ def test_response_and_client_name_ignored_options(start, german):
     upload = service.upload(INTERVIEW.read_bytes())
     wanted = {"audio_url": upload, "audio_end_at": 1000}
     answer = service.request("POST", "/v2/transcript", json={**wanted, "disfluencies": True})
-    assert answer.headers["X-Ignored-Options"] == "disfluencies"
+    assert answer.headers["X-Ignored-Options"] == "disfluencies that the model leaves out"
     assert "X-Ignored-Options" not in service.request("POST", "/v2/transcript", json=wanted).headers
+    masking = {**wanted, "language_detection": True, "filter_profanity": True}
+    answer = service.request("POST", "/v2/transcript", json=masking)
+    assert answer.headers["X-Ignored-Options"] == "filter_profanity unless the speech is English"
     with (
         connect(service.url, api_key=KEY) as client,
         pytest.warns(UserWarning, match="ignores these options: boost_pa"),

@@ -96,6 +96,23 @@ def test_french_is_detected_and_written_as_the_model_writes_it(audio_folder, mod
     assert result["text"].endswith(".")
 
 
+def test_words_of_other_languages_are_no_english_filled_pauses_or_swear_words(audio_folder, model_folder):
+    """"Er" is "he" in German, and a list of English swear words masks nothing in French."""
+    model_folder("base")
+    plain, whole = (
+        run_job(audio_folder / "ss-0880.wav", {"language_code": "de", "disfluencies": keep}, engine="whisper")
+        for keep in (False, True)
+    )
+    assert plain["text"] == whole["text"]
+    assert plain["words"][0]["text"] == "Er"
+    options = {
+        "language_detection": True,
+        "filter_profanity": True,
+        "custom_spelling": [{"from": ["dictée"], "to": "Dick"}],
+    }
+    assert "Dick" in run_job(audio_folder / "french.aiff", options, engine="whisper")["text"]
+
+
 def test_mandarin_is_detected_and_a_higher_threshold_refuses_it(audio_folder, model_folder):
     """The text has no spaces; the error names the language, the confidence and the threshold."""
     model_folder("base")

@@ -23,14 +23,14 @@ secret are echoed.
 | language_confidence_threshold | below it, the job is an error | jobs.pipeline |
 | speech_model | nano is tiny.en for English; else base, 2 to 6 % of words wrong | speech.engines.whisper |
 | punctuate, format_text | as the model writes; by rules with sphinx | text.formatting |
-| disfluencies | whisper writes few filled pauses and says so in X-Ignored-Options | speech.engines.whisper |
+| disfluencies | of English; whisper writes few filled pauses and says so in X-Ignored-Options | text.formatting |
 | multichannel, dual_channel | each channel is transcribed separately | jobs.pipeline, text |
 | webhook_url, webhook_auth_header_name, webhook_auth_header_value | see below | jobs.webhook_delivery |
 | auto_highlights | rare sequences of nouns; 47 % right | analyses.key_phrases |
 | audio_start_from, audio_end_at | only that part is transcribed; times are those of the file | speech.audio |
 | word_boost | in the prompt of whisper, up to 800 characters | speech.engines.whisper |
 | boost_param | with sphinx; whisper says in X-Ignored-Options that it has no effect | speech.engines.sphinx |
-| filter_profanity | letters of listed words become asterisks | text.formatting |
+| filter_profanity | letters of listed English words become asterisks | text.formatting |
 | redact_pii, redact_pii_policies, redact_pii_sub | entities, in quotes too | analyses.pii_redaction |
 | redact_pii_audio, redact_pii_audio_quality | a tone; covers 79 to 91 % of personal time | speech.audio |
 | speaker_labels, speakers_expected | diarization; confusion 0.00 on synthetic voices | speech.diarization |

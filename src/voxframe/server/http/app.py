@@ -169,9 +169,12 @@ async def create(request: Request) -> Response:
     with reports_unknown_fields(unknown):
         created = await run_in_threadpool(_create, server_state(request), body)
     assert isinstance(body, Mapping)  # otherwise it was refused
-    ignored = ", ".join(engines.ignored_options(server_state(request).engine, body))
+    names = engines.ignored_options(server_state(request).engine, body)
+    if body.get("language_detection") and body.get("filter_profanity"):
+        names.append("filter_profanity unless the speech is English")  # of analyses, the result says it
+    ignored = ", ".join(names)
     if ignored:
-        _log.warning("job %s: the speech engine ignores %s", created["id"], ignored)
+        _log.warning("job %s: not honoured: %s", created["id"], ignored)
     return json_response(created, headers=unknown | ({"X-Ignored-Options": ignored} if ignored else {}))
 
 

@@ -174,14 +174,23 @@ def _name_speakers(
 
 
 def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool, english: bool) -> list[Word]:
-    """Return the words of a channel, formatted according to the options. `written`: the engine has formatted them."""
+    """Return the words of a channel, formatted according to the options.
+
+    Lists of English words are not used for other languages, in which they mean something else: "er" is "he" in German.
+
+    Args:
+        words: The words.
+        options: The fields of the request.
+        written: The engine has formatted them.
+        english: They are English.
+    """
     if written:
         words = split_punctuation(words)
     # Whisper writes some recordings without any mark.
     by_rules = not written or (english and not any(word.mark for word in words))
     if by_rules:
         find_sentence_ends(words)
-    if not options.get("disfluencies"):
+    if english and not options.get("disfluencies"):
         words = without_filled_pauses(words)
     words = respell(words, options.get("custom_spelling") or ())
     format_text, punctuate = options.get("format_text") is not False, options.get("punctuate") is not False
@@ -193,7 +202,7 @@ def _shaped(words: Sequence[Word], options: Mapping[str, Any], *, written: bool,
                 add_capitals(sentence)
             if punctuate:
                 add_mark(sentence)
-    if options.get("filter_profanity"):
+    if english and options.get("filter_profanity"):
         for word in words:
             word.text = masked(word.text)
     return list(words)

@@ -213,7 +213,7 @@ def ignored_options(engine: str, options: Mapping[str, Any]) -> list[str]:
 
     Example:
         >>> ignored_options("whisper", {"disfluencies": True})
-        ['disfluencies']
+        ['disfluencies that the model leaves out']
     """
     found: Any = find(engine)
     return list(found.ignored(options)) if hasattr(found, "ignored") else []

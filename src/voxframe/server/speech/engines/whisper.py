@@ -90,8 +90,9 @@ class Whisper:
 
     @staticmethod
     def ignored(options: Mapping[str, Any]) -> list[str]:
-        """Return the options that the models cannot honour. They leave out most filled pauses by themselves."""
-        ignored = [name for name in ("disfluencies", "boost_param") if options.get(name)]
+        """Return the options that the models cannot honour, or not in full."""
+        ignored = ["disfluencies that the model leaves out"] if options.get("disfluencies") else []
+        ignored += ["boost_param"] if options.get("boost_param") else []
         if len(", ".join(options.get("word_boost") or ())) > _PROMPT_CHARS:
             ignored.append(f"word_boost beyond {_PROMPT_CHARS} characters")
         return ignored
