@@ -138,17 +138,17 @@ def _score_answers(lines: list[Line], questions: list[list[str]]) -> tuple[int, 
     return sum(right), len(right), sum(refused), len(refused)
 
 
-def score_tasks() -> float:
-    """Share of prompts that are answered if quoting can answer them, and refused otherwise."""
+def score_tasks(name: str) -> tuple[int, int]:
+    """Number of prompts that are answered if quoting can answer them, and refused otherwise; and of all prompts."""
     right = []
-    for line in labelled.lines("tasks_meaning.txt"):
+    for line in labelled.lines(name):
         can, _, prompt = line.partition(" ")
         try:
             ExtractiveAnswerer().answer(LLMRequest("task", prompt=prompt), [Source([Line("The budget is small.")])])
             right.append(can == "yes")
         except RequestRefused:
             right.append(can == "no")
-    return statistics.mean(right)
+    return sum(right), len(right)
 
 
 def report(coder: Coder) -> Iterator[str]:
@@ -166,7 +166,9 @@ def report(coder: Coder) -> Iterator[str]:
         }
         for name, (answered, whole, refused, others) in counts.items():
             yield f"answerer, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"
-        yield f"answerer: {score_tasks():.2f} of prompts rightly answered or refused"
+        for name in ("meaning", "fresh"):
+            right, whole = score_tasks(f"tasks_{name}.txt")
+            yield f"answerer, tasks {name}: {right} of {whole} prompts rightly answered or refused"
     sections, made, begun, named = score_talks("held", coder)
     yield f"chapters of an 11-minute talk: {made} for {sections} subjects, {begun} boundaries right, {named} headlines"
     names = None if coder is None else name_model.find()

@@ -63,7 +63,7 @@ def test_boosted_words_are_told_to_the_model(german, monkeypatch):
 
 
 def test_options_without_effect_are_named():
-    """Whisper leaves out most filled pauses, has no strength of a boost, and a prompt that is too short for many words."""
+    """Whisper leaves out most filled pauses, has no strength of a boost, and a prompt too short for many words."""
     wanted = {"disfluencies": True, "boost_param": "high", "word_boost": ["Ilse"], "speaker_labels": True}
     assert Whisper.ignored(wanted) == ["disfluencies that the model leaves out", "boost_param"]
     assert Whisper.ignored({"word_boost": ["Blaue Berge"] * 100}) == ["word_boost beyond 800 characters"]

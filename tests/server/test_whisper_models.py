@@ -97,7 +97,7 @@ def test_french_is_detected_and_written_as_the_model_writes_it(audio_folder, mod
 
 
 def test_words_of_other_languages_are_no_english_filled_pauses_or_swear_words(audio_folder, model_folder):
-    """"Er" is "he" in German, and a list of English swear words masks nothing in French."""
+    """German "er" (he) stays, and a list of English swear words masks nothing in French."""
     model_folder("base")
     plain, whole = (
         run_job(audio_folder / "ss-0880.wav", {"language_code": "de", "disfluencies": keep}, engine="whisper")

@@ -9,7 +9,7 @@ VOXFRAME_LLM_KEY, VOXFRAME_LLM_WINDOW), the configured model answers, and respon
 | question-answer | the sentence that the answer model finds, and up to two others if they are almost as good |
 | ... without the model of the sentence encoder | sentences with most words of the question, and those beside them |
 | ... with answer_options | the option best supported by the sentences found; yes if they confirm, no if they deny |
-| task | handled as a summary, as action items, or else as a question; texts to be written are refused |
+| task | a summary, action items, or sentences that answer; what needs writing is refused (138 of 145 prompts) |
 | summary | the most representative sentences (`analyses.extract`), proportionally from each transcript |
 | action-items | sentences with a commitment or a request |
 

@@ -16,6 +16,7 @@ from voxframe.server.llm.answer_model import EncodedText
 from voxframe.server.llm.bm25 import BM25Index, Match, Scores, choose_option, in_order, terms, wants_yes_or_no
 from voxframe.server.llm.context import Line, Source, count, cut
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
+from voxframe.server.llm.task_prompts import needs_writing, task_kind
 
 _LEAST_WEIGHT = 1.0
 _SHORTEST = 4  # words
@@ -98,8 +99,8 @@ _NAME = re.compile(r"default|basic|[\w.-]+/[\w./:-]+")
 NOTHING_FITS = "No sentence of the text matches this question."
 NO_ACTIONS = "No sentence of the text contains an action item."
 CANNOT = (
-    "Without a language model, this server can only quote the sentences that answer, summarize or name action items; "
-    "the prompt {prompt!r} needs one. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
+    "Without a language model, this server can only quote sentences: those that answer a question, a summary, or "
+    "action items. {asked!r} needs a model. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
     "VOXFRAME_LLM_MODEL) to use a language model."
 )
 _LEAST_LOG_ODDS = -2.0  # of the best sentence; below it, a question is refused
@@ -111,24 +112,6 @@ _ALMOST = 0.9  # without the model: score of a second sentence for a question, r
 _ENOUGH = 0.7  # without the model: score of further sentences for a task, relative to the first
 _TELLING = 2  # a sentence with fewer content words is quoted with its question
 _BLOCK = 300  # number of sentences compared with each other
-_ABOUT_SUMMARY = re.compile(
-    r"\b(?:summari[sz]e|summary|summari[sz]ing|overview|tl;?dr|recap|key points|main points|gist)\b", re.IGNORECASE
-)
-_ABOUT_ACTIONS = re.compile(
-    r"\b(?:action items?|to-?dos?|next steps?|follow[- ]ups?|commitments?|what .{0,30} to do)\b", re.IGNORECASE
-)
-_CREATES = re.compile(
-    r"^\W*(?:(?:please|now|then|kindly|could you|can you|would you|i want you to|i'd like you to|try to) )*"
-    r"(?:draft|compose|write|rewrite|rephrase|paraphrase|translate|generate|create|turn|convert|transform|rate|score|"
-    r"grade|classify|categori[sz]e|label|pretend|act as|imagine|role-?play|prepare|produce|make|design|reply|respond|"
-    r"invent|improve|proofread|calculate|predict|format|code|evaluate|assess)\b",
-    re.IGNORECASE,
-)
-_QUOTABLE = re.compile(
-    r"\b(?:summary|summaries|overview|recap|key points|main points|highlights?|tl;?dr|gist|action items?|to-?dos?|"
-    r"list of|bullet(?: point)?s)\b",
-    re.IGNORECASE,
-)
 _BULLETS = re.compile(r"\b(?:bullets?|bulleted|list|items|points)\b", re.IGNORECASE)
 _NUMBERS = "one two three four five six seven eight nine ten".split()
 _PIECES = "sentence|bullet|point|item|line|paragraph|thing|highlight|takeaway|action item"
@@ -219,7 +202,14 @@ class ExtractiveAnswerer:
             )
 
     def answer(self, llm_request: LLMRequest, sources: Sequence[Source]) -> LLMAnswer:
-        """Answer a request from the given transcripts or text."""
+        """Answer a request from the given transcripts or text.
+
+        Raises:
+            RequestRefused: Quoting cannot give what the prompt, or the form of an answer, asks for.
+        """
+        for form in (llm_request.answer_format, *(one.answer_format for one in llm_request.questions)):
+            if needs_writing(form):
+                raise RequestRefused(CANNOT.format(asked=form[:80]))
         text = RequestText(sources)
         size = sum(count(line.text) for line in text.index.lines)
         size += count(llm_request.context) + count(llm_request.prompt)
@@ -300,12 +290,11 @@ def _summary(llm_request: LLMRequest, sources: Sequence[Source], _: RequestText)
 
 
 def _task(llm_request: LLMRequest, sources: Sequence[Source], text: RequestText) -> str:
-    if _CREATES.match(llm_request.prompt) and not _QUOTABLE.search(llm_request.prompt):
-        raise RequestRefused(CANNOT.format(prompt=llm_request.prompt[:80]))
-    if _ABOUT_SUMMARY.search(llm_request.prompt):
-        return _summary(llm_request, sources, text)
-    if _ABOUT_ACTIONS.search(llm_request.prompt):
-        return _actions(llm_request, sources, text)
+    kind = task_kind(llm_request.prompt)
+    if kind is None:
+        raise RequestRefused(CANNOT.format(asked=llm_request.prompt[:80]))
+    if kind != "question":
+        return _TASKS[kind](llm_request, sources, text)
     form = form_of(llm_request.answer_format, llm_request.prompt)
     prompt, context = llm_request.prompt, llm_request.context
     most = form.sentences or _MOST_OF_TASK
