@@ -100,15 +100,19 @@ def test_a_given_folder_is_verified(content: bytes | None, says: str, hub: Hub, 
 
 
 def test_a_damaged_copy_is_replaced(hub: Hub, cache: Path) -> None:
-    """A copy in our cache with a changed byte is never handed out: it is downloaded again."""
+    """A copy in our cache with a changed byte does not count as present, and is downloaded again."""
     write_model(cache / "small", model=b"?" + CONTENT["model.bin"][1:])
     with pytest.raises(ModelError, match=r"cannot be used: model.bin has the SHA-256 .* `voxframe models get small`"):
         models.find("small", download=False)
     with pytest.raises(ModelError, match="cannot be used"):
         models.verify("small")
+    assert not models.is_present("small")
     assert hub.requests == []
-    assert models.find("small") == cache / "small"
+    models.ensure("small")
     assert models.verify("small") == cache / "small"
+    (cache / "small" / "config.json").write_bytes(CONTENT["config.json"].upper())  # a file is read again if it changed
+    assert not models.is_present("small")
+    assert models.find("small") == cache / "small"
     assert [path.name for path in cache.iterdir()] == ["small"]
 
 

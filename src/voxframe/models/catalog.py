@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 #: Problem of a folder that does not exist.
 NO_FOLDER = "there is no such folder"
+
+
+@lru_cache(maxsize=64)
+def _sha256(path: Path, state: tuple[int, ...]) -> str:  # noqa: ARG001 - another state is another file
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True)
@@ -27,22 +34,14 @@ class ModelFile:
     sha256: str
     members: tuple[str, ...]
 
-    def problem(self, folder: Path, *, hashed: bool = True) -> str | None:
-        """Return why the file in this folder is not the official one, or None if it is.
-
-        Args:
-            folder: The folder.
-            hashed: Compare the content, not only the size.
-        """
+    def problem(self, folder: Path) -> str | None:
+        """Return why the file in this folder is not the official one, or None if it is."""
+        path = folder / self.name
         try:
-            with (folder / self.name).open("rb") as file:
-                size = file.seek(0, 2)
-                if size != self.size:
-                    return f"{self.name} has {size:,} bytes, expected {self.size:,}"
-                if not hashed:
-                    return None
-                file.seek(0)
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+            state = path.stat()
+            if state.st_size != self.size:
+                return f"{self.name} has {state.st_size:,} bytes, expected {self.size:,}"
+            found = _sha256(path, (state.st_dev, state.st_ino, state.st_mtime_ns, state.st_ctime_ns))
         except FileNotFoundError:
             return f"{self.name} is missing"
         except OSError as e:
@@ -77,19 +76,17 @@ class Model:
         """Size of all files, in bytes."""
         return sum(file.size for file in self.files)
 
-    def problem(self, folder: Path, *, hashed: bool = True) -> str | None:
+    def problem(self, folder: Path) -> str | None:
         """Return why a folder does not hold the official files, or None if it does.
 
-        Args:
-            folder: The folder.
-            hashed: Read every file whole and compare its content, not only the size.
+        A file is read once per process, and again if it changes.
         """
         try:
             if not folder.is_dir():
                 return NO_FOLDER
         except PermissionError as e:
             return f"the folder cannot be read ({e.strerror})"
-        return next((problem for file in self.files if (problem := file.problem(folder, hashed=hashed))), None)
+        return next((problem for file in self.files if (problem := file.problem(folder))), None)
 
 
 #: Models of the default speech engine, the more accurate one first.

@@ -72,7 +72,7 @@ def from_hub(model: Model, staging: Path) -> Path:
         SourceError: The hub cannot be reached, or does not have the official files.
         OSError: A file cannot be written.
     """
-    endpoint = (os.environ.get("HF_ENDPOINT") or _DEFAULT_ENDPOINT).rstrip("/")
+    endpoint = _endpoint()
     folder = staging / "files"
     folder.mkdir()
     with requests.Session() as session, _progress_bar(f"{model.name} from the hub", model.size) as bar:
@@ -80,6 +80,20 @@ def from_hub(model: Model, staging: Path) -> Path:
             url = f"{endpoint}/{model.repository}/resolve/main/{file.name}"
             _save(file, _chunks(session, url, file, bar), folder)
     return folder
+
+
+def check_hub() -> None:
+    """Check that the hub answers.
+
+    Raises:
+        SourceError: It does not, within 5 seconds.
+    """
+    with requests.Session() as session, _open(session, _endpoint(), 0):
+        pass
+
+
+def _endpoint() -> str:
+    return (os.environ.get("HF_ENDPOINT") or _DEFAULT_ENDPOINT).rstrip("/")
 
 
 def _chunks(session: requests.Session, url: str, file: ModelFile, bar: Any) -> Iterator[bytes]:

@@ -245,21 +245,29 @@ def _check_files(folder: Path) -> None:
 
 def _download(model: str) -> None:
     """Download a model into the cache of the hub, unless it is there, so that jobs need no network."""
-    from faster_whisper import download_model
+    from faster_whisper import available_models, download_model
 
+    if "/" not in model and model not in available_models():
+        known = ", ".join(available_models())
+        raise SettingsError(f"there is no directory {model} and no whisper model of that name; there is {known}")
     try:
-        _check_files(Path(download_model(model)))
-    except SettingsError:
-        raise
-    except ValueError as error:  # not a name it knows
-        raise SettingsError(f"there is no directory {model} and no whisper model of that name ({error})") from None
-    except Exception as error:
-        # Whichever way a download fails, the way on is the same.
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise SettingsError(
-            f"the whisper model {model} is no directory here and could not be downloaded ({reason}); see whether its "
-            "name is right and there is a network, or download it elsewhere and give --model its directory"
-        ) from error
+        folder = Path(download_model(model, local_files_only=True))
+    except (OSError, ValueError):  # it is not in the cache
+        if reason := models.hub_problem():
+            raise _no_download(model, reason) from None
+        try:
+            folder = Path(download_model(model))
+        except Exception as error:  # whichever way a download fails, the way on is the same
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise _no_download(model, reason) from error
+    _check_files(folder)
+
+
+def _no_download(model: str, reason: str) -> SettingsError:
+    return SettingsError(
+        f"the whisper model {model} is no directory here and could not be downloaded ({reason}); see whether its "
+        "name is right and there is a network, or download it elsewhere and give --model its directory"
+    )
 
 
 _loaded: dict[str, WhisperModel] = {}  # one, shared by detection and transcription in a worker process
@@ -277,6 +285,8 @@ def _load(model: str) -> WhisperModel:
         folder = _folder(model)
         threads = cores if _is_large(folder) else 1
         _loaded[model] = WhisperModel(str(folder), compute_type="int8", cpu_threads=threads, local_files_only=True)
+    except ModelError as error:
+        raise JobFailed(f"The speech model cannot be used: {error}.") from error
     except Exception as error:  # whatever a broken file makes the libraries say
         raise JobFailed(
             f"The whisper model {Path(model).name} could not be loaded ({type(error).__name__}: {error}). "
