@@ -51,6 +51,26 @@ def test_people_who_talk_at_once_do_not_break_each_others_entities():
     assert [word["end"] for word in done["words"][-2:]] == [said[-2]["end"], said[-1]["end"]]
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("I live at 14 Larkspur Close in a flat.", "I live at ## ######## ##### in a flat."),
+        ("The policy number is HX 4471 229, I think.", "The policy number is ## #### ###, I think."),
+        ("My licence plate is KX65 ABD or so.", "My licence plate is #### ### or so."),
+        ("My date of birth is 12 04 1975.", "My date of birth is ## ## ####."),
+    ],
+)
+def test_addresses_dates_and_codes_are_covered_whole(said, left):
+    """Capital letters beside the digits of a code belong to it, and a street may be a Close."""
+    assert redacted(said)["text"] == left
+
+
+def test_ordinary_words_beside_numbers_are_not_redacted():
+    """Words that are streets or letters elsewhere are kept."""
+    said = "It was 20 metres close to the gate, policy number 12345 was for a long walk."
+    assert redacted(said)["text"] == said.replace("12345", "#####")
+
+
 def test_only_what_the_policies_name_is_redacted():
     """Entities of other kinds are not changed."""
     done = redacted(SAID, redact_pii_policies=["location", "date"])

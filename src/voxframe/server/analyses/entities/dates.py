@@ -51,7 +51,11 @@ _RELATIVE = (
 _ADULT = rf"(?:{TENS}(?:[ -]{DIGIT})?|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|[1-9]\d)"
 
 _DATE_RULES = [
-    *rules("date_of_birth", 66, rf"\b{_BIRTH},? (?P<it>{_DATE}|(?:in )?{YEAR})"),
+    *rules(
+        "date_of_birth",
+        66,
+        rf"\b{_BIRTH},? (?P<it>{_DATE}|\d{{1,2}}[ -]\d{{1,2}}[ -](?:\d{{4}}|\d\d)\b|(?:in )?{YEAR})",
+    ),
     *rules("date_interval", 64, rf"\b(?:from {_PART} (?:to|until|till|through) {_PART}|between {_PART} and {_PART})"),
     *rules(
         "person_age",

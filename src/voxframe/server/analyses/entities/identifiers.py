@@ -80,11 +80,11 @@ _ANNOUNCED = [
     _announced("banking_information", 95, _BANK, CODE, 6, 34),
     _announced("passport_number", 95, r"passport(?:,? number| no\.?)?", _DOCUMENT, 6, 12),
     _announced("drivers_license", 95, _LICENCE, _DOCUMENT, 5, 20),
-    _announced("vehicle_id", 95, _PLATE, _DOCUMENT, 4, 17),
+    _announced("vehicle_id", 95, _PLATE, rf"{_DOCUMENT}(?: [a-z]{{2,3}}\b)?", 4, 17),
     _announced("healthcare_number", 95, _HEALTH, _DOCUMENT, 5, 14),
     _announced("account_number", 94, r"(?:checking |savings |bank |my )?account(?: number)?|acct", CODE, 5, 20),
     _announced("phone_number", 90, _PHONE_CUE, _NUMBER, 7, 15),
-    _announced("number_sequence", 60, _THING, CODE, 3, 30),
+    _announced("number_sequence", 82, _THING, _DOCUMENT, 3, 30),
 ]
 _EXPIRES = r"(?:expir(?:es|y|ation|ing)(?: date)?|exp\.?(?: date)?|(?:valid|good) (?:until|through|thru|to))"
 _MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
@@ -151,7 +151,10 @@ def _fits(announced: _Announced, text: str) -> bool:
 
 
 def _without_word(run: WordRun, found: EntityMatch) -> EntityMatch:
-    """Return a match without an ordinary word at its start; capitals such as "MORGA 657054" belong to the number."""
+    """Return a match without an ordinary word at its ends; capitals such as "MORGA 657054" belong to the number."""
+    last = re.search(r", I$| [A-Za-z]+$", run.text[found.start : found.end])
+    if last and (last[0] == ", I" or not (last[0].isupper() or _CODE.fullmatch(run.low, found.start, found.end))):
+        found = found._replace(end=found.start + last.start())
     if _CODE.match(run.low, found.start):
         return found
     word = re.match(r"\w+[ -]", run.text[found.start : found.end])

@@ -198,6 +198,13 @@ _ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<na
 _STREET_NAME = re.compile(r"\b(?:[A-Z][a-z']+ ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square|Parkway)\b")
 
 
+# These words mean more than a street, so the address has to be written as one: "14 Larkspur Close".
+_WRITTEN_ADDRESS = re.compile(
+    r"\b\d{1,5}[A-Za-z]? (?:[A-Z][a-z']+ ){1,3}"
+    r"(?:Close|Way|Crescent|Place|Gardens?|Grove|Row|Mews|Hill|Rise|Walk|Circle|Trail|View|Green|Park|Parade|Wharf)\b"
+)
+
+
 def organisations(run: WordRun) -> Iterator[EntityMatch]:
     """Yield organization, and location for streets and whole addresses."""
     for match in _WRITTEN.finditer(run.text):
@@ -213,6 +220,8 @@ def organisations(run: WordRun) -> Iterator[EntityMatch]:
         name = match["name"].split()
         if STOP.isdisjoint(name) and name[-1] != "wheel":
             yield EntityMatch("location", *match.span(), 74)
+    for match in _WRITTEN_ADDRESS.finditer(run.text):
+        yield EntityMatch("location", *match.span(), 74)
     for match in _ON_STREET.finditer(run.low):
         if STOP.isdisjoint(match["name"].split()) and match["name"] not in _GENERIC:
             yield EntityMatch("location", match.start("name"), match.end(), 60)
