@@ -419,6 +419,21 @@ def test_one_bad_payload_does_not_stop_work_on_the_others(tmp_path: Path, damage
     assert corpus.ids() == ["a", "b", "c", "d"]
 
 
+def test_a_payload_that_cannot_be_opened_stops_nothing(tmp_path: Path) -> None:
+    """It is named in the warning of every read, also of the first one after its tables were deleted."""
+    corpus = _three(tmp_path / "corpus")
+    path = raw_file(corpus, "b.json.zst")
+    path.unlink()
+    path.mkdir()
+    table_files(corpus, "words")[0].unlink()
+    for _ in range(2):
+        with pytest.warns(CorpusWarning, match=r"1 of 3 transcripts cannot be read .*b\.json\.zst cannot be read"):
+            assert voxframe.Corpus(corpus.path).table("words")["text"].to_list() == ["a", "c"]
+    path.with_name("b.original.zst").mkdir()
+    with pytest.raises(CorpusError, match=r"b\.original\.zst cannot be read"):
+        corpus.raw.original("b")
+
+
 @pytest.mark.parametrize("tables", [True, False])
 @pytest.mark.parametrize(
     ("old", "new"), [(b'"content"', b'"cOntent"'), (b'"transcript_id"', b'"tranScript_id"'), (b'"A/b"', b'"A/c"')]

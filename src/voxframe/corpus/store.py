@@ -144,7 +144,7 @@ class Store:
         except FileNotFoundError:
             return None
         except OSError as e:
-            raise DamagedFileError(f"{path} cannot be read ({e.strerror or e}); check its permissions") from None
+            raise _unreadable(path, e) from None
         except zstandard.ZstdError as e:
             raise DamagedFileError(
                 f"{path} is damaged ({e}). Delete it: Corpus.sync() then fetches again what was submitted from here, "
@@ -161,12 +161,15 @@ class Store:
 
     def original(self, transcript_id: str) -> bytes | None:
         """Return the file that a payload was converted from, byte for byte; None if the service sent the payload."""
+        path = self._original(transcript_id)
         try:
-            return decompress(self._original(transcript_id).read_bytes())
+            return decompress(path.read_bytes())
         except FileNotFoundError:
             return None
+        except OSError as e:
+            raise _unreadable(path, e) from None
         except zstandard.ZstdError as e:
-            raise DamagedFileError(f"{self._original(transcript_id)} is damaged ({e}); delete it") from None
+            raise DamagedFileError(f"{path} is damaged ({e}); delete it") from None
 
     def has(self, transcript_id: str, view: View) -> bool:
         """Return True if the payload is stored, even if it is damaged."""
@@ -427,12 +430,16 @@ def decompress(data: bytes) -> bytes:
 
 
 def _note(path: Path) -> dict[str, Any] | None:
-    """Return the note that `put` wrote after the payload. None if the file is absent or has no note."""
+    """Return the note that `put` wrote after the payload. None if the file is absent, cannot be read or has none."""
     try:
         with path.open("rb") as file:
             return note_in(file)
-    except FileNotFoundError:
+    except OSError:
         return None
+
+
+def _unreadable(path: Path, error: OSError) -> DamagedFileError:
+    return DamagedFileError(f"{path} cannot be read ({error.strerror or error}); check its permissions")
 
 
 def note_in(file: IO[bytes]) -> dict[str, Any] | None:
