@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.corpus.conftest import raw_file
 from tests.corpus.test_workers import raw_payload
 
 import voxframe
@@ -71,9 +72,11 @@ def test_files_are_flushed_before_they_are_renamed(tmp_path: Path, calls: list[_
 
 
 def test_a_removal_is_flushed(tmp_path: Path, calls: list[_Call]) -> None:
-    """Forgetting a transcript of a part flushes the new version of its files before they replace the old ones."""
+    """`forget` flushes the removal of the payload, and then each new file before it replaces the old one."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.add([raw_payload(f"t{number:02}") for number in range(20)])
     calls.clear()
+    payload = raw_file(corpus, "t03.json.zst")
     corpus.forget("t03")
     assert any("/tables/words/" in path for path in _check(calls, corpus.path))
+    assert [call[0] for call in calls[: calls.index(("fsync", str(payload.parent), ""))]].count("rename") == 0

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.corpus.conftest import raw_file, table_files
+from tests.corpus.conftest import forget_until, raw_file, table_files
 
 import voxframe
 from voxframe._files import hidden_path
@@ -270,6 +270,28 @@ def test_forget_leaves_no_byte_of_a_transcript(corpus: voxframe.Corpus) -> None:
     assert [path for path in kept if b"secret" in path.read_bytes()] == []
     assert sorted(_globbed(corpus.path)) == ["first", "third"]
     assert corpus.table("words")["transcript_id"].to_list() == ["first"] * 2 + ["third"] * 2
+
+
+@pytest.mark.parametrize(
+    "step", ["_archive.remove", "_archive.parts.drop", "_people.forget", "_search.purge", "_ledger.remove"]
+)
+def test_an_interrupted_forget_is_repeated(corpus: voxframe.Corpus, step: str) -> None:
+    """After a kill at any step, a transcript is whole or in no read, and another call leaves no byte of it."""
+    corpus.add([_raw(name, 2) for name in ("other", "secret")])
+    corpus.speakers.set("secret", {"A": "Ada"})
+    corpus.speakers.assign(by="name")
+    assert len(corpus.search("word1")) == 2
+    forget_until(corpus, "secret", f"_batch.{step}")
+    again = voxframe.Corpus(corpus.path)
+    ids = again.ids()
+    words = again.table("words").groupby("transcript_id")["speaker_name"].agg(list)
+    assert words.to_dict() == {"other": ["A", "A"]} | ({"secret": ["Ada", "Ada"]} if "secret" in ids else {})
+    assert sorted(again.search("word1")["transcript_id"]) == ids
+    again.forget("secret")
+    assert [path for path in _files(corpus.path) if b"secret" in path.read_bytes()] == []
+    assert _globbed(corpus.path) == again.ids() == ["other"]
+    with pytest.raises(CorpusError, match="there is no transcript 'secret'"):
+        again.forget("secret")
 
 
 @pytest.mark.filterwarnings("ignore:the corpus has no transcripts yet")

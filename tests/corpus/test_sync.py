@@ -6,9 +6,10 @@ import threading
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import zstandard
-from tests.corpus.conftest import export, payload, raw_file
+from tests.corpus.conftest import export, forget_until, payload, raw_file
 
 import voxframe
 from voxframe.client.llm_api import LlmResponse, Usage
@@ -187,6 +188,28 @@ def test_forget_deletes_a_transcript(peer, client, sent) -> None:
     assert set(sent.jobs()["transcript_id"]) == {"t3", "t4", "t5"}
     with pytest.raises(CorpusError, match="no transcript 't1'"):
         sent.forget("t1")
+
+
+@pytest.mark.parametrize("step", ["_archive.remove", "_archive.parts.drop", "_ledger.remove"])
+def test_an_interrupted_forget_is_not_undone_by_a_sync(peer, client, sent, step: str) -> None:
+    """A transcript that is gone after a kill is not fetched again, and another call with its recording finishes."""
+    peer.statuses = dict.fromkeys(peer.statuses, "completed")
+    sent.sync(client=client)
+    (name,) = sent.table("transcripts", "t1")["recording"]
+    sent.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+    forget_until(sent, name, f"_batch.{step}")
+    here = sent.ids()
+    sent.sync(client=client)
+    assert sent.ids() == here
+    if "t1" in here:
+        about = sent.table("transcripts", name, metadata="customer")
+        assert about[["recording", "customer"]].to_numpy().tolist() == [[name, "Acme"]]
+    sent.forget(name)
+    sent.raw.rebuild_ledger()
+    sent.sync(client=client)
+    assert sent.ids() == ["t2", "t3", "t4", "t5"]
+    with pytest.raises(CorpusError, match="there is no transcript"):
+        sent.forget(name)
 
 
 def test_forget_purges_language_model_responses(peer, client, sent) -> None:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -324,13 +324,19 @@ class Archive:
         return _joined(content, self.store.content(transcript_id, "transcript"))
 
     def remove(self, transcript_id: str) -> None:
-        """Delete every file and row of a transcript, its payload last."""
+        """Delete every file and row of a transcript, its payload first: no reader makes the tables again."""
         with clear_errors(self.path):
             self.prepare()
             with self.parts.writing():
-                for view in ("transcript", *EXPORTS):
+                self.store.remove(transcript_id)
+                for view in get_args(View):
                     self.parts.drop(self.parts.find(view, [transcript_id]))
-                self.store.remove(transcript_id)  # under the lock: a reader would make the tables again meanwhile
+
+    def has_left(self, transcript_id: str) -> bool:
+        """Return True if there is any file or row of a transcript, even without its payload."""
+        self.parts.refresh()
+        files, is_listed = self.store.files(transcript_id), transcript_id in self.ids()
+        return is_listed or bool(files) or any(self.parts.find(view, [transcript_id]) for view in get_args(View))
 
     def missing(self, transcript_id: str, view: View = "transcript") -> CorpusError:
         """Return the error for a payload that is not in the corpus."""

@@ -323,7 +323,8 @@ class Corpus:
         """Delete a transcript: its payloads, tables, names, corrections, search index entries and job.
 
         Submitting the same audio again creates a new job, which may be charged. Snapshots never change: a warning lists
-        those that still contain the transcript.
+        those that still contain the transcript. An interrupted call can be repeated, also if the transcript is not
+        listed any more: it deletes everything that is left.
 
         Args:
             transcript_id: Id of the transcript, or its recording.
@@ -332,8 +333,8 @@ class Corpus:
             client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
 
         Raises:
-            CorpusError: The transcript is not in the corpus, it belongs to another service, or the corpus cannot be
-                written.
+            CorpusError: Nothing of the transcript is in the corpus, it belongs to another service, or the corpus cannot
+                be written.
             ServiceError: The service did not delete the transcript.
 
         Warns:

@@ -44,6 +44,15 @@ _RECORDINGS = (
 _RECORD = ("transcript_id", "recording", "source", "audio")
 _ABOUT = "SELECT transcript_id, metadata FROM about"
 _ABOUT_JOBS = "SELECT transcript_id, metadata FROM jobs WHERE transcript_id IS NOT NULL"
+#: Conditions for the rows about a transcript, by table, in the order in which they can be deleted.
+_ABOUT_IT = {
+    "jobs": "transcript_id = ?1",
+    "answers": "transcript_id = ?1 OR request_id IN (SELECT request_id FROM requests WHERE transcript_id = ?1) "
+    "OR ?1 IN (SELECT value FROM json_each(request, '$.transcript_ids'))",
+    "requests": "transcript_id = ?1",
+    "about": "transcript_id = ?1",
+    "recordings": "transcript_id = ?1",
+}
 _INSERT = f"INSERT INTO jobs ({', '.join(JOB_COLUMNS)}) VALUES ({', '.join('?' * len(JOB_COLUMNS))})"  # noqa: S608  no value in it
 _UPSERT = f"{_INSERT} ON CONFLICT (key) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in JOB_COLUMNS if name != "key"
@@ -155,22 +164,35 @@ class Ledger:
             kept = _named(db, _stamped(jobs))
             db.executemany(f"{_INSERT} ON CONFLICT (key) DO UPDATE SET {known}", _rows(kept))
 
-    def remove(self, transcript_id: str) -> None:
-        """Delete the jobs that produced a transcript, and everything cached about it."""
-        if self.path.exists():
-            jobs = self.of_transcript(transcript_id)
-            with self.writing() as db:
-                db.execute("DELETE FROM jobs WHERE transcript_id = ?", [transcript_id])
-                about_it = (
-                    "transcript_id = ? OR request_id IN (SELECT request_id FROM requests WHERE transcript_id = ?)"
-                    " OR ? IN (SELECT value FROM json_each(request, '$.transcript_ids'))"
-                )
-                db.execute(f"DELETE FROM answers WHERE {about_it}", [transcript_id] * 3)  # noqa: S608
-                db.execute("DELETE FROM requests WHERE transcript_id = ?", [transcript_id])
-                db.execute("DELETE FROM about WHERE transcript_id = ?", [transcript_id])
-                db.execute("DELETE FROM recordings WHERE transcript_id = ?", [transcript_id])
-            for job in jobs:
+    def has(self, transcript_id: str) -> bool:
+        """Return True if there is a job that produced a transcript, or anything else about it."""
+        if not self.path.exists():
+            return False
+        with self.opened() as db:
+            tables = (f"SELECT 1 FROM {table} WHERE {about_it}" for table, about_it in _ABOUT_IT.items())  # noqa: S608
+            return db.execute(" UNION ALL ".join(tables), [transcript_id]).fetchone() is not None
+
+    def drop_jobs(self, transcript_id: str) -> None:
+        """Delete the jobs that produced a transcript, so that it is not fetched again. Name and metadata are kept."""
+        if jobs := self.of_transcript(transcript_id):
+            for job in jobs:  # first: a ledger that is made from the records would have the job again
                 self._records.drop(job.key)
+            of_jobs = "FROM jobs WHERE transcript_id = ?"
+            with self.writing() as db:
+                for into in (
+                    "recordings SELECT transcript_id, recording, source, media",
+                    "about SELECT transcript_id, metadata",
+                ):
+                    db.execute(f"INSERT OR IGNORE INTO {into} {of_jobs}", [transcript_id])
+                db.execute(f"DELETE {of_jobs}", [transcript_id])
+
+    def remove(self, transcript_id: str) -> None:
+        """Delete the jobs that produced a transcript, and everything else about it."""
+        self.drop_jobs(transcript_id)
+        if self.path.exists():
+            with self.writing() as db:
+                for table, about_it in _ABOUT_IT.items():
+                    db.execute(f"DELETE FROM {table} WHERE {about_it}", [transcript_id])  # noqa: S608
 
     def metadata(self) -> list[tuple[str, str]]:
         """Return transcript ids, each with metadata columns as JSON. Later rows take precedence."""

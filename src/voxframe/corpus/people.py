@@ -92,9 +92,13 @@ class People:
             raise OptionError("no people were assigned, so there is no change to undo")
         self._change(lambda changes: changes[:-1])
 
+    def has(self, transcript_id: str) -> bool:
+        """Return True if a change has people of a transcript."""
+        return any(transcript_id in change["people"] for change in self._changes())
+
     def forget(self, transcript_id: str) -> None:
         """Remove the people of a transcript from all changes."""
-        if any(transcript_id in change["people"] for change in self._changes()):
+        if self.has(transcript_id):
             self._change(
                 lambda changes: [
                     {**change, "people": others}

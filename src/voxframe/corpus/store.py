@@ -266,17 +266,27 @@ class Store:
             yield str(payloads.head(decompress(path.read_bytes())).id)
 
     def remove(self, transcript_id: str) -> None:
-        """Delete the files of a transcript, its payload last, so that an interrupted deletion can be repeated."""
+        """Delete the files of a transcript, its payload first: an interrupted deletion leaves it whole, or gone."""
+        for path in self.files(transcript_id):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+            sync(path.parent)
+
+    def files(self, transcript_id: str) -> list[Path]:
+        """Return the files and folders of a transcript that exist, its payload first."""
         stem = file_name(transcript_id)
-        corrected = [corrected_table(self.root, name, transcript_id) for name in CORRECTED_TABLES]
-        for path in (self.root / "names" / f"{stem}.json", self.root / "corrections" / f"{stem}.json", *corrected):
-            path.unlink(missing_ok=True)
-        for path in self.redacted_audio(transcript_id):
-            path.unlink(missing_ok=True)
-        shutil.rmtree(self.redacted_download(transcript_id), ignore_errors=True)
-        self._original(transcript_id).unlink(missing_ok=True)
-        for view in reversed(get_args(View)):
-            self._raw_path(transcript_id, view).unlink(missing_ok=True)
+        found = [
+            *(self._raw_path(transcript_id, view) for view in get_args(View)),
+            self._original(transcript_id),
+            self.root / "names" / f"{stem}.json",
+            self.root / "corrections" / f"{stem}.json",
+            *(corrected_table(self.root, name, transcript_id) for name in CORRECTED_TABLES),
+            *self.redacted_audio(transcript_id),
+            self.redacted_download(transcript_id),
+        ]
+        return [path for path in found if os.path.lexists(path)]
 
     def redacted_audio(self, transcript_id: str) -> list[Path]:
         """Return the paths of the stored redacted recordings of a transcript."""

@@ -222,26 +222,32 @@ class Batch:
             return jobs_frame(self._ledger.jobs())
 
     def known_id(self, transcript_id: str) -> str:
-        """Return the id of a transcript or job, given the id or the name of its recording.
+        """Return the id of a transcript or job of which anything is left, given the id or the name of its recording.
 
         Raises:
-            CorpusError: The corpus has neither, or the recording has several transcripts.
+            CorpusError: Nothing is left of it, or the recording has several transcripts.
         """
         with clear_errors(self._archive.path):
             found = self._archive.recordings.id(transcript_id)
-            if not self._ledger.of_transcript(found) and found not in self._archive.ids():
+            places = (self._archive.has_left, self._people.has, self._search.has, self._ledger.has)
+            if not any(has(found) for has in places):
                 raise self._archive.missing(found)
         return found
 
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
-        """Delete a transcript, at the service first, so that a call that fails can be repeated."""
+        """Delete a transcript, at the service first, so that a call that fails can be repeated.
+
+        Its jobs are next, because `sync` fetches what is missing, and its payload before all that is made from it. The
+        name of its recording is the last, because it may stand for the id.
+        """
         transcript_id = self.known_id(transcript_id)
         with clear_errors(self._archive.path):
             jobs = self._ledger.of_transcript(transcript_id)
             if remote:
                 self._forget_remote(transcript_id, {job.service for job in jobs}, self._default_client.use(client))
-            self._people.forget(transcript_id)
+            self._ledger.drop_jobs(transcript_id)
             self._archive.remove(transcript_id)
+            self._people.forget(transcript_id)
             self._search.purge(transcript_id)
             self._ledger.remove(transcript_id)
             if left := snapshots_with(self._snapshots, transcript_id):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from voxframe._files import file_name
 from voxframe.analysis.grouping import people_of
 from voxframe.analysis.recordings import attach
 from voxframe.corpus.archive import Archive
@@ -77,9 +76,13 @@ class Search:
         own = self.__dict__.items()
         return {name: value for name, value in own if name not in ("index", "meaning")}  # a copy opens its own
 
+    def has(self, transcript_id: str) -> bool:
+        """Return True if a file of an index holds a transcript."""
+        return self.index.has(transcript_id) or self.meaning.has(transcript_id)
+
     def purge(self, transcript_id: str) -> None:
         """Remove a deleted transcript from all indexes."""
-        self.index.purge(file_name(transcript_id))
+        self.index.purge(transcript_id)
         self.meaning.purge(transcript_id)
 
     def search(

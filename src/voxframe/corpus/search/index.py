@@ -27,7 +27,7 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from voxframe._files import file_lock, stamp, write_atomic
+from voxframe._files import file_lock, file_name, stamp, write_atomic
 from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
 from voxframe.corpus.store import Store, check_writable, folder
@@ -84,27 +84,33 @@ class SearchIndex:
                 warnings.warn(f"not searched: {error}", PayloadWarning, stacklevel=2)
             return self._view
 
-    def purge(self, stem: str) -> None:
-        """Rewrite the segment of a deleted transcript without its words.
+    def has(self, transcript_id: str) -> bool:
+        """Return True if a segment holds words of a transcript."""
+        with self._mutex, contextlib.suppress(FileNotFoundError, pa.ArrowInvalid):  # the next search rebuilds it
+            manifest = self._read()
+            return manifest is not None and bool(self._holding(manifest, transcript_id))
+        return False
 
-        Args:
-            stem: File name of the transcript's payload, without suffixes.
-        """
+    def _holding(self, manifest: Manifest, transcript_id: str) -> list[str]:
+        """Return the segments with words of a transcript, also if these were replaced."""
+        return [name for name in manifest.segments if transcript_id in self._segment(name, manifest).names]
+
+    def purge(self, transcript_id: str) -> None:
+        """Rewrite the segments of a deleted transcript without its words."""
         if not self._folder.exists():
             return
         with self._mutex, file_lock(self._folder / ".lock"):
-            manifest = self._read()
-            document = manifest.documents.pop(stem, None) if manifest else None
-            if manifest is None or document is None:
-                return
-            self._known = None
+            manifest, self._known = self._read() or Manifest(), None
             for path in self._folder.glob(f"*{_MERGED}"):  # these may hold it, too
                 path.unlink(missing_ok=True)
             try:
-                self._merge(manifest, [document.segment], self._save)
+                holding = self._holding(manifest, transcript_id)
+                manifest.documents.pop(file_name(transcript_id), None)
+                for name in holding:
+                    self._merge(manifest, [name], self._save)
             except (FileNotFoundError, pa.ArrowInvalid):  # gone or damaged, so the index is rebuilt
-                self._folder.joinpath(document.segment).unlink(missing_ok=True)
                 self._discard()
+                self._sweep(Manifest())
                 return
             self._finish(manifest)
 

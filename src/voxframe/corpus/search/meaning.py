@@ -89,6 +89,10 @@ class MeaningSearch:
         columns |= {"word_idx": first, "last_word_idx": pc.subtract(pc.add(first, count), 1)}
         return pa.table({**columns, "utterance_idx": words["utterance_idx"].take(place)})
 
+    def has(self, transcript_id: str) -> bool:
+        """Return True if a file holds sentences of a transcript."""
+        return self._index.has(transcript_id)
+
     def purge(self, transcript_id: str) -> None:
         """Remove the sentences of a deleted transcript."""
         self._index.purge(transcript_id)

@@ -196,6 +196,12 @@ class SentenceIndex:
                 self._view = states, names, SentenceView(parts)
             return self._view[2]
 
+    def has(self, transcript_id: str) -> bool:
+        """Return True if a file holds sentences of a transcript."""
+        with self._mutex:
+            self._read({})
+            return any(transcript_id in part.states for part in self._parts.values())
+
     def purge(self, transcript_id: str) -> None:
         """Rewrite the files that hold sentences of a deleted transcript."""
         if not self._folder.is_dir():
