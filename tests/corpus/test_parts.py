@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.corpus.conftest import forget_until, raw_file, table_files
+from tests.corpus.conftest import export, forget_until, raw_file, table_files
 
 import voxframe
 from voxframe._files import hidden_path
@@ -292,6 +292,27 @@ def test_an_interrupted_forget_is_repeated(corpus: voxframe.Corpus, step: str) -
     assert _globbed(corpus.path) == again.ids() == ["other"]
     with pytest.raises(CorpusError, match="there is no transcript 'secret'"):
         again.forget("secret")
+
+
+@pytest.mark.parametrize("is_rebuilt", [True, False])
+def test_rows_of_a_deleted_payload_are_removed(corpus: voxframe.Corpus, *, is_rebuilt: bool) -> None:
+    """If a payload file is deleted, a rebuild removes the rows and keeps the names, and `forget` removes all."""
+    corpus.add([_raw(f"t{n:02}") for n in range(12)])
+    corpus.raw.put("t05", json.dumps(export("t05", "sentences")).encode(), "sentences")
+    corpus.speakers.set("t05", {"A": "Ada"})
+    assert len(corpus.search("word1")) == 12
+    raw_file(corpus, "t05.json.zst").unlink()
+    names = corpus.path / "names" / "t05.json"
+    assert corpus.raw.stale() == corpus.raw.stale("sentences") == ["t05"]
+    if is_rebuilt:
+        assert corpus.raw.rebuild_tables(progress=False) == 0
+        assert sorted(_globbed(corpus.path)) == corpus.ids()
+        assert table_files(corpus, "sentences") == []
+        assert corpus.raw.stale() == corpus.raw.stale("sentences") == []
+        assert names.exists()
+    corpus.forget("t05")
+    assert [path for path in _files(corpus.path) if b"t05" in path.read_bytes() or "t05" in path.name] == []
+    assert sorted(_globbed(corpus.path)) == corpus.ids()
 
 
 @pytest.mark.filterwarnings("ignore:the corpus has no transcripts yet")

@@ -302,7 +302,7 @@ class Archive:
         return set(self.locate(name, ids).rows(name))
 
     def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
-        """Return the ids of transcripts with a table that must be rebuilt before it can be read.
+        """Return the ids of transcripts with a table that must be rebuilt, or removed because the payload is gone.
 
         Args:
             view: Kind of response that the tables are made from.
@@ -314,7 +314,7 @@ class Archive:
         parts = dict.fromkeys(found.members.values())
         damaged = {part for name in names for part in self._damaged(name, parts, whole=verify)}
         stale |= {i for i, part in found.members.items() if part in damaged}
-        return sorted(stale | {i for i, _ in found.bad})
+        return sorted(stale | {i for i, _ in found.bad} | self._orphans(view))
 
     def source_hash(self, transcript_id: str, view: View = "transcript") -> str | None:
         """Return a hash of the payloads that the tables of a view are made from. None if it is not stored."""
@@ -331,6 +331,27 @@ class Archive:
                 self.store.remove(transcript_id)
                 for view in get_args(View):
                     self.parts.drop(self.parts.find(view, [transcript_id]))
+
+    def drop_orphans(self, view: View) -> None:
+        """Remove the rows of transcripts whose payload is gone.
+
+        Raises:
+            CorpusError, OSError: The directory cannot be written.
+        """
+        if self._orphans(view):
+            self.prepare()
+            with self.parts.writing():
+                self.parts.drop(self.parts.find(view, self._orphans(view)))
+
+    def _orphans(self, view: View) -> set[str]:
+        """Return the ids of transcripts that have rows although their payload is gone."""
+        self.parts.refresh()
+        listed = self.select("transcripts" if view == "transcript" else view, None)
+        return self._gone(view, self.parts.members(view).keys() - set(listed))
+
+    def _gone(self, view: View, ids: Iterable[str]) -> set[str]:
+        """Return those ids of which a payload that the tables of a view are made from is not stored."""
+        return {i for i in ids if not (self.store.has(i, view) and self.store.has(i, "transcript"))}
 
     def has_left(self, transcript_id: str) -> bool:
         """Return True if there is any file or row of a transcript, even without its payload."""
@@ -358,15 +379,14 @@ class Archive:
         view = writer.part.view
         with self.parts.writing():
             self.parts.publish(writer)
-            gone = {i for i in writer.part.ids if i is not None and not self.store.has(i, view)}
-            self.parts.drop(self.parts.find(view, gone))
+            self.parts.drop(self.parts.find(view, self._gone(view, filter(None, writer.part.ids))))
         self.merge_later()
 
     def write_table(self, view: View, new: NewMember) -> None:
         """Add one transcript to the open part, unless it was removed since its tables were made."""
         self.prepare()
         with self.parts.writing():
-            if self.store.has(new.transcript_id, view):
+            if not self._gone(view, [new.transcript_id]):
                 self.parts.add(view, new)
         self.merge_later()
 

@@ -104,7 +104,7 @@ class Raw:
             self._ledger.note_request(response.request_id, service, response.transcript_ids)
 
     def stale(self, view: View = "transcript", *, verify: bool = False) -> list[str]:
-        """Return the ids of transcripts with a table that must be rebuilt before it can be read.
+        """Return the ids of transcripts with a table that must be rebuilt, or removed because the payload is gone.
 
         Args:
             view: Kind of response that the tables are made from.
@@ -116,7 +116,8 @@ class Raw:
     def rebuild_tables(self, *, verify: bool = False, workers: int | None = None, progress: bool = True) -> int:
         """Rebuild missing, damaged and outdated tables from the payloads, on all cores and without a request.
 
-        Reads also rebuild the tables that they need, so calling this method is optional.
+        Reads also rebuild the tables that they need, so calling this method is optional. It also removes the rows of
+        transcripts whose payload file was deleted, which other programs that read the files still see.
 
         Args:
             verify: Read every file to its end, which finds damage that its footer does not show.

@@ -370,7 +370,7 @@ class _Connection:
 
 
 def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bool) -> int:
-    """Rebuild stale tables. Transcripts come before their exports, which need the words.
+    """Rebuild stale tables, without rows of payloads that are gone. Exports come last, because they need the words.
 
     Args:
         archive: The payloads and tables.
@@ -388,6 +388,8 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
 
     count, wrong = 0, list[str]()
     for view in get_args(View):
+        with clear_errors(archive.path):
+            archive.drop_orphans(view)
         ids = archive.stale(view, verify=verify)
         with tqdm(total=len(ids), desc=f"tables of {view}", disable=not progress or len(ids) <= _FEW) as bar:
 
