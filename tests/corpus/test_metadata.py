@@ -58,6 +58,25 @@ def test_columns_join_to_every_table(filled: voxframe.Corpus) -> None:
     assert topics.dtypes["customer"] == found.dtypes["customer"]
 
 
+def test_a_ledger_that_is_a_link_is_refused(filled: voxframe.Corpus) -> None:
+    """Metadata, reads and a rebuild name the link, and the file that it points to does not change."""
+    ledger, elsewhere = filled.path / "ledger.sqlite", filled.path.parent / "elsewhere.sqlite"
+    ledger.rename(elsewhere)
+    ledger.symlink_to(elsewhere)
+    before = elsewhere.read_bytes()
+    for use in (
+        lambda: filled.metadata.set(ABOUT.assign(customer="other")),
+        lambda: filled.table("transcripts"),
+        lambda: filled.forget("t1"),
+        filled.raw.rebuild_ledger,
+    ):
+        with pytest.raises(CorpusError, match=r"ledger\.sqlite is a symbolic link, through which nothing is written"):
+            use()
+    assert elsewhere.read_bytes() == before
+    assert [path.name for path in elsewhere.parent.iterdir()] == [filled.path.name, elsewhere.name]
+    assert filled.ids() == ["t1", "t2", "t3"]
+
+
 def test_rows_are_filtered_by_metadata(filled: voxframe.Corpus) -> None:
     """Conditions on metadata combine with those on the table, as in pandas."""
     where = [("customer", "==", "Böhm"), ("start_ms", "<", 300)]

@@ -541,6 +541,34 @@ def test_no_folder_of_a_corpus_is_written_through_a_link(corpus: voxframe.Corpus
     assert [*elsewhere.iterdir()] == []
 
 
+@pytest.mark.parametrize("name", ["names", "corrections", "corrections/tables", "redacted", "search", "raw/*"])
+def test_nothing_is_forgotten_through_a_link(corpus: voxframe.Corpus, name: str) -> None:
+    """If a folder is a symbolic link, `forget` and `undo` are refused, and nothing is deleted, here or elsewhere."""
+    corpus.raw.put("a", _raw("a"))
+    corpus.speakers.set("a", {"A": "Ada"})
+    corpus.corrections.set("a", {0: "other words"})
+    assert corpus.table("words")["speaker_name"].to_list() == ["Ada"] * 2
+    assert len(corpus.search("other")) == 1
+    (corpus.path / "redacted").mkdir()
+    (corpus.path / "redacted" / "a.mp3").write_bytes(b"sound")
+    (place,) = corpus.path.glob(name)
+    elsewhere = corpus.path.parent / "elsewhere"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    before = _files(corpus.path) | _files(elsewhere)
+    with pytest.raises(CorpusError, match="is a symbolic link, through which nothing is written"):
+        corpus.forget("a")
+    if name == "names":
+        with pytest.raises(CorpusError, match="is a symbolic link, through which nothing is written"):
+            corpus.speakers.undo("a")
+    assert _files(corpus.path) | _files(elsewhere) == before
+    place.unlink()
+    elsewhere.rename(place)
+    corpus.forget("a")
+    assert corpus.ids() == []
+    assert [path for path in _files(corpus.path) if path.stem.startswith("a.")] == []
+
+
 def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> None:
     """It can be read; changing it is an error that names the format and the update."""
     corpus.raw.put("a", _raw("a"))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from voxframe._files import hidden_path, open_sqlite, put_in_place
 from voxframe.corpus.addresses import job_stem
@@ -53,7 +53,7 @@ def is_sound(path: Path) -> bool:
     if not is_there(path):
         return False
     try:
-        with closing(open_sqlite(path, "rw", pragmas=False)) as db:
+        with closing(_connect(path, "rw", pragmas=False)) as db:
             found = db.execute("PRAGMA integrity_check(1)").fetchone()
             return found == ("ok",) and bool(db.execute("SELECT 1 FROM sqlite_master WHERE name = 'jobs'").fetchone())
     except sqlite3.OperationalError:
@@ -72,7 +72,7 @@ def opened(path: Path, *, writable: bool = True) -> Iterator[sqlite3.Connection]
             it, unless a writer died and left a log that must be read.
     """
     died = path.with_name(f"{path.name}-wal").exists()
-    database = open_sqlite(path, "rw") if writable else open_sqlite(path, "ro", immutable=not died)
+    database = _connect(path, "rw") if writable else _connect(path, "ro", immutable=not died)
     with closing(database) as db:
         if writable:
             _prepare(db, path)
@@ -115,12 +115,25 @@ def salvage(path: Path) -> dict[str, list[tuple[Any, ...]]]:
         rows = found.setdefault(table, [])
         if not is_there(path) or table in _NOT_SALVAGED:
             continue
-        with suppress(sqlite3.Error), closing(open_sqlite(path, "rw", pragmas=False)) as db:
+        with suppress(sqlite3.Error), closing(_connect(path, "rw", pragmas=False)) as db:
             present = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}  # fewer in an older ledger
             names = (name if name in present else "NULL" for name in _columns(table))
             # extend keeps the rows before the damage, too
             rows.extend(db.execute(f"SELECT {', '.join(names)} FROM {table}"))  # noqa: S608
     return found
+
+
+def _connect(path: Path, mode: Literal["rw", "ro"], **options: Any) -> sqlite3.Connection:
+    """Open the file, but not through a symbolic link: SQLite also writes when it reads.
+
+    Raises:
+        CorpusError: A symbolic link is in its place.
+    """
+    if path.is_symlink():
+        raise CorpusError(
+            f"the ledger {path} is a symbolic link, through which nothing is written; put the file itself in its place"
+        )
+    return open_sqlite(path, mode, **options)
 
 
 def _columns(table: str) -> Sequence[str]:

@@ -275,7 +275,11 @@ class Store:
             sync(path.parent)
 
     def files(self, transcript_id: str) -> list[Path]:
-        """Return the files and folders of a transcript that exist, its payload first."""
+        """Return the files and folders of a transcript that exist, its payload first.
+
+        Raises:
+            NotADirectoryError: A symbolic link is in place of a folder that may hold some.
+        """
         stem = file_name(transcript_id)
         found = [
             *(self._raw_path(transcript_id, view) for view in get_args(View)),
@@ -286,6 +290,8 @@ class Store:
             *self.redacted_audio(transcript_id),
             self.redacted_download(transcript_id),
         ]
+        for place in {place for path in found for place in path.parents if place.parent.is_relative_to(self.root)}:
+            check_no_link(place)
         return [path for path in found if os.path.lexists(path)]
 
     def redacted_audio(self, transcript_id: str) -> list[Path]:
@@ -391,13 +397,22 @@ def folder(path: Path) -> None:
     """Create a folder of a corpus.
 
     Raises:
-        NotADirectoryError: A symbolic link is in its place: writing through it would change files elsewhere.
+        NotADirectoryError: A symbolic link is in its place.
     """
-    if path.is_symlink():
-        raise NotADirectoryError(errno.ENOTDIR, f"{path} is a symbolic link, through which nothing is written")
+    check_no_link(path)
     if not path.is_dir():
         path.mkdir(exist_ok=True)
         sync(path.parent)
+
+
+def check_no_link(path: Path) -> None:
+    """Check that no symbolic link is in place of a folder: writing through it would change files elsewhere.
+
+    Raises:
+        NotADirectoryError: One is.
+    """
+    if path.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path} is a symbolic link, through which nothing is written")
 
 
 def corrected_table(root: Path, name: str, transcript_id: str) -> Path:
@@ -472,7 +487,7 @@ def note_in(file: IO[bytes]) -> dict[str, Any] | None:
 
 def sweep(folder: Path) -> None:
     """Delete the temporary files of writers that died; those of running writers are younger."""
-    for path in folder.glob(".*.tmp"):
+    for path in [] if folder.is_symlink() else folder.glob(".*.tmp"):
         with contextlib.suppress(FileNotFoundError):
             if path.is_file() and time.time() - path.stat().st_mtime > _LEFTOVER_AGE_S:
                 path.unlink()

@@ -85,10 +85,10 @@ class TranscriptFiles(Generic[T]):
         """
         check_writable(self._root)
         path = self._path(transcript_id)
+        folder(self._folder)
         if content is None:
             path.unlink(missing_ok=True)
             return
-        folder(self._folder)
         text = json.dumps({"transcript_id": transcript_id, **content}, ensure_ascii=False, indent=1)
         write_atomic(path, text.encode() + b"\n")
 

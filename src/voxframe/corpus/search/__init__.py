@@ -78,7 +78,7 @@ class Search:
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a file of an index holds a transcript."""
-        return self.index.has(transcript_id) or self.meaning.has(transcript_id)
+        return any([self.index.has(transcript_id), self.meaning.has(transcript_id)])
 
     def purge(self, transcript_id: str) -> None:
         """Remove a deleted transcript from all indexes."""

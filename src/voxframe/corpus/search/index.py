@@ -30,7 +30,7 @@ import pyarrow as pa
 from voxframe._files import file_lock, file_name, stamp, write_atomic
 from voxframe.corpus.search.manifest import MAX_WORDS, IndexedTranscript, Listing, Manifest, OpenIndex, open_index
 from voxframe.corpus.search.segment import FORMAT, IndexSegment, build, merge, words_of, write
-from voxframe.corpus.store import Store, check_writable, folder
+from voxframe.corpus.store import Store, check_no_link, check_writable, folder
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 
 _IN_MEMORY = "memory "
@@ -86,6 +86,7 @@ class SearchIndex:
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a segment holds words of a transcript."""
+        check_no_link(self._folder)
         with self._mutex, contextlib.suppress(FileNotFoundError, pa.ArrowInvalid):  # the next search rebuilds it
             manifest = self._read()
             return manifest is not None and bool(self._holding(manifest, transcript_id))
@@ -97,6 +98,7 @@ class SearchIndex:
 
     def purge(self, transcript_id: str) -> None:
         """Rewrite the segments of a deleted transcript without its words."""
+        check_no_link(self._folder)
         if not self._folder.exists():
             return
         with self._mutex, file_lock(self._folder / ".lock"):

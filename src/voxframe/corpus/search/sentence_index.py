@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from voxframe import encoder
 from voxframe._files import file_lock, write_atomic
 from voxframe.client.progress import Progress
-from voxframe.corpus.store import check_writable, folder
+from voxframe.corpus.store import check_no_link, check_writable, folder
 from voxframe.encoder import SIZE, Vectors
 from voxframe.errors import CorpusError, CorpusWarning, PayloadError, PayloadWarning
 from voxframe.schema import SCHEMA_VERSION
@@ -198,12 +198,14 @@ class SentenceIndex:
 
     def has(self, transcript_id: str) -> bool:
         """Return True if a file holds sentences of a transcript."""
+        check_no_link(self._folder)
         with self._mutex:
             self._read({})
             return any(transcript_id in part.states for part in self._parts.values())
 
     def purge(self, transcript_id: str) -> None:
         """Rewrite the files that hold sentences of a deleted transcript."""
+        check_no_link(self._folder)
         if not self._folder.is_dir():
             return
         with self._mutex, file_lock(self._folder / ".lock"):
