@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -257,3 +259,71 @@ def test_datasets_decodes_the_recordings(recordings: voxframe.Corpus, tmp_path: 
     assert isinstance(loaded.features["audio"], datasets.Audio)
     raw = loaded.cast_column("audio", datasets.Audio(decode=False))[0]["audio"]
     assert raw == {"bytes": audio["panel"].read_bytes(), "path": "panel.flac"}
+
+
+def _payload(name: str, text: str) -> bytes:
+    words = [{"text": text, "start": 0, "end": 90}]
+    return json.dumps({"id": name, "status": "completed", "language_model": text, "words": words}).encode()
+
+
+def _after_table(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+    """Call `change` once, when an export has read the first of its tables."""
+    read, changes = corpus._query.table, [change]
+
+    def table(name: str, *more: object, **options: object) -> pd.DataFrame:
+        found = read(name, *more, **options)
+        if changes:
+            changes.pop()()
+        return found
+
+    monkeypatch.setattr(corpus._query, "table", table)
+
+
+def test_all_tables_have_one_version_of_a_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transcript that is replaced between the reads of two tables is the new one in all of them."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("a", _payload("a", "v1"))
+    _after_table(corpus, monkeypatch, lambda: corpus.raw.put("a", _payload("a", "v2")))
+    corpus.export(tmp_path / "set", tables=["transcripts", "words"])
+    assert pd.read_parquet(tmp_path / "set/transcripts")["language_model"].to_list() == ["v2"]
+    assert pd.read_parquet(tmp_path / "set/words")["text"].to_list() == ["v2"]
+
+
+@pytest.mark.parametrize("forgotten", ["b", "ab"])
+def test_a_transcript_forgotten_during_an_export_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgotten: str
+) -> None:
+    """It is in no table and not in the card, unless it was named: then it is an error."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for ids in (None, ["a", "b"]):
+        for name in "ab":
+            corpus.raw.put(name, _payload(name, "word"))
+        with monkeypatch.context() as patch:
+            _after_table(corpus, patch, lambda: [corpus.forget(name) for name in forgotten] and None)
+            if ids is None:
+                corpus.export(tmp_path / "set", tables=["transcripts", "words"])
+            else:
+                with pytest.raises(CorpusError, match=f"there is no transcript '{forgotten[0]}'"):
+                    corpus.export(tmp_path / "other", tables=["transcripts", "words"], ids=ids)
+    for table in ("transcripts", "words"):
+        left = [name for name in "ab" if name not in forgotten]
+        assert pd.read_parquet(tmp_path / "set" / table)["transcript_id"].to_list() == left
+    assert f"| Contents | {len(left)} transcript" in (tmp_path / "set/_README.md").read_text("utf-8")
+
+
+def test_an_export_of_transcripts_that_keep_changing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error says what to do, and nothing is written."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    read, versions = corpus._query.table, count()
+
+    def table(*args: object, **options: object) -> pd.DataFrame:
+        corpus.raw.put("a", _payload("a", f"v{next(versions)}"))
+        return read(*args, **options)
+
+    corpus.raw.put("a", _payload("a", "v"))
+    monkeypatch.setattr(corpus._query, "table", table)
+    with pytest.raises(CorpusError, match="changes all the time; stop what writes to it and try again"):
+        corpus.export(tmp_path / "set")
+    assert not (tmp_path / "set").exists()

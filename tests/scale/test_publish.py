@@ -259,3 +259,21 @@ def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="1 transcripts of another corpus"):
         voxframe.Corpus(tmp_path / "b").publish(target, tables="words")
     assert set(open_delta(target)["words"].to_pandas()["transcript_id"]) == {"t0"}
+
+
+def test_a_transcript_forgotten_meanwhile_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A transcript that is forgotten while rows are written is in no table, and the others are published."""
+    corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
+    for name in "ab":
+        corpus.raw.put(name, _payload(name, "old"))
+    read = corpus._query.arrow
+
+    def arrow(*args: object, **options: object) -> object:
+        if "a" in corpus:
+            corpus.forget("a")
+        return read(*args, **options)
+
+    monkeypatch.setattr(corpus._query, "arrow", arrow)
+    corpus.publish(target, tables=["transcripts", "words"])
+    for table in open_delta(target).values():
+        assert set(table.to_pandas()["transcript_id"]) == {"b"}

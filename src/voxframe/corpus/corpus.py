@@ -98,7 +98,7 @@ class Corpus:
         self._query = Query(self._archive, self.metadata, self._names, current, people)
         self._search = Search(self._archive, self._query, self._names, self.metadata, current, people)
         self.snapshots = Snapshots(self._archive, self._query, self.metadata)
-        self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger)
+        self._exporter = Exporter(self._archive, self._query, self.metadata, self._ledger, current, people)
         self._publisher = Publisher(self._archive, self._query, self.metadata, current)
         self._batch = Batch(self._archive, self._ledger, self._search, people, self.snapshots, self._client)
         texts = LlmTexts(self._archive, self._query, self.speakers, current)
@@ -839,7 +839,8 @@ class Corpus:
         annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx
         with the extra `docx`) are a directory with one file per transcript, named by its recording. Transcripts without
         words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one file. The target
-        appears only after everything is written.
+        appears only after everything is written. All tables have the same version of a transcript, even if it is
+        replaced meanwhile.
 
         Every directory has a data card (README.md; README.txt among Markdown files) and the hashes of all files
         (SHA256SUMS). In parquet the names of both begin with `_`, so that pandas reads the folder. The card states
@@ -879,7 +880,7 @@ class Corpus:
         Raises:
             OptionError: An argument is invalid, the target overlaps the directory of the corpus, or `pii` is set and a
                 transcript was made without entity detection. Nothing was written.
-            CorpusError: A transcript or table is not in the corpus.
+            CorpusError: A transcript or table is not in the corpus, or transcripts keep changing.
             ExportError: The target exists, has a file that voxframe did not write or that was edited since, or cannot
                 be written.
 

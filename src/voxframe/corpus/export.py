@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -21,11 +23,12 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, without_person
-from voxframe.corpus.query import Query
+from voxframe.corpus.people import People
+from voxframe.corpus.query import Query, changing
 from voxframe.corpus.reading import PERSON
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.store import View
-from voxframe.errors import CorpusError, ExportError, OptionError
+from voxframe.errors import DamagedFileError, ExportError, OptionError
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import mask
@@ -47,15 +50,24 @@ from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TR
 
 _AT_A_TIME = 64  # transcripts in memory
 _IN_CARD = 4096  # transcripts of which the options are read at once
-_TRIES = 5  # rounds of a publication, if transcripts change while they are written
+_TRIES = 5  # reads of transcripts that change before all their tables are read
 _MAX_RECORDING = 2**31 - 1  # bytes of a value in Arrow's binary type
 
 
 class Exporter:
     """Writes the transcripts of a corpus to files."""
 
-    def __init__(self, archive: Archive, query: Query, metadata: Metadata, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        query: Query,
+        metadata: Metadata,
+        ledger: Ledger,
+        corrections: CurrentCorrections,
+        people: People,
+    ) -> None:
         self._archive, self._query, self._metadata, self._ledger = archive, query, metadata, ledger
+        self._corrections, self._people = corrections, people
 
     def export(
         self,
@@ -96,7 +108,9 @@ class Exporter:
         by_person = without_person(metadata)[1] or PERSON.name in names(partition_by)
         if kind in TABLE_FORMATS:
             check_partitions(partition_by, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
-        parts = self._parts(wanted, chosen, about, pii, pii_types, by_person=by_person, corrected=corrected)
+        parts = self._parts(
+            wanted, chosen, about, pii, pii_types, by_person=by_person, corrected=corrected, asked=ids is not None
+        )
         jobs = _jobs(self._ledger, wanted)
         card = _started_card(self._archive.path, jobs, license)
         card.source += "; corrections are applied" if corrected else "; the text of the service, without corrections"
@@ -175,14 +189,16 @@ class Exporter:
         *,
         by_person: bool,
         corrected: bool,
+        asked: bool,
     ) -> Iterator[dict[str, pd.DataFrame]]:
         """Yield the tables of a batch of transcripts at a time, or empty tables once if there are none.
 
-        `transcripts` is always one of them, for the data card.
+        `transcripts` is always one of them, for the data card. All tables of a transcript are of one version of it.
+        Transcripts that are forgotten meanwhile are left out, or an error if the caller `asked` for them.
         """
         needed = dict.fromkeys([*chosen, "transcripts", *(() if pii is None else ("entities", "words"))])
-        for at in range(0, max(1, len(ids)), _AT_A_TIME):
-            some = ids[at : at + _AT_A_TIME]
+
+        def read(some: list[str]) -> dict[str, pd.DataFrame]:
             part = {}
             for name in needed:
                 person = PERSON.name if by_person and "speaker" in CORPUS_TABLES[name].names else False
@@ -192,7 +208,64 @@ class Exporter:
                 part |= {
                     name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in chosen
                 }
-            yield part if pii is None else mask(part, pii, types)
+            return part if pii is None else mask(part, pii, types)
+
+        def read_steadily(some: list[str]) -> dict[str, pd.DataFrame]:
+            def made_from() -> dict[str, str]:
+                people = self._people.all() if by_person else {}
+                return _fingerprints(self._archive, self._corrections, dict.fromkeys(_views(needed), some), people)
+
+            before = made_from()
+            for _ in range(_TRIES):
+                part = read(some)
+                if (now := made_from()) == before:
+                    return part
+                before = now
+            raise changing(self._archive.path)
+
+        batches = (ids[at : at + _AT_A_TIME] for at in range(0, len(ids), _AT_A_TIME))
+        is_empty = True
+        for part in self._query.without_deleted(read_steadily, batches, asked=asked):
+            is_empty = False
+            yield part
+        if is_empty:
+            yield read([])
+
+
+def _views(tables: Iterable[str]) -> list[View]:
+    """Return the kinds of responses that tables are made from, and always the transcript."""
+    return ["transcript", *dict.fromkeys(view for name in tables if (view := view_of(name)) != "transcript")]
+
+
+def _fingerprints(
+    archive: Archive,
+    corrections: CurrentCorrections,
+    ids: Mapping[View, Iterable[str]],
+    more: Mapping[str, object],
+) -> dict[str, str]:
+    """Return a hash of everything that the rows of a transcript are made from, by transcript id.
+
+    Args:
+        archive: The transcripts.
+        corrections: Their corrections.
+        ids: Ids of transcripts by the kind of response that the rows are made from.
+        more: What the rows are made from besides, by transcript id.
+    """
+    given, edits = archive.names.all(), corrections.edits()
+    sources: dict[str, list[str]] = {}
+    for view, of_view in ids.items():
+        for transcript_id in of_view:
+            source = None
+            with contextlib.suppress(DamagedFileError):
+                source = archive.source_hash(transcript_id, view)
+            sources.setdefault(transcript_id, []).append(f"{view} {source}")
+    recordings = {row["transcript_id"]: row for row in archive.recordings.table(list(sources)).to_pylist()}
+    return {
+        i: hashlib.sha256(
+            repr((SCHEMA_VERSION, of_it, given.get(i), edits.get(i), more.get(i), recordings.get(i))).encode()
+        ).hexdigest()
+        for i, of_it in sources.items()
+    }
 
 
 def _jobs(ledger: Ledger, ids: Collection[str]) -> list[Job]:
@@ -322,9 +395,7 @@ class Publisher:
                 delta.write_sources({i: now[i] for i in written}, replaced=replaced)
                 known = now
             else:
-                raise CorpusError(
-                    f"the corpus {self._archive.path} changes all the time; stop what writes to it, then publish it"
-                )
+                raise changing(self._archive.path)
             number = delta.publish(wanted, self._card(list(now), license))
         changed = sum(1 for i, fingerprint in now.items() if before.get(i) != fingerprint)
         return Publication(os.fspath(target), number, changed, len(before.keys() - now.keys()))
@@ -333,8 +404,10 @@ class Publisher:
         card = _started_card(self._archive.path, _jobs(self._archive.ledger, ids), license)
         card.source += "; corrections are applied"
         card.redaction = "written as it is"
-        for at in range(0, len(ids), _IN_CARD):
-            card.add(self._query.table("transcripts", ids[at : at + _IN_CARD], CARD_COLUMNS))
+        batches = (list(ids[at : at + _IN_CARD]) for at in range(0, len(ids), _IN_CARD))
+        read = partial(self._query.table, "transcripts", columns=CARD_COLUMNS)
+        for transcripts in self._query.without_deleted(read, batches, asked=False):
+            card.add(transcripts)
         return card
 
     def _about(self, partition_by: Sequence[str], metadata: Wanted) -> pa.Table:
@@ -345,33 +418,17 @@ class Publisher:
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 
     def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> dict[str, str]:
-        """Return a hash of everything that the rows of a transcript are made from, by transcript id."""
-        given, edits = self._archive.names.all(), self._corrections.edits()
-        recordings = {
-            row["transcript_id"]: row
-            for row in self._archive.recordings.table(about["transcript_id"].to_pylist()).to_pylist()
-        }
+        """Return a fingerprint of each transcript that can be read."""
         rows = {row["transcript_id"]: {n: v for n, v in row.items() if v is not None} for row in about.to_pylist()}
-        sources: dict[str, list[str]] = {}
-        views: list[View] = ["transcript", *dict.fromkeys(view_of(n) for n in tables if view_of(n) != "transcript")]
-        for view in views:
-            name = "transcripts" if view == "transcript" else view
-            for transcript_id in self._query.readable(name):
-                source = self._archive.source_hash(transcript_id, view)
-                sources.setdefault(transcript_id, []).append(f"{view} {source}")
-        return {
-            i: hashlib.sha256(
-                repr((SCHEMA_VERSION, of_it, given.get(i), edits.get(i), rows.get(i), recordings.get(i))).encode()
-            ).hexdigest()
-            for i, of_it in sources.items()
-        }
+        readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _views(tables)}
+        return _fingerprints(self._archive, self._corrections, readable, rows)
 
     def _batches(self, name: str, ids: Sequence[str], schema: pa.Schema, about: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of transcripts, with their metadata."""
         here = set(self._query.readable(name))
         ids = [transcript_id for transcript_id in ids if transcript_id in here]
-        for at in range(0, len(ids), _AT_A_TIME):
-            table = self._query.arrow(name, ids[at : at + _AT_A_TIME])
+        batches = (ids[at : at + _AT_A_TIME] for at in range(0, len(ids), _AT_A_TIME))
+        for table in self._query.without_deleted(partial(self._query.arrow, name), batches, asked=False):
             place = pc.index_in(table["transcript_id"], about["transcript_id"].combine_chunks())
             for column in (n for n in about.column_names if n not in table.column_names):
                 table = table.append_column(column, about[column].take(place))

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+T = TypeVar("T")
 _Read = TypeVar("_Read", bound=Callable[..., Any])
 
 _PERSON = reading.PERSON.name
@@ -386,19 +388,19 @@ class Query:
         return self._archive.batches(name, self._select(name, ids), size)
 
     def without_deleted(
-        self, read: Callable[[list[str]], pd.DataFrame], batches: Iterable[list[str]], *, asked: bool
-    ) -> Iterator[pd.DataFrame]:
+        self, read: Callable[[list[str]], T], batches: Iterable[list[str]], *, asked: bool
+    ) -> Iterator[T]:
         """Yield what is read for each batch of transcripts, without those that are deleted meanwhile unless `asked`."""
         for some in batches:
             while some:
                 try:
-                    frame = read(some)
+                    found = read(some)
                 except MissingTranscriptError:
                     if asked:
                         raise
                     some = [transcript_id for transcript_id in some if self._archive.has(transcript_id)]
                 else:
-                    yield frame
+                    yield found
                     break
 
     @_repeated
@@ -525,6 +527,11 @@ class Query:
                 CorpusWarning,
                 stacklevel=caller(),
             )
+
+
+def changing(path: Path) -> CorpusError:
+    """Return the error for a corpus that changes during each of several reads."""
+    return CorpusError(f"the corpus {path} changes all the time; stop what writes to it and try again")
 
 
 _LOCAL: Any = fs.LocalFileSystem()
