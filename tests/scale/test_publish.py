@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import voxframe
-from voxframe.errors import ExportError, OptionError
+from voxframe.errors import CorpusWarning, ExportError, OptionError
 from voxframe.export import open_delta
 
 pytestmark = pytest.mark.long
@@ -277,3 +277,29 @@ def test_a_transcript_forgotten_meanwhile_is_not_published(tmp_path: Path, monke
     corpus.publish(target, tables=["transcripts", "words"])
     for table in open_delta(target).values():
         assert set(table.to_pandas()["transcript_id"]) == {"b"}
+
+
+@pytest.mark.parametrize("view", ["transcript", "sentences"])
+def test_a_transcript_that_cannot_be_read_stays_published(tmp_path: Path, view: str) -> None:
+    """Its published rows are kept with a warning, while others change, until it is forgotten."""
+    corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
+    tables = ["transcripts", "words", "sentences"]
+    said = [{"text": "old", "start": 0, "end": 3, "confidence": 0.5, "words": []}]
+    for name in "ab":
+        corpus.raw.put(name, _payload(name, "old"))
+        corpus.raw.put(name, json.dumps({"id": name, "confidence": 0.5, "sentences": said}).encode(), "sentences")
+    corpus.publish(target, tables=tables)
+    stem = "a.json.zst" if view == "transcript" else "a.sentences.json.zst"
+    (path,) = corpus.path.glob(f"raw/*/{stem}")
+    path.write_bytes(path.read_bytes()[:20])
+    for text, written in (("old", 0), ("new", 1)):
+        corpus.raw.put("b", _payload("b", text))
+        with pytest.warns(CorpusWarning, match="'a', keep their published rows"):
+            done = corpus.publish(target, tables=tables)
+        assert (done.written, done.removed) == (written, 0)
+        for name in ("transcripts", "words", "sentences"):
+            rows = open_delta(target)[name].to_pandas().drop_duplicates(["transcript_id", "text"])
+            assert set(zip(rows["transcript_id"], rows["text"], strict=True)) >= {("a", "old")}
+    if view == "transcript":
+        corpus.forget("a")
+        assert corpus.publish(target, tables=tables).removed == 1

@@ -949,7 +949,9 @@ class Corpus:
     ) -> Publication:
         """Write the corpus as Delta tables, or bring published ones up to date.
 
-        Only transcripts that are new or have changed are written. All tables change at once for readers that open them
+        Only transcripts that are new or have changed are written. A transcript whose payload cannot be read keeps its
+        published rows, unless all tables are written again (other tables, or another type of a metadata column). All
+        tables change at once for readers that open them
         with `voxframe.export.open_delta`. Older publications stay readable until you vacuum the tables, or for 30 days
         (`delta.logRetentionDuration`). The call can be interrupted and repeated. It needs no rename, so that an object
         store such as S3 is a safe target. Each publication has a data card, as `export` writes it: in README.md on a
@@ -972,6 +974,9 @@ class Corpus:
             ExportError: The target cannot be written or has another corpus, or another process publishes to it at the
                 same time. Nothing was published.
             MissingExtraError: deltalake is not installed.
+
+        Warns:
+            CorpusWarning: Transcripts cannot be read.
 
         Example:
             >>> corpus.publish("s3://bucket/calls", partition_by="customer")  # doctest: +SKIP

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -28,7 +29,7 @@ from voxframe.corpus.query import Query, changing
 from voxframe.corpus.reading import PERSON
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.store import View
-from voxframe.errors import DamagedFileError, ExportError, OptionError
+from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import mask
@@ -46,6 +47,7 @@ from voxframe.export.writers import (
     write_single,
     write_transcripts,
 )
+from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
 
 _AT_A_TIME = 64  # transcripts in memory
@@ -375,17 +377,21 @@ class Publisher:
                 about = self._about(columns, metadata)
                 schemas = {name: _schema(name, about) for name in wanted}
                 check_partitions(columns, {name: schema.names for name, schema in schemas.items()})
-                now = self._fingerprints(wanted, about)
-                if before and not before.keys() & now.keys():
+                now, damaged = self._fingerprints(wanted, about)
+                if before and not before.keys() & {*now, *damaged}:
                     raise ExportError(
                         f"{os.fspath(target)} has {len(before)} transcripts of another corpus and none of "
                         f"{self._archive.path}; publish to another target, or delete this one first"
                     )
-                if attempt and now == known:
-                    break
                 if not attempt and not all(delta.is_continued_by(n, s, columns) for n, s in schemas.items()):
                     known = None  # the first publication, another choice of tables, or a column with a new type
-                elif not attempt and now == known and delta.publication is not None:
+                kept = {i: known[i] for i in damaged if known is not None and i in known}
+                now |= kept
+                if kept and not attempt:
+                    _report_kept(list(kept))
+                if attempt and now == known:
+                    break
+                if now == known and delta.publication is not None:
                     return Publication(os.fspath(target), delta.publication, 0, 0)
                 replaced = None if known is None else {i for i in known if now.get(i) != known[i]}
                 written = [i for i in now if known is None or now[i] != known.get(i)]
@@ -396,13 +402,15 @@ class Publisher:
                 known = now
             else:
                 raise changing(self._archive.path)
-            number = delta.publish(wanted, self._card(list(now), license))
+            number = delta.publish(wanted, self._card([i for i in now if i not in kept], len(kept), license))
         changed = sum(1 for i, fingerprint in now.items() if before.get(i) != fingerprint)
         return Publication(os.fspath(target), number, changed, len(before.keys() - now.keys()))
 
-    def _card(self, ids: Sequence[str], license: str | None) -> DataCard:  # noqa: A002
+    def _card(self, ids: Sequence[str], kept: int, license: str | None) -> DataCard:  # noqa: A002
         card = _started_card(self._archive.path, _jobs(self._archive.ledger, ids), license)
         card.source += "; corrections are applied"
+        if kept:
+            card.source += f"; {kept} more transcripts, which cannot be read, have the rows of an earlier publication"
         card.redaction = "written as it is"
         batches = (list(ids[at : at + _IN_CARD]) for at in range(0, len(ids), _IN_CARD))
         read = partial(self._query.table, "transcripts", columns=CARD_COLUMNS)
@@ -417,11 +425,13 @@ class Publisher:
         about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), own)
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 
-    def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> dict[str, str]:
-        """Return a fingerprint of each transcript that can be read."""
+    def _fingerprints(self, tables: Sequence[str], about: pa.Table) -> tuple[dict[str, str], list[str]]:
+        """Return a fingerprint of each transcript that can be read, and the ids of those with a damaged payload."""
         rows = {row["transcript_id"]: {n: v for n, v in row.items() if v is not None} for row in about.to_pylist()}
         readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _views(tables)}
-        return _fingerprints(self._archive, self._corrections, readable, rows)
+        whole = set.intersection(*map(set, readable.values()))
+        damaged = [transcript_id for transcript_id in self._archive.ids() if transcript_id not in whole]
+        return _fingerprints(self._archive, self._corrections, readable, rows), damaged
 
     def _batches(self, name: str, ids: Sequence[str], schema: pa.Schema, about: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield the rows of transcripts, with their metadata."""
@@ -433,6 +443,16 @@ class Publisher:
             for column in (n for n in about.column_names if n not in table.column_names):
                 table = table.append_column(column, about[column].take(place))
             yield from table.cast(schema).to_batches()
+
+
+def _report_kept(ids: Sequence[str]) -> None:
+    """Warn about transcripts that cannot be read and stay published."""
+    warnings.warn(
+        f"{len(ids)} transcripts that cannot be read, such as {ids[0]!r}, keep their published rows; repair their "
+        "payloads and publish again, or remove them with Corpus.forget",
+        CorpusWarning,
+        stacklevel=caller(),
+    )
 
 
 def _schema(name: str, about: pa.Table) -> pa.Schema:
