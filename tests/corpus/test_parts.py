@@ -24,6 +24,7 @@ from tests.corpus.conftest import export, forget_until, raw_file, table_files
 
 import voxframe
 from voxframe._files import hidden_path
+from voxframe.corpus import query
 from voxframe.corpus.part import NewMember, Part
 from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
 from voxframe.corpus.part_reading import Located, in_order
@@ -366,6 +367,56 @@ def test_a_transcript_is_forgotten_during_a_read(corpus: voxframe.Corpus, monkey
         else:
             with pytest.raises(CorpusError, match="there is no transcript 'a'"):
                 read(reader)
+
+
+@pytest.mark.parametrize("read", ["sql", "to_polars", "scan"])
+def test_a_transcript_is_replaced_during_a_read(
+    corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    """A read whose files are replaced meanwhile is repeated; if that happens each time, the error says what to do."""
+    reads = {
+        "sql": lambda reader: reader.sql("select text from words order by all")["text"].to_list(),
+        "to_polars": lambda reader: sorted(reader.to_polars("words").collect()["text"]),
+        "scan": lambda reader: sorted(reader.scan("words").to_table()["text"].to_pylist()),
+    }
+    corpus.add([_raw("a", 1, "old"), _raw("b", 1, "old")])
+    reader, versions = voxframe.Corpus(corpus.path), count()
+    locate, left = reader._archive.locate, [1]
+
+    def replaced_after(*args: object, **options: object) -> Located:
+        found = locate(*args, **options)
+        if left[0]:
+            left[0] -= 1
+            version = next(versions)
+            for name in "ab":
+                corpus.raw.put(name, _raw(name, 1, f"v{version}-"))
+        return found
+
+    monkeypatch.setattr(reader._archive, "locate", replaced_after)
+    assert reads[read](reader) == ["v0-0", "v0-0"]
+    left[0] = 1000
+    monkeypatch.setattr(query, "_TRIES", 3)
+    with pytest.raises(CorpusError, match="changes all the time; stop what writes to it and try again"):
+        reads[read](reader)
+
+
+def test_a_transcript_is_replaced_during_a_query(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query whose files are replaced while DuckDB reads them is repeated, a bounded number of times."""
+    corpus.add([_raw(name, 1, "old") for name in "abc"])
+    register, left, versions = query._register, [3], count()
+
+    def replaced_after(*args: object) -> None:
+        register(*args)
+        if left[0]:
+            left[0] -= 1
+            corpus.raw.put("a", _raw("a", 1, f"v{next(versions)}-"))
+
+    monkeypatch.setattr(query, "_register", replaced_after)
+    assert corpus.sql("select text from words order by all")["text"].to_list() == ["old0", "old0", "v2-0"]
+    left[0] = 1000
+    monkeypatch.setattr(query, "_TRIES", 3)
+    with pytest.raises(CorpusError, match="changes all the time; stop what writes to it and try again"):
+        corpus.sql("select text from words")
 
 
 def test_tables_and_payload_are_forgotten_together(corpus: voxframe.Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -606,7 +606,7 @@ class Corpus:
             A DataFrame with the columns of the query: text is str, integers are Int64, floats are float64.
 
         Raises:
-            CorpusError: The query failed; the message includes DuckDB's.
+            CorpusError: The query failed; the message includes DuckDB's. Also if transcripts keep changing.
             MissingExtraError: DuckDB is not installed.
 
         Example:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.fs as fs
 
-from voxframe._files import in_threads
-from voxframe.corpus.part import Part, PartDamagedError
-from voxframe.corpus.part_files import TableLayout
+from voxframe._files import in_threads, stamp
+from voxframe.corpus.part import Part, PartDamagedError, PartReplacedError
+from voxframe.corpus.part_files import FORMAT, OpenTable, TableLayout
 from voxframe.corpus.parts import Parts
 from voxframe.schema import DERIVED, TABLES, TEXT_ORIGINAL
 
@@ -22,6 +25,7 @@ Ints: TypeAlias = npt.NDArray[Any]
 
 #: Errors of pyarrow for a damaged page.
 DAMAGE = (pa.ArrowException, OSError)
+LOCAL: Any = fs.LocalFileSystem()
 #: Columns that only tables in memory have.
 _ADDED = (TEXT_ORIGINAL.name, DERIVED.name)
 #: At least this many pieces of tables, with fewer rows than this on average, are copied if values have fewer bytes.
@@ -116,6 +120,42 @@ def assemble(
         of[numbers], starts[numbers], counts[numbers] = len(wholes), first[places], rows[places]
         wholes.append(whole)
     return in_order(wholes, of, starts, counts, schema)
+
+
+def lazy_rows(parts: Parts, name: str, members: Mapping[str, Part]) -> list[ds.Fragment]:
+    """Return the row groups with rows of transcripts, to be read later.
+
+    Their footers are read now. A reader with this footer still finds its pages in a file to which rows were added. If
+    rows were removed or the file is gone, it raises an error.
+
+    Args:
+        parts: The parts of the corpus.
+        name: Name of the table.
+        members: The part of each transcript, by id.
+
+    Raises:
+        PartReplacedError: Another process has changed a part.
+        PartDamagedError: A file of a part is missing or damaged.
+    """
+    places: dict[Part, set[int]] = {}
+    for transcript_id, part in members.items():
+        places.setdefault(part, set()).add(part.places[transcript_id])
+    groups = {part: found for part, some in places.items() if (found := _groups_with(part.files.get(name), some))}
+    return in_threads(lambda part: _with_footer(parts, part, name, groups[part]), groups, pa.cpu_count())
+
+
+def _with_footer(parts: Parts, part: Part, name: str, groups: Sequence[int]) -> ds.Fragment:
+    path = parts.path(name, part)
+    fragment = FORMAT.make_fragment(str(path), LOCAL, row_groups=groups)
+    with contextlib.suppress(OSError, ValueError):  # a `pa.ArrowInvalid` is a ValueError
+        before = stamp(path.stat())
+        with OpenTable(path, part.files[name]):
+            fragment.ensure_complete_metadata()
+        if stamp(path.stat()) == before:  # else the footer may be another one than the description's
+            return fragment
+    with parts.open(name, part), contextlib.suppress(OSError), parts.writing():
+        pass  # the change of a process that died is completed, so that the file has its name
+    raise PartReplacedError
 
 
 def _groups_with(layout: TableLayout | None, places: Collection[int]) -> list[int]:

@@ -15,7 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.fs as fs
 
 from voxframe.analysis.recordings import attach
 from voxframe.analysis.speaker_turns import TEXT
@@ -23,9 +22,9 @@ from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
-from voxframe.corpus.part import Part
+from voxframe.corpus.part import PartDamagedError, PartReplacedError
 from voxframe.corpus.part_files import FORMAT
-from voxframe.corpus.part_reading import Located, in_order, runs_of
+from voxframe.corpus.part_reading import LOCAL, Located, in_order, lazy_rows, runs_of
 from voxframe.corpus.people import People
 from voxframe.corpus.reading import Where
 from voxframe.corpus.recordings import in_where
@@ -69,14 +68,19 @@ _NAMING = ("transcript_id", "speaker", "channel", "utterance_idx", "start_ms")
 
 
 def _repeated(read: _Read) -> _Read:
-    """Repeat a read of all transcripts if one of them is deleted meanwhile. `read` takes a table's name and ids."""
+    """Repeat a read if files are replaced, or if one of all transcripts is deleted. `read` takes a table and ids."""
 
     @wraps(read)
     def repeated(self: Query, name: str, ids: Any = None, *args: Any, **options: Any) -> Any:
-        for _ in range(_TRIES if ids is None else 0):
-            with contextlib.suppress(MissingTranscriptError):
+        for left in reversed(range(_TRIES)):
+            try:
                 return read(self, name, ids, *args, **options)
-        return read(self, name, ids, *args, **options)
+            except MissingTranscriptError:
+                if ids is not None or not left:
+                    raise
+            except PartReplacedError:
+                continue
+        raise changing(self._archive.path)
 
     return cast("_Read", repeated)
 
@@ -423,14 +427,14 @@ class Query:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""
         if ids is None:
             self._report_exports(name)
-        found = self._stored(name, ids)
-        if name not in EXPORTS and not found.count_rows():
+        found, has_rows = self._stored(name, ids)
+        if name not in EXPORTS and not has_rows:
             self.report_empty(name, ids)
         return found
 
     @_repeated
-    def _stored(self, name: str, ids: str | Iterable[str] | None, *, verify: bool = False) -> ds.Dataset:
-        """Return one table over many transcripts, as stored, as a pyarrow dataset.
+    def _stored(self, name: str, ids: str | Iterable[str] | None, *, verify: bool = False) -> tuple[ds.Dataset, bool]:
+        """Return one table over many transcripts, as stored, as a pyarrow dataset, and True if it has rows.
 
         Args:
             name: Name of the table.
@@ -441,22 +445,20 @@ class Query:
         located = self._archive.locate(name, wanted, verify=verify)
         _report(located, len(wanted), asked=ids is not None)
         schema = TABLES[name].arrow
-        places: dict[Part, set[int]] = {}
-        for transcript_id, part in located.members.items():
-            places.setdefault(part, set()).add(part.places[transcript_id])
-        fragments = []
-        for part, of_part in places.items():
-            if (layout := part.files.get(name)) is not None:
-                groups = [n for n, group in enumerate(layout.groups) if not of_part.isdisjoint(group.members)]
-                path = str(self._archive.parts.path(name, part))
-                fragments.append(FORMAT.make_fragment(path, _LOCAL, row_groups=groups))
+        try:
+            fragments = lazy_rows(self._archive.parts, name, located.members)
+        except PartDamagedError:
+            if verify:  # damaged since it was verified
+                raise PartReplacedError from None
+            return self._stored(name, ids, verify=True)
         children: list[ds.Dataset] = []
         if fragments:
-            children.append(ds.FileSystemDataset(fragments, schema, FORMAT, _LOCAL))
+            children.append(ds.FileSystemDataset(fragments, schema, FORMAT, LOCAL))
         if located.loose:
             children.append(ds.dataset(pa.concat_tables(table.cast(schema) for table in located.loose.values())))
         whole = ds.dataset(children) if len(children) > 1 else (children or [ds.dataset(schema.empty_table())])[0]
-        return whole if ids is None or not children else whole.filter(pc.field("transcript_id").isin(wanted))
+        has_rows = bool(fragments) or any(table.num_rows for table in located.loose.values())
+        return whole if ids is None or not children else whole.filter(pc.field("transcript_id").isin(wanted)), has_rows
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
         """Return one table over many transcripts as a Polars LazyFrame."""
@@ -477,19 +479,19 @@ class Query:
         """
         tables = [*TRANSCRIPT_TABLES, *EXPORTS]
         others = {"metadata": self._metadata.to_arrow, **others}
-        try:
-            found = _run_sql(query, parameters, tables, self._apart, others)
-        except _DamageError:
-            found = _run_sql(query, parameters, tables, partial(self._apart, verify=True), others)
-        return attach(found, self._archive.recordings)
+        for attempt in range(_TRIES):  # files are damaged or, after they were verified, replaced meanwhile
+            with contextlib.suppress(_DamageError):
+                found = _run_sql(query, parameters, tables, partial(self._apart, verify=attempt == 1), others)
+                return attach(found, self._archive.recordings)
+        raise changing(self._archive.path)
 
     @_repeated
     def _apart(self, name: str, ids: str | Iterable[str] | None = None, *, verify: bool = False) -> reading.Apart:
         """Return a table as stored, and what voxframe adds to it when it is read. Warn of the reason if it is empty."""
         wanted, made = self._made(name, self._select(name, ids))
         stored = [i for i in wanted if i not in made]
-        data = self._stored(name, ids if ids is None or not made else stored, verify=verify)
-        if not made and not data.count_rows():
+        data, has_rows = self._stored(name, ids if ids is None or not made else stored, verify=verify)
+        if not made and not has_rows:
             self.report_empty(name, ids)
         corrected = None
         if made:
@@ -532,9 +534,6 @@ class Query:
 def changing(path: Path) -> CorpusError:
     """Return the error for a corpus that changes during each of several reads."""
     return CorpusError(f"the corpus {path} changes all the time; stop what writes to it and try again")
-
-
-_LOCAL: Any = fs.LocalFileSystem()
 
 
 def _report(located: Located, wanted: int, *, asked: bool) -> None:
