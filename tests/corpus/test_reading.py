@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from tests.corpus.conftest import export, payload, raw_file, table_files
@@ -200,6 +201,25 @@ def test_conditions_on_nulls(filled: voxframe.Corpus) -> None:
 def test_polars_reads_the_same_rows(filled: voxframe.Corpus) -> None:
     """Polars scans the same rows lazily."""
     assert filled.to_polars("utterances").collect()["text"].to_list() == ["Good morning.", "Hello!"] * 3
+
+
+def test_lazy_reads_of_files_that_changed_are_errors(filled: voxframe.Corpus) -> None:
+    """A lazy read has all its transcripts, or raises an error if one of them was replaced or forgotten meanwhile."""
+    for name in ("a", "b", "c"):
+        filled.raw.put(name, json.dumps(export(name, "sentences")).encode(), "sentences")
+    filled.corrections.set("b", {0: "Good evening."})
+    frame = filled.to_polars("words")
+    filled.raw.put("a", json.dumps(payload("a") | {"text": "new"}).encode())
+    with pytest.raises(Exception, match=r"(?i)page header|thrift|no such file"):
+        frame.collect()
+    assert filled.to_polars("words").collect()["transcript_id"].n_unique() == 3
+    filled.table("sentences")
+    sentences = filled.scan("sentences", ["b", "c"])
+    filled.forget("a")
+    assert sentences.to_table()["transcript_id"].to_pylist() == ["b", "b", "c", "c"]
+    filled.forget("b")
+    with pytest.raises((OSError, pa.ArrowException), match=r"(?i)page header|thrift|no such file"):
+        sentences.to_table()
 
 
 def test_sql_joins_the_tables(filled: voxframe.Corpus) -> None:

@@ -70,12 +70,14 @@ def test_divisions_are_true_and_transcripts_whole(corpus: voxframe.Corpus) -> No
 
 
 @pytest.mark.long
-def test_a_frame_of_replaced_transcripts_is_an_error(tmp_path: Path) -> None:
-    """A frame whose transcripts have other rows by now raises an error that says what to do."""
+@pytest.mark.parametrize(("words", "seed"), [(101, 1), (100, 2)])
+def test_a_frame_of_replaced_transcripts_is_an_error(tmp_path: Path, words: int, seed: int) -> None:
+    """A frame whose transcripts were replaced, even with as many rows, raises an error that says what to do."""
     corpus = voxframe.Corpus(tmp_path)
     corpus.raw.put("a", payload(100, seed=1))
     frame = corpus.to_dask("words")
-    corpus.raw.put("a", payload(101, seed=1))
+    assert len(frame.compute()) == 100
+    corpus.raw.put("a", payload(words, seed=seed))
     with pytest.raises(CorpusError, match=r"Corpus\.to_dask was called; call it again"):
         frame.compute()
 

@@ -558,6 +558,8 @@ class Corpus:
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
         """Return one table over many transcripts as a Polars LazyFrame, which is read when it is collected.
 
+        Collecting raises an error if files were replaced meanwhile; then call `to_polars` again.
+
         Args:
             name: Name of the table.
             ids: Id or ids. None (default): every transcript that has the table.

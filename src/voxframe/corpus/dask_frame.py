@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 _ROWS = 500_000
 
 
-def dask_frame(name: str, rows: dict[str, int], path: Path, metadata: Wanted = False) -> dd.DataFrame:
+def dask_frame(
+    name: str, rows: dict[str, tuple[int, str | None]], path: Path, metadata: Wanted = False
+) -> dd.DataFrame:
     """Return one table as a Dask DataFrame; see `Corpus.to_dask`.
 
     Args:
         name: Name of the table.
-        rows: Number of rows of each transcript, in the order of the stored files.
+        rows: Number of rows and source of each transcript, in the order of the stored files; see `Query.rows`.
         path: Directory of the corpus.
         metadata: Columns about the recording to add.
 
@@ -45,7 +47,7 @@ def dask_frame(name: str, rows: dict[str, int], path: Path, metadata: Wanted = F
         raise MissingExtraError("dask", "Corpus.to_dask") from None
     groups: list[list[str]] = [[]]
     sizes = [0]
-    for transcript_id, count in rows.items():
+    for transcript_id, (count, _) in rows.items():
         if sizes[-1] and sizes[-1] + count > _ROWS:
             groups.append([])
             sizes.append(0)
@@ -58,6 +60,7 @@ def dask_frame(name: str, rows: dict[str, int], path: Path, metadata: Wanted = F
             groups,
             sizes,
             starts[:-1],
+            [[rows[transcript_id][1] for transcript_id in group] for group in groups],
             path=path,
             name=name,
             metadata=metadata,
@@ -73,6 +76,7 @@ def _partition(
     ids: Sequence[str],
     rows: int,
     first: int,
+    sources: Sequence[str | None],
     *,
     path: Path,
     name: str,
@@ -86,6 +90,7 @@ def _partition(
         ids: Ids of the transcripts.
         rows: Number of their rows.
         first: Number of the first row in the whole table.
+        sources: Source of each transcript; see `Query.source`.
         path: Directory of the corpus.
         name: Name of the table.
         metadata: Columns about the recording to add.
@@ -93,10 +98,11 @@ def _partition(
         columns: Columns to read. None (default): all.
 
     Raises:
-        CorpusError: The transcripts have another number of rows by now.
+        CorpusError: The transcripts were replaced, or have another number of rows by now.
     """
-    found = _query(path).table(name, ids, columns, metadata=metadata if columns is None else False)
-    if len(found) != rows:
+    query = _query(path)
+    found = query.table(name, ids, columns, metadata=metadata if columns is None else False)
+    if len(found) != rows or [query.source(name, transcript_id) for transcript_id in ids] != [*sources]:
         raise CorpusError(f"transcripts of {path} were replaced since Corpus.to_dask was called; call it again")
     found.index = pd.RangeIndex(first, first + rows)
     return found

@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 from voxframe.analysis.recordings import attach
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus import reading
-from voxframe.corpus.archive import Archive, MissingTranscriptError
+from voxframe.corpus.archive import Archive, MissingTranscriptError, view_of
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.part import PartDamagedError, PartReplacedError
@@ -408,20 +408,27 @@ class Query:
                     break
 
     @_repeated
-    def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, int]:
-        """Return the number of rows of each transcript that has any, in the order of the files. Reads no rows.
+    def rows(self, name: str, ids: str | Iterable[str] | None = None) -> dict[str, tuple[int, str | None]]:
+        """Return the number of rows and the source of each transcript that has rows, in the order of the files.
 
-        If there are none, warn of the reason.
+        If there are none, warn of the reason. Reads no rows. For the source see `source`.
         """
         wanted = self._select(name, ids)
         here, made = self._made(name, wanted, ["transcript_id"], asked=ids is not None)
         located = self._archive.locate(name, [i for i in here if i not in made])
         _report(located, len(here), asked=ids is not None)
         rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}
-        found = {transcript_id: count for transcript_id, count in rows.items() if count}
+        parts = located.members
+        found = {
+            i: (count, parts[i].source(i) if i in parts else self.source(name, i)) for i, count in rows.items() if count
+        }
         if not found:
             self.report_empty(name, ids)
         return found
+
+    def source(self, name: str, transcript_id: str) -> str | None:
+        """Return a hash of the payloads that the rows of a transcript are made from; None if it was deleted."""
+        return self._archive.source_hash(transcript_id, view_of(name)) or self._archive.source_hash(transcript_id)
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""
