@@ -54,6 +54,7 @@ def test_columns_and_rows_are_selected(filled: voxframe.Corpus) -> None:
         ({"where": [("nonsense", "==", 1)]}, "has no column 'nonsense'"),
         ({"where": [("speaker", "~", "A")]}, "an operator is one of =="),
         ({"where": [("start_ms", "==", "soon")]}, r"voxframe.describe\('words'\) says"),
+        ({"where": 5}, "where takes text such as .*, not 5"),
         ({"where": ["speaker"]}, "takes .column, operator, value. triples"),
         ({"where": "nonsense > 1"}, "has no column 'nonsense'"),
         ({"where": "speaker"}, "cannot be answered"),
@@ -196,6 +197,14 @@ def test_conditions_on_nulls(filled: voxframe.Corpus) -> None:
     for column in ("speaker", "customer"):
         with pytest.raises(CorpusError, match=r"needs a list of values, such as \['Ada'\]"):
             filled.table("words", where=[(column, "in", "Ada")])
+
+
+def test_conditions_with_an_empty_list(filled: voxframe.Corpus) -> None:
+    """No value is in an empty list, and every value is not in it; a list of nulls stands for null."""
+    for where in ([("transcript_id", "in", [])], "speaker in []", [("start_ms", "in", [])]):
+        assert len(filled.table("words", where=where)) == 0
+    assert len(filled.table("words", where="speaker not in []")) == 9
+    assert len(filled.table("words", where="channel in [None]")) == 9
 
 
 def test_polars_reads_the_same_rows(filled: voxframe.Corpus) -> None:

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import voxframe
-from voxframe.errors import CorpusWarning, ExportError, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, ExportError, OptionError
 from voxframe.export import open_delta
 
 pytestmark = pytest.mark.long
@@ -248,6 +248,14 @@ def test_a_foreign_delta_table_is_not_overwritten(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path / "lake" / "words", pd.DataFrame({"x": [1]}))
     with pytest.raises(ExportError, match="voxframe did not write"):
         corpus.publish(tmp_path / "lake", tables="words")
+
+
+def test_unknown_tables_and_publications_are_named(tmp_path: Path) -> None:
+    """A table that does not exist, and a place without a publication, are clear errors."""
+    with pytest.raises(CorpusError, match="has no table 'nope'; it has transcripts"):
+        voxframe.Corpus(tmp_path / "corpus").publish(tmp_path / "published", tables="nope")
+    with pytest.raises(ExportError, match="there is no publication at"):
+        open_delta(tmp_path / "published")
 
 
 def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:

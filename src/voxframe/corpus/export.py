@@ -368,6 +368,8 @@ class Publisher:
         """Write what changed; see `Corpus.publish`."""
         _check_outside(target, self._archive.path)
         wanted = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
+        for name in wanted:
+            self._archive.select(name, ())  # an error if there is no such table
         columns = names(partition_by)
         delta = DeltaTarget(target, storage_options)
         with clear_delta_errors(target):

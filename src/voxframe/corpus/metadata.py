@@ -17,8 +17,7 @@ from voxframe._text import masked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.reading import DTYPES, PERSON, Where, all_of
-from voxframe.corpus.where_text import parse
+from voxframe.corpus.reading import DTYPES, PERSON, Where, all_of, as_list
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 
@@ -300,9 +299,7 @@ def _clauses(where: Where | None) -> list[Sequence[Any]]:
     """Return conditions as a list of clauses, one of which must hold. A pyarrow expression has none."""
     if where is None or isinstance(where, pc.Expression):
         return []
-    given: list[Any] = parse(where) if isinstance(where, str) else list(where)
-    if given and isinstance(given[0], str):
-        return [[tuple(given)]]
+    given = as_list(where)
     if given and all(isinstance(one, tuple) for one in given):
         return [given]
     return given if all(isinstance(clause, list | tuple) for clause in given) else []

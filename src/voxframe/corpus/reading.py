@@ -169,12 +169,26 @@ def checked(name: str, where: Where | None, *, person: bool = False) -> pc.Expre
     return condition
 
 
+def as_list(where: str | Sequence[Any]) -> list[Any]:
+    """Return conditions that are no pyarrow expression as a list.
+
+    Raises:
+        CorpusError: They are neither text nor a sequence.
+    """
+    if not isinstance(where, Iterable):
+        raise CorpusError(
+            "where takes text such as \"speaker == 'A'\", (column, operator, value) triples, or an expression of "
+            f"pyarrow, not {where!r}"
+        )
+    given: list[Any] = parse(where) if isinstance(where, str) else list(where)
+    return [tuple(given)] if given and isinstance(given[0], str) else given  # one condition, not in a list
+
+
 def ids_of(where: Where | None) -> set[str] | None:
     """Return the ids of the transcripts that conditions allow; None if they allow any."""
     if where is None or isinstance(where, pc.Expression):
         return None
-    given: list[Any] = parse(where) if isinstance(where, str) else list(where)
-    clauses = [[tuple(given)]] if given and isinstance(given[0], str) else given
+    clauses = as_list(where)
     clauses = [clauses] if clauses and isinstance(clauses[0], tuple) else clauses
     allowed = set[str]()
     for clause in clauses:
@@ -235,9 +249,7 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     """
     if where is None or isinstance(where, pc.Expression):
         return where
-    conditions: list[Any] = parse(where) if isinstance(where, str) else list(where)
-    if conditions and isinstance(conditions[0], str):
-        conditions = [tuple(conditions)]  # one condition, not in a list
+    conditions = as_list(where)
     for condition in conditions:
         for triple in [condition] if isinstance(condition, tuple) else condition:
             if not (isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)):
@@ -272,6 +284,9 @@ def _condition(column: str, operator: str, value: Any) -> pc.Expression:
         return ~null if operator == "!=" else null
     if operator in ("in", "not in") and isinstance(value, str):
         raise ValueError(f"({column!r}, {operator!r}, {value!r}) needs a list of values, such as [{value!r}]")
+    if operator in ("in", "not in") and all(one is None for one in value):  # Arrow would give the list the type null
+        found = pc.field(column).is_null() if value else pc.scalar(False)
+        return found if operator == "in" else ~found
     return pq.filters_to_expression([(column, operator, value)])
 
 

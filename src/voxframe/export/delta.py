@@ -101,7 +101,7 @@ class DeltaTarget:
         """
         if self._manifest is None or (publication is not None and not 0 <= publication <= self._manifest.version()):
             known = "none" if self._manifest is None else f"0 to {self._manifest.version()}"
-            asked = "a publication" if publication is None else f"publication {publication}"
+            asked = "publication" if publication is None else f"publication {publication}"
             raise ExportError(f"there is no {asked} at {self._url!r}; there is {known}. Corpus.publish makes one")
         rows = self.table(_PUBLICATIONS, publication).to_pyarrow_table().to_pylist()
         return {row["table"]: row["version"] for row in rows if row["table"] != _SOURCES}
