@@ -162,7 +162,7 @@ def report(coder: Coder) -> Iterator[str]:
         counts = {"talk": score_questions("held")}
         counts |= {
             name: score_conversations(f"answers_{name}.txt")
-            for name in ("fresh", "kinds", "long", "held", "interview", "zoo", "details")
+            for name in ("fresh", "kinds", "long", "held", "interview", "zoo", "details", "unseen")
         }
         for name, (answered, whole, refused, others) in counts.items():
             yield f"answerer, {name}: {answered} of {whole} questions right, {refused} of {others} unanswerable refused"

@@ -103,10 +103,10 @@ CANNOT = (
     "action items. {asked!r} needs a model. Start the server with --llm-url and --llm-model (or VOXFRAME_LLM_URL and "
     "VOXFRAME_LLM_MODEL) to use a language model."
 )
-_LEAST_LOG_ODDS = -2.0  # of the best sentence; below it, a question is refused
+_LEAST_LOG_ODDS = -1.5  # of the best sentence; below it, a question is refused
 _MOST_BEHIND = 4.0  # further sentences are quoted if their log-odds are at most this much lower
 _AFTER_QUESTION = 1.0  # added to the log-odds of a question of the text, for the sentence after it
-_BY_CONTEXT = 1.0  # added to the log-odds of the sentence with most words of the context, to order sentences
+_BY_CONTEXT = 2.0  # added to the log-odds of the sentence with most words of the context, to order sentences
 _MOST_OF_QUESTION, _MOST_OF_TASK = 3, 5  # sentences
 _ALMOST = 0.9  # without the model: score of a second sentence for a question, relative to the first
 _ENOUGH = 0.7  # without the model: score of further sentences for a task, relative to the first

@@ -6,6 +6,10 @@ confidences, capitals and punctuation are the model's.
 
 A model with up to 200 MB is loaded once per core and uses one thread. A larger one uses all cores for one job.
 
+Terms of `word_boost` are given to the model as words to expect. Of 70 synthetic terms of `python -m tests.benchmarks
+boost` that are held out, base recognizes 28 without a boost and 63 with it; of the other words, 18 and 8 percent are
+wrong. Terms that are not said may still change a capital or a full stop.
+
 Source of the models: Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision, 2022.
 """
 
