@@ -121,7 +121,7 @@ def test_each_task_has_its_own_text(panel):
 def test_an_answer_is_purged_everywhere(panel, corpus, service):
     """A purged answer is deleted from the service, the corpus and the panel, and would be requested again."""
     panel.chosen = ["call"]
-    answer = asked(panel, "summary", "in haiku")
+    answer = asked(panel, "summary", "in two sentences")
     assert panel._earlier == []  # a format is kept with no answer
     text = answer["replies"][0]["answer"]
     assert len(corpus.raw.responses()) == 1
@@ -171,7 +171,7 @@ class Tags(HTMLParser):
 def test_questions_and_answers_are_text(panel):
     """Markup in a prompt, or in an answer that repeats it, is text in the saved notebook."""
     panel.chosen, panel.title = ["interview"], HOSTILE
-    asked(panel, "task", HOSTILE)
+    asked(panel, "question-answer", HOSTILE)
     tags = Tags()
     tags.feed(panel._repr_mimebundle_()[0]["text/html"])
     assert tags.seen == {"div", "p", "small", "strong"}
