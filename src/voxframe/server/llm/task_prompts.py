@@ -26,7 +26,7 @@ _OPENING = _any_of(
 )
 _START = rf"^\W*(?:{_OPENING}[,:]? )*"
 _SUMMARY = _any_of(
-    r"summar(?:y|ies)|overviews?|recaps?|synopsis|outline|abstract|minutes|gist|essence|tl;?dr|highlights?|takeaways?",
+    r"summar(?:y|ies)|overviews?|recaps?|synopsis|outline|abstract|gist|essence|tl;?dr|highlights?|takeaways?",
     r"(?:key|main|important|central|essential) (?:points?|messages?|ideas?|takeaways?|topics|statements|arguments)",
     r"bullets?(?: points)?|summari[sz](?:e|ing)|sum (?:it |this |that |\w+ \w+ )?up|recapitulate|condense|boil",
 )
