@@ -180,7 +180,7 @@ def test_a_citation_plays_its_passage(notebook):
     plays(notebook, notebook.kernel("int(panel.citations['start_ms'].iloc[0])"))
     panel.locator(".vf-ticks li", has_text="<img").get_by_role("checkbox").check()
     panel.get_by_role("button", name="Task").click()
-    panel.get_by_role("textbox").first.fill(f"{HOSTILE} hostile words")
+    panel.get_by_role("textbox").first.fill(f"Find {HOSTILE} hostile words")
     panel.get_by_role("button", name="Ask", exact=True).click()
     expect(panel.locator(".vf-card")).to_have_count(2, timeout=WAIT_MS)
     panel.get_by_role("button", name="Delete this answer").first.click()

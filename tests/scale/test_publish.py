@@ -250,6 +250,7 @@ def test_a_foreign_delta_table_is_not_overwritten(tmp_path: Path) -> None:
         corpus.publish(tmp_path / "lake", tables="words")
 
 
+@pytest.mark.filterwarnings("ignore:there is no corpus in:voxframe.errors.CorpusWarning")
 def test_unknown_tables_and_publications_are_named(tmp_path: Path) -> None:
     """A table that does not exist, and a place without a publication, are clear errors."""
     with pytest.raises(CorpusError, match="has no table 'nope'; it has transcripts"):
@@ -287,6 +288,7 @@ def test_a_transcript_forgotten_meanwhile_is_not_published(tmp_path: Path, monke
         assert set(table.to_pandas()["transcript_id"]) == {"b"}
 
 
+@pytest.mark.filterwarnings("ignore:1 of 2 transcripts cannot be read:voxframe.errors.CorpusWarning")
 @pytest.mark.parametrize("view", ["transcript", "sentences"])
 def test_a_transcript_that_cannot_be_read_stays_published(tmp_path: Path, view: str) -> None:
     """Its published rows are kept with a warning, while others change, until it is forgotten."""
