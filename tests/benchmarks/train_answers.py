@@ -8,8 +8,7 @@ The weights of the package come from three runs, the second and third each from 
 minutes with a rate of 1.5e-3, without dropout and without the files details, explained, life_interviews,
 phone_and_shops and working_meetings; 15 minutes with a rate of 5e-4 and the first two of these; 56 minutes with a rate
 of 7e-4 and all. In the last two, the mean of the weights over about the last 100 steps was kept, the numbers `parts`,
-`beside` and `nothing` had 20 times the rate, and other programs used half of the processor. More rounds over the
-first files alone gained nothing.
+`beside` and `nothing` had 20 times the rate, and other programs used half of the processor.
 """
 
 from __future__ import annotations

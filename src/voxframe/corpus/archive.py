@@ -42,6 +42,11 @@ class MissingTranscriptError(CorpusError):
     """A transcript, or an export of one, is not in the corpus. It may have been deleted during a read."""
 
 
+def changing(path: Path) -> CorpusError:
+    """Return the error for a corpus that changes during each of several reads."""
+    return CorpusError(f"the corpus {path} changes all the time; stop what writes to it and try again")
+
+
 class Archive:
     """Payloads and tables of the transcripts of a corpus.
 
@@ -509,7 +514,7 @@ class Archive:
                 continue
             except PartDamagedError as damage:
                 self._discard(damage)
-        raise CorpusError(f"the corpus {self.path} changes all the time; stop what writes to it and try again")
+        raise changing(self.path)
 
     def prepare(self) -> None:
         """Create the folders of tables and delete what belongs to no part, once per process and if one is missing.

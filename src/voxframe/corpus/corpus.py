@@ -953,11 +953,11 @@ class Corpus:
 
         Only transcripts that are new or have changed are written. A transcript whose payload cannot be read keeps its
         published rows, unless all tables are written again (other tables, or another type of a metadata column). All
-        tables change at once for readers that open them
-        with `voxframe.export.open_delta`. Older publications stay readable until you vacuum the tables, or for 30 days
-        (`delta.logRetentionDuration`). The call can be interrupted and repeated. It needs no rename, so that an object
-        store such as S3 is a safe target. Each publication has a data card, as `export` writes it: in README.md on a
-        file system, and in the commit to `_voxframe/publications` under the key `voxframe.data_card`.
+        tables change at once for readers that open them with `voxframe.export.open_delta`. Older publications stay
+        readable until you vacuum the tables, or for 30 days (`delta.logRetentionDuration`). The call can be interrupted
+        and repeated. It needs no rename, so that an object store such as S3 is a safe target. Each publication has a
+        data card, as `export` writes it: in README.md on a file system, and in the commit to `_voxframe/publications`
+        under the key `voxframe.data_card`.
 
         Args:
             target: Path, or a URL that deltalake supports (`s3://bucket/calls`). Each table is a folder in it.

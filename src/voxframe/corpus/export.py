@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._text import masked
-from voxframe.corpus.archive import Archive, view_of
+from voxframe.corpus.archive import Archive, changing, view_of
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, without_person
 from voxframe.corpus.people import People
-from voxframe.corpus.query import Query, changing
+from voxframe.corpus.query import Query
 from voxframe.corpus.reading import PERSON
 from voxframe.corpus.services import EMBEDDED
 from voxframe.corpus.store import View

@@ -25,7 +25,6 @@ from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 Wanted: TypeAlias = "bool | str | Sequence[str]"
 
 _ID = "transcript_id"
-_NO_ID = ""  # no transcript has this id
 
 
 class Metadata:
@@ -164,7 +163,7 @@ def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | No
             continue
         left = _matching(mine, about)
         rest = [triple for triple in clause if triple not in mine]
-        clauses.append([(_ID, "in", sorted(left) or [_NO_ID]), *rest])
+        clauses.append([(_ID, "in", sorted(left)), *rest])
         if possible is not None:
             possible |= left
     if not clauses:

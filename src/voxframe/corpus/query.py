@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow.dataset as ds
 from voxframe.analysis.recordings import attach
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus import reading
-from voxframe.corpus.archive import Archive, MissingTranscriptError, view_of
+from voxframe.corpus.archive import Archive, MissingTranscriptError, changing, view_of
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, is_named, with_metadata, without_person
 from voxframe.corpus.part import PartDamagedError, PartReplacedError
@@ -536,11 +535,6 @@ class Query:
                 CorpusWarning,
                 stacklevel=caller(),
             )
-
-
-def changing(path: Path) -> CorpusError:
-    """Return the error for a corpus that changes during each of several reads."""
-    return CorpusError(f"the corpus {path} changes all the time; stop what writes to it and try again")
 
 
 def _report(located: Located, wanted: int, *, asked: bool) -> None:

@@ -9,7 +9,7 @@ VOXFRAME_LLM_KEY, VOXFRAME_LLM_WINDOW), the configured model answers, and respon
 | question-answer | the sentence that the answer model finds, and up to two others if they are almost as good |
 | ... without the model of the sentence encoder | sentences with most words of the question, and those beside them |
 | ... with answer_options | the option best supported by the sentences found; yes if they confirm, no if they deny |
-| task | a summary, action items, or sentences that answer; what needs writing is refused (138 of 145 prompts) |
+| task | a summary, action items, or sentences that answer; what needs writing is refused (78 of 90 prompts) |
 | summary | the most representative sentences (`analyses.extract`), proportionally from each transcript |
 | action-items | sentences with a commitment or a request |
 
@@ -17,7 +17,7 @@ Of `answer_format`, it follows bullets, a number of sentences, and "brief". `tem
 
 The answer model (`answer_model`) compares a question with every sentence. If no sentence fits, the question is refused.
 The table shows questions with the right sentence, of those that the text answers, and refused ones, of the others. Most
-are paraphrased. The texts were not used for training; nothing was chosen with the first row in view.
+are paraphrased. The texts were not used for training, but were looked at when the threshold was chosen.
 
 | texts | right | refused |
 |---|---|---|

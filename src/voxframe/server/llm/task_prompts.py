@@ -1,4 +1,4 @@
-"""What a prompt asks for, and whether sentences that are quoted can give it."""
+"""Kinds of prompts: those that quoted sentences can answer, and those that need a language model."""
 
 from __future__ import annotations
 
