@@ -156,8 +156,9 @@ def _runs(parts: Sequence[pd.DataFrame], ids: Sequence[str]) -> list[slice]:
     return [] if runs == sorted(runs, key=lambda run: run.start) else runs
 
 
-def _concatenated(arrays: Iterable[Any]) -> Any:
-    return pd.concat([pd.Series(one, copy=False) for one in arrays], ignore_index=True).array
+def _concatenated(arrays: Sequence[Any]) -> Any:
+    """Return the values of pandas arrays of one dtype. A Series for each of thousands would take most of the time."""
+    return type(arrays[0])._concat_same_type(arrays)
 
 
 def empty_table(name: str) -> pa.Table:
