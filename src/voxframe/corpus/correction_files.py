@@ -74,12 +74,16 @@ class CurrentCorrections:
         Raises:
             CorpusError: The transcript is not in the corpus.
         """
+        return correct_tables(self.sources(transcript_id, names), edits)
+
+    def sources(self, transcript_id: str, names: Collection[str] = ()) -> dict[str, pa.Table]:
+        """Return the tables of a transcript that edits are applied to: those of the turns, and those in `names`."""
         own = [*TURN_TABLES, *(name for name in names if view_of(name) == "transcript" and name not in TURN_TABLES)]
         tables = self._archive.tables(transcript_id, own)
         for view in EXPORTS:
             if view in names and self._archive.has(transcript_id, view):
                 tables[view] = self._archive.table(view, transcript_id)
-        return correct_tables(tables, edits)
+        return tables
 
     def table(self, name: str, transcript_id: str) -> pa.Table:
         """Return a table of a transcript, corrected."""

@@ -25,7 +25,7 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.speaker_names import checked_text
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
-from voxframe.frames.corrected import Corrected
+from voxframe.frames.corrected import Corrected, correct_tables
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
 
 _TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
@@ -369,14 +369,15 @@ class Corrections:
         with clear_errors(self._archive.path), files.lock(transcript_id):
             edits = files.get(transcript_id) or []
             active = [edit for edit in edits if edit.undone is None]
-            found = self._current.of(transcript_id, active)
+            tables = self._current.sources(transcript_id)
+            found = correct_tables(tables, active)
             new, removed = make(found, active)
             if not new and not removed:
                 return found
             now, change = _now(), max((edit.change for edit in edits), default=0) + 1
             new = [replace(edit, made=now, author=author or _user(), change=change) for edit in new]
             kept = [edit for edit in active if edit not in removed]
-            found = self._current.of(transcript_id, [*kept, *new])
+            found = correct_tables(tables, [*kept, *new])
             if refused := [reason for n, reason in found.stale.items() if n >= len(kept)]:
                 raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
             self._current.keep(transcript_id, [*(replace(e, undone=now) if e in removed else e for e in edits), *new])

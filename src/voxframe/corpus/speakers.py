@@ -155,7 +155,7 @@ class Speakers:
             now = history[-1] if history else SpeakerNames()
             speakers = {k: v for k, v in {**now.speakers, **new_names}.items() if v is not None}
             corrected = {k: v for k, v in {**now.turns, **new_turns}.items() if v is not None}
-            there = fingerprints(self._archive.table("utterances", transcript_id))
+            there = fingerprints(self._archive.table("utterances", transcript_id)) if new_turns else {}
             made_for = {**now.made_for, **{k: there[k] for k in new_turns if k in there}}
             made_for = {k: fingerprint for k, fingerprint in made_for.items() if k in corrected}
             if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
@@ -270,12 +270,12 @@ class Speakers:
     ) -> tuple[dict[str, str | None], dict[int, str | None]]:
         """Validate names and turns, and return them in the form that is stored."""
         labels = self._labels(transcript_id)
-        positions = self._current.turns(transcript_id)["utterance_idx"].to_pylist()
+        positions = self._current.turns(transcript_id)["utterance_idx"].to_pylist() if turns else []
         if unknown := [label for label in names if label not in labels]:
             raise OptionError(
                 f"{transcript_id!r} has no speaker {unknown[0]!r}; it has {', '.join(labels) or 'no speakers'}"
             )
-        gone = self._archive.names.all().get(transcript_id, SpeakerNames()).turns.keys()  # may be removed
+        gone = self._archive.names.get(transcript_id).turns.keys()  # may be removed
         if missing := [n for n, who in turns.items() if n not in positions and not (who is None and n in gone)]:
             there = f"0 to {len(positions) - 1}" if positions else "no turns"
             raise OptionError(f"{transcript_id!r} has no turn {missing[0]!r}; it has {there}")
@@ -287,7 +287,8 @@ class Speakers:
     def _labels(self, transcript_id: str) -> list[str]:
         found: dict[str, None] = {}
         for name in ("utterances", "words", "sentiments"):
-            found |= dict.fromkeys(
-                v for v in voices_of(self._archive.table(name, transcript_id)).unique().to_pylist() if v
-            )
+            table, located = self._archive.read(name, [transcript_id], ["speaker", "channel"])
+            for _, error in located.bad:
+                raise error
+            found |= dict.fromkeys(voice for voice in voices_of(table).unique().to_pylist() if voice)
         return list(found)
