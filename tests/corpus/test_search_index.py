@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import warnings
 
 import pandas as pd
 import pytest
@@ -106,6 +107,28 @@ def test_small_segments_are_merged(corpus: voxframe.Corpus, segments, monkeypatc
     assert sum(len(segment.IndexSegment.open(path).ids) for path in segments()) <= 10
     assert matched_ids(corpus, "word0") == []
     assert matched_ids(corpus, "again") == ["t0"]
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_an_index_behind_a_link_is_not_changed(corpus: voxframe.Corpus, segments, monkeypatch, is_damaged) -> None:
+    """If `search` is a symbolic link, segments there are neither merged nor replaced. Searches work in memory then."""
+    for n in range(6):
+        say(corpus, f"t{n}", "smoke")
+        matched_ids(corpus, "smoke")
+    if is_damaged:
+        segments()[0].write_bytes(b"no segment")
+    elsewhere = corpus.path.with_name("elsewhere")
+    (corpus.path / "search").rename(elsewhere)
+    (corpus.path / "search").symlink_to(elsewhere)
+    before = {path.name: path.read_bytes() for path in elsewhere.iterdir()}
+    monkeypatch.setattr(manifest, "FAN", 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CorpusWarning)  # of the damaged one
+        again = voxframe.Corpus(corpus.path)
+        for _ in range(2):
+            assert matched_ids(again, "smoke") == [f"t{n}" for n in range(6)]
+            again._search.index.wait()
+    assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == before
 
 
 def test_searches_do_not_wait_for_a_merge(corpus: voxframe.Corpus, segments, monkeypatch: pytest.MonkeyPatch) -> None:

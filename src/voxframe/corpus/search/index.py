@@ -62,6 +62,7 @@ class SearchIndex:
         self._open: dict[str, IndexSegment] = {}
         self._manifest = Manifest()
         self._known: tuple[str, Manifest] | None = None  # stamp of the manifest file, and its content
+        self._ignored = ""  # stamp of a manifest with damaged segments
         self._tidying: threading.Thread | None = None
         self._view: OpenIndex | None = None
         self._seen: tuple[tuple[int, ...] | None, Mapping[str, str]] = (None, {})
@@ -175,6 +176,8 @@ class SearchIndex:
         path = self._folder / "manifest.json"
         try:
             now = _stamp(path)
+            if now == self._ignored:
+                return None
             if self._known is None or self._known[0] != now:
                 found = orjson.loads(path.read_bytes())
                 if found["format"] != FORMAT:
@@ -185,10 +188,14 @@ class SearchIndex:
             return None
 
     def _discard(self) -> None:
-        """Delete the manifest, so that the index is rebuilt."""
+        """Delete the manifest, so that the index is rebuilt: in memory if the disk cannot be written."""
+        path = self._folder / "manifest.json"
+        with contextlib.suppress(FileNotFoundError):
+            self._ignored = _stamp(path)
         with contextlib.suppress(OSError):
             check_writable(self._store.root)
-            (self._folder / "manifest.json").unlink()
+            check_no_link(self._folder)
+            path.unlink()
 
     def _update(self, seen: Manifest | None, listing: Listing) -> Manifest:
         """Index missing transcripts, on disk if possible.
@@ -282,6 +289,7 @@ class SearchIndex:
         """Merge segments in the background."""
         with contextlib.suppress(OSError, pa.ArrowException):  # the next search reports it
             check_writable(self._store.root)
+            check_no_link(self._folder)
             while self._merge_once():
                 pass
 
