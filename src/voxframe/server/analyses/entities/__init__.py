@@ -21,7 +21,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from voxframe.server.analyses.entities.dates import amounts, dates
-from voxframe.server.analyses.entities.identifiers import contacts, identifiers
+from voxframe.server.analyses.entities.addresses import addresses
+from voxframe.server.analyses.entities.contacts import contacts
+from voxframe.server.analyses.entities.identifiers import identifiers
 from voxframe.server.analyses.entities.listed_terms import terms
 from voxframe.server.analyses.entities.name_model import NameModel, is_common_noun, unlisted_names
 from voxframe.server.analyses.entities.people import organisations, people
@@ -61,22 +63,48 @@ def find(words: Sequence[WordDict], language_code: str | None = None, names: Nam
     return sorted(found, key=lambda entity: entity.indexes)
 
 
+_VERB_AFTER = frozenset("is was will has had said says can could would does did and rang called isn't wasn't won't".split())
+
+
 def _named_again(words: Sequence[WordDict], found: Sequence[Entity], names: NameModel) -> Iterator[Entity]:
-    """Yield words with capitals that are part of a person's name elsewhere in the transcript, and in no dictionary."""
+    """Yield words with capitals that are part of a person's name elsewhere in the transcript.
+
+    A word of the dictionary counts within a sentence, before a comma, and before a verb: "Will will be back".
+    """
     taken = {index for entity in found for index in entity.indexes}
     parts = {part for entity in found if entity.kind == "person_name" for part in entity.text.lower().split()}
     for index, word in enumerate(words):
         text = re.sub(r"['\u2019]s$", "", _clean(word["text"]))
-        if index not in taken and text[:1].isupper() and text.lower() in parts and not names.knows(text.lower()):
+        if index in taken or not text[:1].isupper() or text.lower() not in parts:
+            continue
+        if not names.knows(text.lower()) or _is_used_as_name(words, index):
             yield Entity("person_name", text, (index,))
 
 
+def _is_used_as_name(words: Sequence[WordDict], index: int) -> bool:
+    before = words[index - 1]["text"] if index else "."
+    after = words[index + 1]["text"].lower() if index + 1 < len(words) else ""
+    return before[-1:] not in ".?!:" or words[index]["text"].endswith(",") or after in _VERB_AFTER
+
+
 def _in_run(run: WordRun, region: str, names: NameModel | None) -> Iterator[Entity]:
-    found = [f for detect in (contacts, dates, amounts, organisations, people, terms) for f in detect(run)]
+    found = [f for detect in (contacts, dates, amounts, addresses, organisations, people, terms) for f in detect(run)]
     if names:
         found = [f for f in found if not is_common_noun(run, f, names)] + list(unlisted_names(run, names))
-    for f in _strongest([*found, *identifiers(run, region)]):
+    for f in _strongest([*_whole_names(found), *identifiers(run, region)]):
         yield Entity(f.kind, _clean(run.text[f.start : f.end]), run.indexes_of(f.start, f.end))
+
+
+def _whole_names(found: Iterable[EntityMatch]) -> list[EntityMatch]:
+    """Return the matches with overlapping names of persons joined: "Annelise von" and "Annelise von der Heydt"."""
+    people = sorted((f for f in found if f.kind == "person_name"), key=lambda f: (f.start, f.end))
+    joined: list[EntityMatch] = []
+    for f in people:
+        if joined and f.start < joined[-1].end:
+            last = joined.pop()
+            f = EntityMatch(f.kind, last.start, max(last.end, f.end), max(last.weight, f.weight))
+        joined.append(f)
+    return [*(f for f in found if f.kind != "person_name"), *joined]
 
 
 def _strongest(found: Iterable[EntityMatch]) -> list[EntityMatch]:

@@ -215,7 +215,8 @@ def find() -> NameModel | None:
         return None
 
 
-_CAPITAL = r"(?!I\b)(?:[A-Z]\.|(?=[^\W\d_a-z])[^\W\d_]+(?:['\u2019-][^\W\d_]+)*)"
+_ARABIC = r"(?:(?:al|el|ad|ar|as|ash|an|at|bin|ibn|abu|ul|ur)-)"  # "al-Faisal"
+_CAPITAL = rf"(?!I\b)(?:[A-Z]\.|{_ARABIC}?(?=[^\W\d_a-z])[^\W\d_]+(?:['\u2019-][^\W\d_]+)*)"
 _PARTICLES = r"(?:van|von|der|den|de|di|da|dos|del|della|la|bin|ibn|al|el|ter|ten|zu)"
 #: Words with capitals that belong together: "Hendrikje van der Molen", "Fir & Sons".
 _AND = r"(?:& |and (?=(?:Sons|Daughters|Brothers|Co|Company|Partners|Associates)\b))"
@@ -271,9 +272,14 @@ def _is_one_name(words: list[_Word], spans: Mapping[int, NamedSpan], model: Name
 def _word(run: WordRun, start: int, text: str, model: NameModel) -> _Word:
     text = re.sub(r"['\u2019]s$", "", text)
     low = run.low[start : start + len(text)]
-    ordinary = low in STOP or low in STOPWORDS or low in known() or all(map(model.knows, low.split("-")))
+    spoken = re.sub(r"'(?:ll|ve|re|d|m)$", "", low)
+    ordinary = spoken in STOP or low in STOPWORDS or low in known() or all(map(model.knows, low.split("-")))
     ordinary = ordinary or not _VOWEL.search(low.split("-")[-1])  # "Mm-hmm"
-    return _Word(start, start + len(text), low, ordinary, low in names().first or low in names().family)
+    return _Word(start, start + len(text), low, ordinary, _is_listed(low))
+
+
+def _is_listed(word: str) -> bool:
+    return word not in STOP and (word in names().first or word in names().family)
 
 
 def _kind(run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan]) -> tuple[str, int] | None:

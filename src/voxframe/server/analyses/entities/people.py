@@ -1,7 +1,7 @@
-"""Personal names, organizations and postal addresses.
+"""Personal names and organizations.
 
-Persons are found by name lists, capital letters and the words before them; organizations and addresses by words that
-their names contain, like "University" or "Street".
+Persons are found by name lists, capital letters and the words before them; organizations by words that their names
+contain, like "University".
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ STOP = frozenset(
     called works lives
     """.split()
 )
+_NAMES_TOO = frozenset(("will",))  # words of STOP
 _FORMAL = r"(?:mr\.?|mrs\.?|ms\.?|dr\.?|prof\.?|mister|missus|misses|doctor|professor|senator|president)"
 _TITLE = (
     rf"(?:{_FORMAL}|miss|governor|captain|sergeant|judge|sir|madam|king|queen|prince|princess|pope|uncle|aunt|father|sister"
@@ -36,11 +37,12 @@ _NAME = r"[a-z][a-z'-]*[a-z]"
 _TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _NAMED = re.compile(
-    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|named|call me|ask for|put me through to) (?P<first>{_NAME})"
+    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: was|,|:|\\?)?"
+    rf"|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking|calling)\b))"
+    rf" (?P<first>{_NAME})"
     rf"(?: (?P<second>{_NAME}))?"
 )
-_ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\??$")
-_ANSWER = 25  # characters: a name that was asked for comes at once
+_ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\?")
 _TOKEN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
@@ -93,14 +95,13 @@ def _tokens(run: WordRun) -> list[_NameToken]:
 def _listed(run: WordRun) -> Iterator[EntityMatch]:
     """Yield listed first names, each with the family name after it."""
     tokens = _tokens(run)
-    asked = _ASKED_NAME.search(run.asked) is not None
     at = 0
     while at < len(tokens):
         token = tokens[at]
         at += 1
         after = tokens[at] if token.joined and at < len(tokens) else None
         family = after is not None and _is_family(run, after.low, after.start, sure=True)
-        if not (_is_first(run, token, after, family) or (asked and token.start < _ANSWER and _may_be_name(token.low))):
+        if not (_is_first(run, token, after, family) or _is_answer(run, token)):
             continue
         end = token.start + len(token.text)
         if family and after is not None:
@@ -109,8 +110,10 @@ def _listed(run: WordRun) -> Iterator[EntityMatch]:
         yield EntityMatch("person_name", token.start, end, 52 + 6 * family)
 
 
-def _may_be_name(word: str) -> bool:
-    return word not in STOP and (word in names().first or word in names().family)
+def _is_answer(run: WordRun, token: _NameToken) -> bool:
+    """Return True for a listed name after "your last name?"."""
+    listed = token.low not in STOP and (token.low in names().first or token.low in names().family)
+    return listed and run.follows(_ASKED_NAME, token.start) is not None
 
 
 def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family: bool) -> bool:
@@ -119,8 +122,11 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
     If the text has capitals, a capital within a sentence makes any listed word a name. Without one, only words that are
     almost always names count, unless an uncommon family name follows.
     """
-    if token.low in STOP or token.low not in names().first:
+    if token.low not in names().first:
         return False
+    if token.low in STOP:  # "speak to Will"
+        capital = token.text.istitle() and len(token.text) > 2 and run.text != run.low
+        return token.low in _NAMES_TOO and capital and not run.opens_sentence(token.start)
     if _is_sure(token.low):
         return True
     capital = token.text[0].isupper()
@@ -190,23 +196,10 @@ _SPOKEN = rules(
 _SPOKEN_OF = rules(
     "organization", 64, rf"\b(?:university|department|ministry|bank|bureau) of {_NO_OWNER}{_NAME}(?: and {_NAME})?\b"
 )
-_STREET = r"(?:street|avenue|road|lane|drive|boulevard|court|terrace|square|parkway|highway)"
-_NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|{BELOW_100})){{0,4}})"
-_ADDRESS = re.compile(rf"\b{_NUMBER} (?P<name>(?:{_NAME} ){{1,3}}?){_STREET}\b")
-# A preposition without an article stands before names: "on market street", but "on the busy street".
-_ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
-_STREET_NAME = re.compile(r"\b(?:[A-Z][a-z']+ ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square|Parkway)\b")
-
-
-# These words mean more than a street, so the address has to be written as one: "14 Larkspur Close".
-_WRITTEN_ADDRESS = re.compile(
-    r"\b\d{1,5}[A-Za-z]? (?:[A-Z][a-z']+ ){1,3}"
-    r"(?:Close|Way|Crescent|Place|Gardens?|Grove|Row|Mews|Hill|Rise|Walk|Circle|Trail|View|Green|Park|Parade|Wharf)\b"
-)
 
 
 def organisations(run: WordRun) -> Iterator[EntityMatch]:
-    """Yield organization, and location for streets and whole addresses."""
+    """Yield organization."""
     for match in _WRITTEN.finditer(run.text):
         start = match.start()
         for gap in [*_TWO.finditer(match[0]), None]:
@@ -216,17 +209,11 @@ def organisations(run: WordRun) -> Iterator[EntityMatch]:
     for found in find_matches(run, _SPOKEN):
         yield from _spoken(run, found)
     yield from find_matches(run, _SPOKEN_OF)
-    for match in _ADDRESS.finditer(run.low):
-        name = match["name"].split()
-        if STOP.isdisjoint(name) and name[-1] != "wheel":
-            yield EntityMatch("location", *match.span(), 74)
-    for match in _WRITTEN_ADDRESS.finditer(run.text):
-        yield EntityMatch("location", *match.span(), 74)
-    for match in _ON_STREET.finditer(run.low):
-        if STOP.isdisjoint(match["name"].split()) and match["name"] not in _GENERIC:
-            yield EntityMatch("location", match.start("name"), match.end(), 60)
-    for match in _STREET_NAME.finditer(run.text):
-        yield EntityMatch("location", *match.span(), 60)
+
+
+def is_generic(word: str) -> bool:
+    """Return True for words such as "whole", "nearest" and "main", which make no name of a body or street."""
+    return word in _GENERIC
 
 
 def _without_opening(run: WordRun, start: int, end: int) -> Iterator[EntityMatch]:

@@ -16,7 +16,32 @@ from typing import Any, NamedTuple
 WordDict = dict[str, Any]
 
 _LONG_PAUSE_MS = 5000  # nothing that is said as one thing has a pause this long in it
+_BEFORE = 110  # characters before a value that may announce it
+_REPLY = 60  # characters from the start of a reply in which the value comes that was asked for
 _LONGEST_WORD = 80  # characters of a word that are read: some patterns take long over thousands without a blank
+
+
+#: Words that say nothing themselves between a cue and its value: "the security code, um, I think it's ...".
+_EMPTY = frozenset(
+    """
+    a an the my your our his her their its it it's that that's this these there there's here here's is are was were be
+    been being will would should could can may might must do did does have has had i i'm i've i'll i'd you you're
+    you've he he's she she's we we're they they're me him us them and so or but if then now well um uh er erm uhm hmm
+    mm oh ah yes yeah yep yup no nope sure okay ok right alright just only also like please thanks thank sorry again
+    let let's see think believe guess say says said reads read shows starts start begins begin ends end ending beginning
+    number numbers no. code digits digit last first whole full actual called call known as at in on of for with to from
+    by one sec second moment hang hold got get give gave gives have what which who how about around it'll
+    that'll that'd exactly still current new old back go goes going ready course follows following written
+    simply really actually probably wait quite too look looking correct all both sir madam ma'am dear spelled spelt
+    """.split()
+)
+_SAID = re.compile(r"[a-z']+|\d")
+
+
+def is_empty(text: str) -> bool:
+    """Return True if a text consists of hesitations and words such as "it's" only, at most 16."""
+    words = _SAID.findall(text)
+    return len(words) <= 16 and all(word in _EMPTY for word in words)
 
 
 class EntityMatch(NamedTuple):
@@ -83,6 +108,24 @@ class WordRun:
     def indexes_of(self, start: int, end: int) -> tuple[int, ...]:
         """Return the indexes of the words in a span of the text."""
         return tuple(self.indexes[bisect_right(self.starts, start) - 1 : bisect_right(self.starts, end - 1)])
+
+    def before(self, at: int) -> str:
+        """Return the lower-case text just before a character, including what another speaker asked."""
+        said = self.low[max(0, at - _BEFORE) : at]
+        return f"{self.asked[-_BEFORE:].rstrip(' .?')}? {said}" if self.asked and at < _REPLY else said
+
+    def follows(self, cue: re.Pattern[str], at: int) -> re.Match[str] | None:
+        """Return the last match of a cue if only empty words stand between it and a character.
+
+        The cue may be in a question just before, of the same or of another speaker: "And your login? It's ...".
+        """
+        before = self.before(at)
+        cues = list(cue.finditer(before))
+        if not cues:
+            return None
+        last = cues[-1]
+        question, mark, answer = before[last.end() :].rpartition("?")
+        return last if is_empty(answer) and (not mark or not re.search(r"[.?!] ", question)) else None
 
     def opens_sentence(self, at: int) -> bool:
         """Return True if a character is at the start of the run or follows ".", "?", "!" or ":"."""
@@ -162,11 +205,10 @@ _PIECE = rf"(?:(?:double|triple) {DIGIT}|{DIGIT}|{TENS}|{TEENS}|{_ONE_TO_NINE} h
 _BETWEEN = r"(?:[,.;…]? |-| - )"
 #: Digits read out: "five five five, zero one seven three", "eight hundred five five five oh one nine nine".
 DIGITS = rf"\b{_PIECE}(?:{_BETWEEN}{_PIECE}){{1,40}}"
+_SPOKEN_PIECE = rf"(?:{_PIECE}|[a-z]\b(?!'))"
 _WITH_DIGIT = r"(?=[a-z-]*\d)[a-z0-9]+"
 #: Digits and letters read out, or written as one: "d one two three four", "x four eight", "D123-4567".
-CODE = (
-    rf"\b(?:(?:{_PIECE}|[a-z]\b)(?:{_BETWEEN}(?:{_PIECE}|[a-z]\b)){{1,40}}|{_WITH_DIGIT}(?:[- ]{_WITH_DIGIT}){{0,9}})"
-)
+CODE = rf"\b(?:(?:{_PIECE}|[a-z]\b(?!'))(?:{_BETWEEN}(?:{_PIECE}|[a-z]\b(?!'))){{1,40}}|{_WITH_DIGIT}(?:[- ]{_WITH_DIGIT}){{0,9}})"
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
 
@@ -188,7 +230,7 @@ def digits_of(text: str) -> str:
             continue
         value = _VALUES.get(piece)
         if value is None:
-            made.append("00" if piece == "hundred" else "" if piece in ("and", "dot") else piece)
+            made.append("00" if piece == "hundred" else "" if piece in ("and", "dot") else piece * times)
         elif value >= 20 and 0 < _VALUES.get(after, 0) < 10:
             made.append(str(value // 10))  # the ones follow: "twenty one"
         else:

@@ -1,0 +1,109 @@
+"""Postal addresses: unit, number and street, then town, region and postcode, written or spoken.
+
+"Flat 3, 86 Corporation Street, Preston, PR1 9QX", "P.O. Box 118, Ames, Iowa 50010", "38 Rue des Érables", and "one oh
+six larkspur avenue apartment four b". Streets are also found without a number: "on Market Street".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from voxframe.server.analyses.entities.people import STOP, is_generic
+from voxframe.server.analyses.entities.text import BELOW_100, DIGIT, EntityMatch, WordRun
+
+_NAME = r"[a-z][a-z'-]*[a-z]"
+_STREET = (
+    r"(?:street|avenue|road|lane|drive|boulevard|court|terrace|square|parkway|highway|crescent|mews|esplanade|turnpike)"
+)
+#: Also a street if the address is written as one: "14 Larkspur Close".
+_WRITTEN_STREET = (
+    r"(?:St|Ave?|Rd|Ln|Dr|Blvd|Ct|Pl|Sq|Hwy|Pkwy|Cres|Ter|Street|Avenue|Road|Lane|Drive|Boulevard|Court|Terrace|Square"
+    r"|Parkway|Highway|Close|Way|Crescent|Place|Gardens?|Grove|Row|Mews|Hill|Rise|Walk|Circle|Trail|View|Green|Park"
+    r"|Parade|Wharf|Bend|Alley|Quay|Loop|Run|Path|Pike|Turnpike|Ridge|Hollow|Crossing|Point|Heights|Meadows?|Vale|Yard"
+    r"|Croft|Chase|Esplanade|Promenade|Causeway|Cove|Landing|Gate|Bridge|House|Cottages?|Towers?|Mansions|Villas|Lodge"
+    r"|Strand|Broadway)\b\.?"
+)
+_BEFORE_NAME = r"(?:Rue|Avenue|Via|Viale|Piazza|Calle|Avenida|Paseo|Plaza|Rua|Boulevard|Chemin|Place|Corso|Camino)"
+_ONE_WORD = (
+    r"[A-ZÄÖÜ]\w+(?:stra(?:ß|ss)e|str\.|straat|gasse|weg|allee|platz|laan|plein|gatan|vägen|veien|gata|gade|vej)"
+)
+_CAP = r"(?!I\b)(?:[^\W\d_a-z][\w'\u2019-]*\.?|\d{1,3}(?:st|nd|rd|th))"
+_SMALL = r"(?:de|des|du|del|della|la|le|les|di|da|do|dos|van|von|der|den|on|upon|under|the|in|of|l'|d')"
+_DOOR = r"#? ?\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?"
+_SPOKEN_NUMBER = rf"(?i:{BELOW_100}(?:(?: and)?[ -](?:hundred|thousand|oh|{BELOW_100})){{0,5}})"
+_NUMBER = rf"(?:{_DOOR}|\b{_SPOKEN_NUMBER})"
+_ITEM = rf"(?:#? ?\d{{1,5}}[A-Za-z]?|[A-Z]\d{{0,4}}|(?i:{BELOW_100})(?: [A-Za-z]\b)?)\b"
+_UNIT = (
+    rf"(?i:\b(?:flat|apartment|apt\.?|unit|suite|ste\.?|studio|lot|block|building|floor|p\.? ?o\.? box|post office box))"
+    rf"(?: number)? {_ITEM}(?: \d+)?"
+)
+_POSTCODE = (
+    r"(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d[\dW] ?[A-Z\d]{4}|\d{4} [A-Z]{2}"
+    r"|\d{5}(?:-\d{4})?|\d{4})\b"
+)
+_SURE_POSTCODE = re.compile(
+    r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d[\dW] [A-Z\d]{4}"
+    rf"|(?<=[A-Z]{{2}} )\d{{5}}(?:-\d{{4}})?|\d{{5}}-\d{{4}})\b"
+)
+_PLACE = rf"(?:{_CAP}(?: (?:{_SMALL} )?{_CAP}){{0,3}})"
+_TAIL = rf"(?:,? {_UNIT})?(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{0,4}}(?:,? {_POSTCODE})?"
+_STREETS = (
+    rf"(?:{_NUMBER},? (?:(?:{_CAP} (?:{_SMALL} )?){{1,4}}?{_WRITTEN_STREET}(?: (?:North|South|East|West|[NSEW]{{1,2}}\b))?"
+    rf"|{_BEFORE_NAME} (?:{_SMALL} ?){{0,2}}{_CAP}(?: (?:{_SMALL} ?){{0,2}}{_CAP}){{0,3}}|{_ONE_WORD})"
+    rf"|{_ONE_WORD} \d{{1,4}}[a-z]?\b)"
+)
+_WHOLE = re.compile(rf"(?<![\w$£€.,:/-])(?:{_UNIT},? )?{_STREETS}{_TAIL}")
+_IN_UNIT = re.compile(rf"{_UNIT}(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?")
+_BOX = re.compile(r"\bp\.? ?o\.? box (?:number )?(?:\d+|[a-z]+)", re.IGNORECASE)
+_PARTS_BEFORE = re.compile(rf"(?:(?:{_UNIT}|(?:{_DOOR} )?{_PLACE}),? ){{1,5}}$")
+_FAR = 90  # characters of an address before its postcode
+_CUE = re.compile(
+    r"\b(?:addres(?:s|ses)|lives? (?:at|on)|living at|moved to|moving to|moving from|located at|deliver(?:y|ed)?(?: it)?"
+    r"(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at|resident of|come to)\b"
+)
+_AFTER_CUE = re.compile(
+    rf"(?<!\w){_NUMBER},? (?!(?:AM|PM|O'Clock)\b){_PLACE}(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{0,4}}(?:,? {_POSTCODE})?"
+)
+_LOW_NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|oh|{BELOW_100})){{0,4}})"
+_SPOKEN = re.compile(
+    rf"\b{_LOW_NUMBER} (?P<name>(?:{_NAME} ){{1,3}}?){_STREET}\b"
+    rf"(?:,? (?:apartment|apt|unit|flat|suite)(?: number)? (?:{BELOW_100}|\d+|[a-z])(?: [a-z]\b| {DIGIT}\b)?)?"
+)
+# A preposition without an article stands before names: "on market street", but "on the busy street".
+_ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
+_STREET_NAME = re.compile(r"\b(?:[A-Z][a-z']+ ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square|Parkway)\b")
+
+
+def addresses(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield location for whole addresses and for streets."""
+    for pattern in (_WHOLE, _IN_UNIT):
+        for match in pattern.finditer(run.text):
+            yield EntityMatch("location", match.start(), _end(run, match.start(), match.end()), 86)
+    for match in _BOX.finditer(run.text):
+        yield EntityMatch("location", *match.span(), 85)
+    for match in _SURE_POSTCODE.finditer(run.text):
+        first = max(0, match.start() - _FAR)
+        parts = _PARTS_BEFORE.search(run.text[first : match.start()])
+        yield EntityMatch("location", first + parts.start() if parts else match.start(), match.end(), 84)
+    for match in _AFTER_CUE.finditer(run.text):
+        if run.follows(_CUE, match.start()):
+            yield EntityMatch("location", match.start(), _end(run, match.start(), match.end()), 83)
+    for match in _SPOKEN.finditer(run.low):
+        name = match["name"].split()
+        if STOP.isdisjoint(name) and name[-1] != "wheel":
+            yield EntityMatch("location", *match.span(), 74)
+    for match in _ON_STREET.finditer(run.low):
+        if STOP.isdisjoint(match["name"].split()) and not is_generic(match["name"]):
+            yield EntityMatch("location", match.start("name"), match.end(), 60)
+    for match in _STREET_NAME.finditer(run.text):
+        yield EntityMatch("location", *match.span(), 60)
+
+
+def _end(run: WordRun, start: int, end: int) -> int:
+    """Return the end of an address without words after it that begin a new clause: "12 Oak Street, So ..."."""
+    for part in re.finditer(r", ", run.text[start:end]):
+        word = re.match(r"[\w']+", run.low[start + part.end() : end])
+        if word and word[0] in STOP:
+            return start + part.start()
+    return end

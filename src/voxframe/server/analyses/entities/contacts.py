@@ -1,0 +1,165 @@
+"""Email, web and IP addresses, file names, user names and passwords, spoken and written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from voxframe.server.analyses.entities.text import (
+    BELOW_100,
+    EntityMatch,
+    WordRun,
+    digits_of,
+    find_matches,
+    is_empty,
+    rules,
+)
+
+_TOP = (
+    r"(?:com|org|net|edu|gov|info|biz|io|co|ai|app|dev|tv|me|us|uk|de|fr|it|es|ca|au|nz|ie|in|nl|ch|at|se|no|eu"
+    r"|example|test)\b"
+)
+_LABEL = r"(?:[a-z0-9](?:[a-z0-9'-]*[a-z0-9])?)"
+# Words that do not start a spoken address, so that "an email to trees at ..." starts at "trees".
+_NAME_FIRST = (
+    r"\b(?!(?:to|at|is|it|me|us|the|a|an|and|or|email|e-mail|mail|address|write|visit|see|website|site|page|on|of|for"
+    r"|from|my|your|our|called|named|file|that|this|try|contact|dot|go|we|you|i|can|be|sent|are|his|her|their|link|in"
+    r"|with|by)\b)"
+)
+_DOT = r"(?: dot |\.)"
+_HOST = rf"{_LABEL}(?: [a-z0-9-]+){{0,2}}(?:{_DOT}{_LABEL}(?: {_LABEL})?){{0,4}}?{_DOT}{_TOP}(?:{_DOT}{_TOP})?"
+_PATH = r"(?:(?: slash |/)[a-z0-9_-]+){0,8}"
+_SIGN = r"(?:dot|underscore|dash|hyphen|plus)"
+_BYTE = rf"(?:{BELOW_100}(?: (?:hundred(?: and)?|{BELOW_100})){{0,4}}|\d{{1,3}})"
+_ENDINGS = "txt csv pdf docx doc xlsx xls pptx ppt zip jpg jpeg png gif mp3 mp4 wav py json xml html exe".split()
+_SPELLED_ENDINGS = "|".join([*(" ".join(ending) for ending in _ENDINGS), *_ENDINGS])
+_USER = (
+    r"user ?name|user ?id|log ?in(?: name| id)?|screen ?name|handle|gamer ?tag|nick ?name|account name|profile name"
+    r"|(?:log(?:ged)?|sign(?:ed)?) ?in as|follow me|find me|user|(?:on|my|your) (?:instagram|insta|twitter|skype|discord"
+    r"|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam|slack|facebook|linked ?in|whats ?app)"
+)
+_USER_NAMED = r"(?:user ?name|user id|login(?: name)?|screen name|handle|(?:log(?:ged)?|sign(?:ed)?) in as)"
+_USER_CUE = re.compile(rf"\b(?:{_USER})\b")
+_PLATFORM_AFTER = re.compile(
+    r" (?:on|over on) (?:instagram|insta|twitter|x|skype|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam"
+    r"|slack|facebook|linked ?in|medium|mastodon|blue ?sky|threads|you ?tube)\b"
+)
+_HANDLE = re.compile(
+    r"(?<![\w.@])@?(?=[a-z0-9._-]*[a-z])[a-z0-9](?:[a-z0-9_.-]*[a-z0-9_])?"
+    r"(?: (?:underscore|dot|dash|hyphen|period) [a-z0-9]+(?: \d+)?| \d+\b)*(?![\w@]|\.\w)"
+)
+_MARKED = re.compile(r"@|_|\d|(?:underscore|dot|dash|hyphen|period) ")
+#: Handles by their form: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
+_CLEAR_HANDLE = rules(
+    "username",
+    63,
+    r"(?<![\w.])@[a-z0-9_][a-z0-9_.]*[a-z0-9_]",
+    r"(?<![\w.@/-])[a-z0-9]+(?:[.-][a-z0-9]+)*_[a-z0-9_.]*[a-z0-9](?![\w@]|\.[a-z])",
+    r"\b[a-z0-9]+(?: underscore [a-z0-9]+)+(?: \d+)?\b(?! at )",
+    r"(?<![\w.@/-])(?!covid|python|windows)[a-z]{4,}\d{2,6}(?![\w@.-]|,\d)",
+)
+_NOT_IT = (
+    r"(?!(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being|going"
+    r"|always|never|something|that|this|what|for|to|of|at|longer|reset|changed|saved|stored|sent|written|hidden|secure"
+    r"|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there|here)\b)"
+)
+_PASSWORD = re.compile(
+    r"\b(?:(?:pass ?word|pass ?phrase|pass ?code|secret word|memorable word|security answer)s?|(?:re)?set (?:it|that) to"
+    r"|changed (?:it|that) to)\b"
+)
+_EMPTY_WORDS = re.compile(
+    r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called|just)\b)?)*"
+)
+_ONE_WORD = re.compile(
+    r",? (?:(?:and |that's |it's )?(?:all (?:one word|(?:in )?(?:lower|small|capital|upper)|together)|no spaces?"
+    r"|(?:in )?(?:lower|upper)[ -]?case|(?:with )?(?:a )?capital|one word|in capitals))"
+)
+_PHRASE = re.compile(r"(?<!\S)[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
+_SPELLED = (
+    r"(?:[a-z]|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big) [a-z]+|hash(?:tag)?|dash|hyphen"
+    r"|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign|percent(?: sign)?"
+    r"|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four|five|six|seven|eight|nine|oh)\b"
+)
+_SPELLED_OUT = re.compile(rf"(?<!\S)(?:{_SPELLED}|[a-z]{{3,12}}(?=,? {_SPELLED}))(?:,? {_SPELLED}){{1,30}}")
+
+_CONTACT_RULES = [
+    *rules(
+        "password",
+        98,
+        rf"\b(?:password|pass ?phrase|pass ?code)(?: is|:)+ {_NOT_IT}"
+        r"(?P<it>[^\s,;]*[^\s,;.?!](?: [a-z0-9]+)?)(?=[,;.?!]|$| (?:and|but|so|then)\b| \w+ \w+)",
+    ),
+    *rules(
+        "username",
+        96,
+        rf"\b{_USER_NAMED}(?: is| was|:| called| would be|,)* (?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
+    ),
+    *rules(
+        "email_address",
+        95,
+        r"(?<!\S)[a-z0-9][a-z0-9._%+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}",
+        rf"{_NAME_FIRST}{_LABEL}(?: {_SIGN} {_LABEL}| {_NAME_FIRST}\d+){{0,6}} at (?:the )?{_HOST}",
+    ),
+    *rules(
+        "filename",
+        91,
+        rf"\b[a-z0-9][\w-]*(?:\.[\w-]+)*\.(?:{'|'.join(_ENDINGS)})\b",
+        rf"{_NAME_FIRST}[a-z0-9_-]+(?: (?:underscore|dash) [a-z0-9_-]+){{0,4}} dot (?:{_SPELLED_ENDINGS})\b",
+    ),
+    *rules(
+        "url",
+        90,
+        r"\b(?:https?://|www\.)[^\s<>\"]+[^\s<>\".,;:!?)]",
+        rf"\b(?:w w w|www|h t t p s?) (?:dot |colon slash slash )?{_HOST}{_PATH}",
+        rf"\b[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|edu|gov|info|io|co\.uk|example)\b{_PATH}",
+        rf"(?:(?<=\bis )|(?<=\bat )|(?<=\bto )|(?<=\bvisit )|(?<=\bsee )|(?<=\bon )){_NAME_FIRST}{_HOST}{_PATH}",
+        rf"\b[a-z0-9-]+ dot (?:com|org|net|edu|gov)\b{_PATH}",
+    ),
+]
+_IP = [
+    *rules(
+        "ip_address",
+        94,
+        r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)",
+        rf"\b{_BYTE}(?: (?:dot|point) {_BYTE}){{3}}\b",
+    )
+]
+_IP6 = rules("ip_address", 94, r"\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b")
+
+
+def contacts(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield email_address, url, ip_address, filename, username and password."""
+    yield from find_matches(run, _CONTACT_RULES)
+    yield from find_matches(run, _CLEAR_HANDLE)
+    yield from find_matches(run, _IP6)
+    yield from (found for found in find_matches(run, _IP) if _is_ip(run.low[found.start : found.end]))
+    yield from _user_names(run)
+    yield from _passwords(run)
+
+
+def _user_names(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield words with digits or signs after a cue, or before the name of a platform."""
+    for match in _HANDLE.finditer(run.low):
+        if not _MARKED.search(match[0]):
+            continue
+        if _PLATFORM_AFTER.match(run.low, match.end()) or run.follows(_USER_CUE, match.start()):
+            yield EntityMatch("username", *match.span(), 96)
+
+
+def _passwords(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield what follows a cue: spelled characters, or several words if one has a digit or they are "all one word"."""
+    for match in _SPELLED_OUT.finditer(run.low):
+        if run.follows(_PASSWORD, match.start()):
+            yield EntityMatch("password", *match.span(), 99)
+    for cue in _PASSWORD.finditer(run.low):
+        gap = _EMPTY_WORDS.match(run.low, cue.end())
+        match = gap and is_empty(gap[0]) and _PHRASE.match(run.low, gap.end())
+        if match:
+            joined = _ONE_WORD.match(run.low, match.end())
+            if joined or re.search(r"\d", match[0]):
+                yield EntityMatch("password", *match.span(), 97 + 2 * (joined is not None))
+
+
+def _is_ip(text: str) -> bool:
+    return all(int(digits_of(part)) <= 255 for part in re.split(r"\.| (?:dot|point) ", text))
