@@ -1,6 +1,7 @@
 """Named entities and personal information in a transcript.
 
-Method: patterns over numbers as spoken and as written, cue words before numbers, checksums and formats (Luhn, IBAN,
+Method: patterns over numbers as spoken and as written, series of digits and letters that are read out, cue words before
+numbers (also in a question), checksums and formats (Luhn, IBAN,
 phone numbers), lists of terms, places, nationalities and personal names, and a small neural network for names that are
 in no list (see `name_model`). Every redaction policy of the interface has a detector, but some cover only a short list
 of words.
@@ -20,9 +21,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from voxframe.server.analyses.entities.dates import amounts, dates
 from voxframe.server.analyses.entities.addresses import addresses
+from voxframe.server.analyses.entities.ages import ages
 from voxframe.server.analyses.entities.contacts import contacts
+from voxframe.server.analyses.entities.dates import amounts, dates
 from voxframe.server.analyses.entities.identifiers import identifiers
 from voxframe.server.analyses.entities.listed_terms import terms
 from voxframe.server.analyses.entities.name_model import NameModel, is_common_noun, unlisted_names
@@ -63,7 +65,9 @@ def find(words: Sequence[WordDict], language_code: str | None = None, names: Nam
     return sorted(found, key=lambda entity: entity.indexes)
 
 
-_VERB_AFTER = frozenset("is was will has had said says can could would does did and rang called isn't wasn't won't".split())
+_VERB_AFTER = frozenset(
+    "is was will has had said says can could would does did and rang called isn't wasn't won't".split()
+)
 
 
 def _named_again(words: Sequence[WordDict], found: Sequence[Entity], names: NameModel) -> Iterator[Entity]:
@@ -88,9 +92,13 @@ def _is_used_as_name(words: Sequence[WordDict], index: int) -> bool:
 
 
 def _in_run(run: WordRun, region: str, names: NameModel | None) -> Iterator[Entity]:
-    found = [f for detect in (contacts, dates, amounts, addresses, organisations, people, terms) for f in detect(run)]
+    found = [
+        f for detect in (contacts, dates, ages, amounts, addresses, organisations, people, terms) for f in detect(run)
+    ]
     if names:
         found = [f for f in found if not is_common_noun(run, f, names)] + list(unlisted_names(run, names))
+        if run.text == run.low:
+            found = [_with_rare_family(run, f, names) for f in found]
     for f in _strongest([*_whole_names(found), *identifiers(run, region)]):
         yield Entity(f.kind, _clean(run.text[f.start : f.end]), run.indexes_of(f.start, f.end))
 
@@ -102,9 +110,18 @@ def _whole_names(found: Iterable[EntityMatch]) -> list[EntityMatch]:
     for f in people:
         if joined and f.start < joined[-1].end:
             last = joined.pop()
-            f = EntityMatch(f.kind, last.start, max(last.end, f.end), max(last.weight, f.weight))
+            best = max(last, f, key=lambda f: f.weight)
+            f = best._replace(end=max(last.end, f.end))
         joined.append(f)
     return [*(f for f in found if f.kind != "person_name"), *joined]
+
+
+def _with_rare_family(run: WordRun, found: EntityMatch, names: NameModel) -> EntityMatch:
+    """Return a name in text without capitals with the word after it, if no dictionary has that word."""
+    after = re.compile(r" [a-z]{3,}(?![\w'.-]\w)").match(run.low, found.end)
+    if found.kind != "person_name" or after is None or not names.is_unknown(after[0][1:]):
+        return found
+    return found._replace(end=after.end())
 
 
 def _strongest(found: Iterable[EntityMatch]) -> list[EntityMatch]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from voxframe.server.analyses.entities.listed_terms import known
 from voxframe.server.analyses.entities.people import STOP, is_generic
 from voxframe.server.analyses.entities.text import BELOW_100, DIGIT, EntityMatch, WordRun
 
@@ -30,12 +31,13 @@ _ONE_WORD = (
 )
 _CAP = r"(?!I\b)(?:[^\W\d_a-z][\w'\u2019-]*\.?|\d{1,3}(?:st|nd|rd|th))"
 _SMALL = r"(?:de|des|du|del|della|la|le|les|di|da|do|dos|van|von|der|den|on|upon|under|the|in|of|l'|d')"
-_DOOR = r"#? ?\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?"
+_DOOR = r"(?:(?:[Nn]umber|[Nn]o\.) )?#? ?\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?"
 _SPOKEN_NUMBER = rf"(?i:{BELOW_100}(?:(?: and)?[ -](?:hundred|thousand|oh|{BELOW_100})){{0,5}})"
 _NUMBER = rf"(?:{_DOOR}|\b{_SPOKEN_NUMBER})"
 _ITEM = rf"(?:#? ?\d{{1,5}}[A-Za-z]?|[A-Z]\d{{0,4}}|(?i:{BELOW_100})(?: [A-Za-z]\b)?)\b"
 _UNIT = (
-    rf"(?i:\b(?:flat|apartment|apt\.?|unit|suite|ste\.?|studio|lot|block|building|floor|p\.? ?o\.? box|post office box))"
+    rf"(?i:\b(?:flat|apartment|apt\.?|unit|suite|ste\.?|studio|lot|block|building|floor|p\.? ?o\.? box"
+    rf"|post office box))"
     rf"(?: number)? {_ITEM}(?: \d+)?"
 )
 _POSTCODE = (
@@ -44,12 +46,17 @@ _POSTCODE = (
 )
 _SURE_POSTCODE = re.compile(
     r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d[\dW] [A-Z\d]{4}"
-    rf"|(?<=[A-Z]{{2}} )\d{{5}}(?:-\d{{4}})?|\d{{5}}-\d{{4}})\b"
+    r"|(?<=[A-Z]{2} )\d{5}(?:-\d{4})?|\d{5}-\d{4})\b"
 )
 _PLACE = rf"(?:{_CAP}(?: (?:{_SMALL} )?{_CAP}){{0,3}})"
-_TAIL = rf"(?:,? {_UNIT})?(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{0,4}}(?:,? {_POSTCODE})?"
+_TAIL = (
+    rf"(?:,? {_UNIT})?(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE}| \d{{1,2}}\b)){{0,4}}(?:,? {_POSTCODE}"
+    rf"| \d{{1,2}}\b(?![.:,]\d| [a-z]))?"
+)
+#: Number and street, in the order of English and of other languages: "Bahnhofstraße 14".
 _STREETS = (
-    rf"(?:{_NUMBER},? (?:(?:{_CAP} (?:{_SMALL} )?){{1,4}}?{_WRITTEN_STREET}(?: (?:North|South|East|West|[NSEW]{{1,2}}\b))?"
+    rf"(?:{_NUMBER},? (?:(?:{_CAP} (?:{_SMALL} )?){{1,4}}?{_WRITTEN_STREET}(?: (?:North|South|East|West"
+    rf"|[NSEW]{{1,2}}\b))?"
     rf"|{_BEFORE_NAME} (?:{_SMALL} ?){{0,2}}{_CAP}(?: (?:{_SMALL} ?){{0,2}}{_CAP}){{0,3}}|{_ONE_WORD})"
     rf"|{_ONE_WORD} \d{{1,4}}[a-z]?\b)"
 )
@@ -59,11 +66,14 @@ _BOX = re.compile(r"\bp\.? ?o\.? box (?:number )?(?:\d+|[a-z]+)", re.IGNORECASE)
 _PARTS_BEFORE = re.compile(rf"(?:(?:{_UNIT}|(?:{_DOOR} )?{_PLACE}),? ){{1,5}}$")
 _FAR = 90  # characters of an address before its postcode
 _CUE = re.compile(
-    r"\b(?:addres(?:s|ses)|lives? (?:at|on)|living at|moved to|moving to|moving from|located at|deliver(?:y|ed)?(?: it)?"
-    r"(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at|resident of|come to)\b"
+    r"\b(?:addres(?:s|ses)|lives? (?:at|on)|living at|moved to|moving to|moving from|located at|deliver(?:y"
+    r"|ed)?(?: it)?"
+    r"(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at|resident of"
+    r"|come to)\b"
 )
 _AFTER_CUE = re.compile(
-    rf"(?<!\w){_NUMBER},? (?!(?:AM|PM|O'Clock)\b){_PLACE}(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{0,4}}(?:,? {_POSTCODE})?"
+    rf"(?<!\w){_NUMBER},? (?!(?:AM|PM|O'Clock)\b){_PLACE}(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$"
+    rf"| {_POSTCODE})){{0,4}}(?:,? {_POSTCODE})?"
 )
 _LOW_NUMBER = rf"(?:\d{{1,5}}|{BELOW_100}(?: (?:hundred(?: and)?|oh|{BELOW_100})){{0,4}})"
 _SPOKEN = re.compile(
@@ -72,7 +82,10 @@ _SPOKEN = re.compile(
 )
 # A preposition without an article stands before names: "on market street", but "on the busy street".
 _ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
-_STREET_NAME = re.compile(r"\b(?:[A-Z][a-z']+ ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square|Parkway)\b")
+_STREET_NAME = re.compile(
+    r"\b(?:[A-Z][a-z']+ (?:(?:de|del|la|le|des|du|van|der) )?){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Square"
+    r"|Parkway)\b"
+)
 
 
 def addresses(run: WordRun) -> Iterator[EntityMatch]:
@@ -92,12 +105,26 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
     for match in _SPOKEN.finditer(run.low):
         name = match["name"].split()
         if STOP.isdisjoint(name) and name[-1] != "wheel":
-            yield EntityMatch("location", *match.span(), 74)
+            yield EntityMatch("location", match.start(), _with_town(run, match.end()), 74)
     for match in _ON_STREET.finditer(run.low):
         if STOP.isdisjoint(match["name"].split()) and not is_generic(match["name"]):
             yield EntityMatch("location", match.start("name"), match.end(), 60)
     for match in _STREET_NAME.finditer(run.text):
         yield EntityMatch("location", *match.span(), 60)
+
+
+def _with_town(run: WordRun, end: int) -> int:
+    """Return the end of a spoken address with the town, if a listed place follows: "springfield illinois"."""
+    town = re.match(r",?(?: in)?(?P<words>(?:,? [a-z][a-z'-]*){1,4})", run.low[end : end + _FAR])
+    if town is None:
+        return end
+    last = end
+    for word in re.finditer(r"[a-z][a-z'-]*", town["words"]):
+        if word[0] in STOP:
+            break
+        if known().get(word[0]) == "location":
+            last = end + town.start("words") + word.end()
+    return last
 
 
 def _end(run: WordRun, start: int, end: int) -> int:

@@ -11,7 +11,6 @@ from voxframe.server.analyses.entities.text import (
     WordRun,
     digits_of,
     find_matches,
-    is_empty,
     rules,
 )
 
@@ -35,20 +34,23 @@ _ENDINGS = "txt csv pdf docx doc xlsx xls pptx ppt zip jpg jpeg png gif mp3 mp4 
 _SPELLED_ENDINGS = "|".join([*(" ".join(ending) for ending in _ENDINGS), *_ENDINGS])
 _USER = (
     r"user ?name|user ?id|log ?in(?: name| id)?|screen ?name|handle|gamer ?tag|nick ?name|account name|profile name"
-    r"|(?:log(?:ged)?|sign(?:ed)?) ?in as|follow me|find me|user|(?:on|my|your) (?:instagram|insta|twitter|skype|discord"
+    r"|(?:log(?:ged)?|sign(?:ed)?) ?in as|follow me|find me|user|(?:on|my|your) (?:instagram|insta|twitter|skype"
+    r"|discord"
     r"|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam|slack|facebook|linked ?in|whats ?app)"
 )
-_USER_NAMED = r"(?:user ?name|user id|login(?: name)?|screen name|handle|(?:log(?:ged)?|sign(?:ed)?) in as)"
+_USER_NAMED = r"(?:user ?name|user id|login(?: name)?|screen name|handle)"
+_LOGGED_IN = r"(?:log(?:ged)?|sign(?:ed)?) in as"
 _USER_CUE = re.compile(rf"\b(?:{_USER})\b")
 _PLATFORM_AFTER = re.compile(
-    r" (?:on|over on) (?:instagram|insta|twitter|x|skype|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam"
+    r" (?:on|over on) (?:instagram|insta|twitter|x|skype|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit"
+    r"|steam"
     r"|slack|facebook|linked ?in|medium|mastodon|blue ?sky|threads|you ?tube)\b"
 )
 _HANDLE = re.compile(
     r"(?<![\w.@])@?(?=[a-z0-9._-]*[a-z])[a-z0-9](?:[a-z0-9_.-]*[a-z0-9_])?"
     r"(?: (?:underscore|dot|dash|hyphen|period) [a-z0-9]+(?: \d+)?| \d+\b)*(?![\w@]|\.\w)"
 )
-_MARKED = re.compile(r"@|_|\d|(?:underscore|dot|dash|hyphen|period) ")
+_MARKED = re.compile(r"@|_|[a-z]\.[a-z]|\d|(?:underscore|dot|dash|hyphen|period) ")
 #: Handles by their form: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
 _CLEAR_HANDLE = rules(
     "username",
@@ -59,40 +61,53 @@ _CLEAR_HANDLE = rules(
     r"(?<![\w.@/-])(?!covid|python|windows)[a-z]{4,}\d{2,6}(?![\w@.-]|,\d)",
 )
 _NOT_IT = (
-    r"(?!(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being|going"
+    r"(?!(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being"
+    r"|going"
     r"|always|never|something|that|this|what|for|to|of|at|longer|reset|changed|saved|stored|sent|written|hidden|secure"
-    r"|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there|here)\b)"
+    r"|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there|here"
+    r"|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)\b)"
 )
 _PASSWORD = re.compile(
-    r"\b(?:(?:pass ?word|pass ?phrase|pass ?code|secret word|memorable word|security answer)s?|(?:re)?set (?:it|that) to"
+    r"\b(?:(?:pass ?word|pass ?phrase|pass ?code|secret word|memorable word|security answer)s?|(?:re)?set (?:it"
+    r"|that) to"
     r"|changed (?:it|that) to)\b"
 )
 _EMPTY_WORDS = re.compile(
-    r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called|just)\b)?)*"
+    r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called"
+    r"|just)\b)?)*"
 )
 _ONE_WORD = re.compile(
     r",? (?:(?:and |that's |it's )?(?:all (?:one word|(?:in )?(?:lower|small|capital|upper)|together)|no spaces?"
     r"|(?:in )?(?:lower|upper)[ -]?case|(?:with )?(?:a )?capital|one word|in capitals))"
 )
-_PHRASE = re.compile(r"(?<!\S)[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
+_WORDS_AND_NUMBER = re.compile(
+    r"(?!(?:at|in|on|for|to|with|by|page|and|or|after|before)\b)[a-z]+(?: [a-z]+){0,2} (?:\d{1,5}|"
+    rf"{BELOW_100}(?: {BELOW_100})?"
+    r")\b(?![.:]\d| [a-z])"
+)
+_PHRASE = re.compile(rf"(?<!\S){_NOT_IT}" + r"[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
 _SPELLED = (
-    r"(?:[a-z]|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big) [a-z]+|hash(?:tag)?|dash|hyphen"
-    r"|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign|percent(?: sign)?"
+    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big) [a-z]+|hash(?:tag)?"
+    r"|dash|hyphen"
+    r"|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign"
+    r"|percent(?: sign)?"
     r"|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four|five|six|seven|eight|nine|oh)\b"
 )
-_SPELLED_OUT = re.compile(rf"(?<!\S)(?:{_SPELLED}|[a-z]{{3,12}}(?=,? {_SPELLED}))(?:,? {_SPELLED}){{1,30}}")
+_SPELLED_OUT = re.compile(rf"(?<!\S)(?:{_SPELLED}|{_NOT_IT}[a-z]{{3,12}}(?=,? {_SPELLED}))(?:,? {_SPELLED}){{2,30}}")
 
 _CONTACT_RULES = [
     *rules(
         "password",
         98,
-        rf"\b(?:password|pass ?phrase|pass ?code)(?: is|:)+ {_NOT_IT}"
+        rf"\b(?:password|pass ?phrase|pass ?code)(?:(?: is|:| was)+|[^.?!]{{0,60}}\b(?:re)?(?:set|changed?)(?: it"
+        rf"| that)? to) {_NOT_IT}"
         r"(?P<it>[^\s,;]*[^\s,;.?!](?: [a-z0-9]+)?)(?=[,;.?!]|$| (?:and|but|so|then)\b| \w+ \w+)",
     ),
     *rules(
         "username",
         96,
-        rf"\b{_USER_NAMED}(?: is| was|:| called| would be|,)* (?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        rf"\b(?:{_USER_NAMED}(?: is| was|:| called| would be|,)+"
+        rf"|{_LOGGED_IN}) (?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
         r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
     ),
     *rules(
@@ -145,6 +160,9 @@ def _user_names(run: WordRun) -> Iterator[EntityMatch]:
             continue
         if _PLATFORM_AFTER.match(run.low, match.end()) or run.follows(_USER_CUE, match.start()):
             yield EntityMatch("username", *match.span(), 96)
+    for start in _values(run, _USER_CUE):
+        if words := _WORDS_AND_NUMBER.match(run.low, start):
+            yield EntityMatch("username", *words.span(), 97)
 
 
 def _passwords(run: WordRun) -> Iterator[EntityMatch]:
@@ -152,13 +170,18 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
     for match in _SPELLED_OUT.finditer(run.low):
         if run.follows(_PASSWORD, match.start()):
             yield EntityMatch("password", *match.span(), 99)
-    for cue in _PASSWORD.finditer(run.low):
-        gap = _EMPTY_WORDS.match(run.low, cue.end())
-        match = gap and is_empty(gap[0]) and _PHRASE.match(run.low, gap.end())
-        if match:
-            joined = _ONE_WORD.match(run.low, match.end())
-            if joined or re.search(r"\d", match[0]):
-                yield EntityMatch("password", *match.span(), 97 + 2 * (joined is not None))
+    for start in _values(run, _PASSWORD):
+        if phrase := _PHRASE.match(run.low, start):
+            joined = _ONE_WORD.match(run.low, phrase.end())
+            if joined or re.search(r"\d", phrase[0]):
+                yield EntityMatch("password", *phrase.span(), 97 + 2 * (joined is not None))
+
+
+def _values(run: WordRun, cue: re.Pattern[str]) -> Iterator[int]:
+    """Yield where values may begin: after a cue and words such as "it's"."""
+    for match in cue.finditer(run.low):
+        if gap := _EMPTY_WORDS.match(run.low, match.end()):
+            yield gap.end()
 
 
 def _is_ip(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Dates, times of day, durations and ages; amounts of money, percentages, and body measures. Spoken and written."""
+"""Dates, times of day and durations; amounts of money, percentages, and body measures. Spoken and written."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ _PART = rf"(?:(?:the )?(?:end|beginning|middle|start) of )?(?:{_DATE}|{_DAY}|{_M
 _BIRTH = r"(?:born(?: on| in)?|date of birth(?: is|:)?|d o b(?: is)?|birth ?date(?: is|:)?|birthday is(?: on)?)"
 _BORN = re.compile(r"\b(?:born|date of birth|d\.? ?o\.? ?b\.?|birth ?date|birthday|birth)(?!\w)")
 _BORN_VALUE = re.compile(
-    rf"\b(?:{_DATE}|{YEAR}|{_MONTH} {ORDINAL}|'\d\d\b"
-    rf"|(?:{BELOW_100}|\d{{1,4}})\b(?:(?: slash| dash| of)?[ ,/.-]+(?:{BELOW_100}|\d{{1,4}}|hundred)\b){{1,5}})"
+    rf"(?<![\w'])(?:{_DATE}(?:,? (?:of )?(?:'?\d\d|{TENS}(?:[ -]{DIGIT})?)\b(?! (?:at|a)\b))?|{YEAR}"
+    rf"|{_MONTH} {ORDINAL}|'\d\d\b"
+    rf"|(?:{BELOW_100}|oh {DIGIT}|\d{{1,4}})\b(?:(?: slash| dash| of)?[ ,/.-]+(?:{BELOW_100}|oh|\d{{1,4}}"
+    rf"|hundred)\b){{1,5}})"
 )
 _YEAR_AFTER = r"(?:in|since|from|until|till|by|of|around|before|after|during|year|spring|summer|autumn|fall|winter)"
 _MONTH_AFTER = r"(?:in|since|until|till|by|last|next|this|early|late|every|during)"
@@ -51,43 +53,6 @@ _MINUTES = rf"(?:(?:oh|o) {DIGIT}|ten|fifteen|(?:twenty|thirty|forty|fifty)(?: f
 _HALF_DAY = r"(?:[ap]\. ?m\.?|[ap] ?m\b\.?)"
 
 _UNIT = r"(?:second|minute|hour|day|night|week|weekend|month|year|decade|century|centurie)s?"
-_RELATIVE = (
-    r"(?:i|he|she|son|daughter|brother|sister|mother|father|wife|husband|child|kid|boy|girl|grand(?:son|daughter))"
-)
-_ADULT = rf"(?:{TENS}(?:[ -]{DIGIT})?|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|[1-9]\d)"
-
-_SMALL_AGE = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[1-9])\b"
-_DECADE = r"(?:twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|teens|[2-9]0'?s)\b"
-_LIFE = (
-    r"(?:start|retir|marr|quit|left|leave|join|die|dying|passed|diagnos|became|become|began|begin|move|lost|had (?:my|his|her)"
-    r"|pregnant|orphan|widow|divorc|graduat|emigrat|learn|dropped)[a-z]*"
-)
-#: Not an age: "at 35 miles", "at twenty past", "at 30 an hour".
-_NO_AGE = (
-    r"(?![\d:.,]*\d|[-'%/]| ?(?:%|percent|per|degrees|miles|o'? ?clock|[ap]\.? ?m\b|past|to (?:one|two|three|four|five|six|seven|eight"
-    r"|nine|ten|eleven|twelve|\d)|dollars?|euros?|pounds?|bucks|cents?|pence|an?|each|kilo\w*|thousand|hundred|million|minutes?"
-    r"|hours?|points?|of|and a half|or so|other|different|[a-z]+ (?:street|road|avenue|lane)|{BELOW_100})\b)"
-).replace("{BELOW_100}", BELOW_100)
-_PERSON = rf"(?:{_RELATIVE}|we|they|you|who|baby|twins?|kids|eldest|oldest|youngest|mum|mom|dad|partner|patient)"
-_IS_AGED = (
-    rf"\b{_PERSON}(?:'s|'m|'re| is| am| are| was| were|'ll be| will be| must be| would be| should be)"
-    r"(?: (?:just|only|now|about|around|almost|nearly|probably|maybe|already|still|like|over|under|barely|has turned|turning"
-    r"|getting on for))*"
-)
-_AGE_AFTER = (
-    r"(?=[.,;?!]|$| (?:and|but|now|when|or|so|this|next|in (?:may|june|july|august|september|october|november|december|january"
-    r"|february|march|april|the|a)|years|yesterday|today|tomorrow|already|at the time|then|with|because|though)\b)"
-    r"(?![.,]\d| and a half (?:hours|minutes|miles))(?! (?:years|months|weeks) (?!old|young))"
-)
-_AGES = re.compile(
-    rf"{_IS_AGED} (?P<it>(?:{BELOW_100}|\d{{1,3}})\b(?:(?:,| and|, and) (?:{BELOW_100}|\d{{1,2}})\b)*){_AGE_AFTER}"
-    rf"|\bwhen {_PERSON} (?:was|were|is|are|turned)(?: (?:about|around|only|just|like|maybe))* (?P<when>{BELOW_100}|\d{{1,2}})\b{_NO_AGE}"
-)
-_HOW_OLD = re.compile(r"\b(?:how old[^.?!]*|(?:your|his|her|the|patient's) age|what age[^.?!]*|age)(?=[?.:, ]|$)")
-_AGE_VALUE = re.compile(
-    rf"\b(?:{BELOW_100}|\d{{1,3}})\b(?: and a half)?(?: (?:years?|months?|weeks?)(?: old)?)?(?! (?:%|percent|minutes|hours|people|of))"
-)
-
 _DATE_RULES = [
     *rules(
         "date_of_birth",
@@ -95,23 +60,6 @@ _DATE_RULES = [
         rf"\b{_BIRTH},? (?P<it>{_DATE}|\d{{1,2}}[ -]\d{{1,2}}[ -](?:\d{{4}}|\d\d)\b|(?:in )?{YEAR})",
     ),
     *rules("date_interval", 64, rf"\b(?:from {_PART} (?:to|until|till|through) {_PART}|between {_PART} and {_PART})"),
-    *rules(
-        "person_age",
-        62,
-        rf"\b(?P<it>{QUANTITY}[ -](?:years?|months?|weeks?)[ -]old)s?\b",
-        rf"\b(?:aged|age of|at age) (?P<it>{QUANTITY})",
-        rf"\b(?P<it>{QUANTITY}) years of age",
-        rf"\b(?:turn(?:s|ed|ing)?|hit(?:ting)?|reach(?:ed)?) (?P<it>{_ADULT})(?=[.,;?!]|$| (?:in|on|this|last|next|and|when"
-        r"|before|after|soon|today|tomorrow|yesterday|years?)\b)",
-        rf"\bin (?:my|his|her|their|your) (?P<it>(?:(?:early|mid|middle|late)[ -](?:to[ -]late )?)?{_DECADE})",
-        rf"\b(?:man|woman|boy|girl|male|female|child|lady|gentleman|patient),?(?: of| aged)? (?P<it>{_ADULT}|{_SMALL_AGE})"
-        r"(?=[.,;?!]|$| (?:who|with|and|from)\b)",
-        rf"\b(?P<it>{QUANTITY} (?:months?|weeks?|days?|years?)) at the time",
-        rf"\b(?P<it>{_ADULT}) years? young\b",
-        rf"\b(?:my|his|her|their|your|'s) (?P<it>{ORDINAL}) birthday",
-        rf"\b(?:{_LIFE})\b[^.?!]{{0,40}}? at (?:about |around |just |only )?(?P<it>{_ADULT})\b{_NO_AGE}",
-        rf"\b(?:i|he|she|who|we|they)\b[^.?!]{{0,40}} at (?P<it>{_ADULT})(?=[.,;?!]|$)(?!, \d)",
-    ),
     *rules(
         "time",
         60,
@@ -127,7 +75,7 @@ _DATE_RULES = [
     *rules(
         "date",
         55,
-        rf"\b{_YEAR_AFTER},? (?P<it>{YEAR}){_COUNTED}",
+        rf"\b{_YEAR_AFTER},? (?P<it>{YEAR}|'\d\d\b){_COUNTED}",
         rf"\b{_MONTH_AFTER} (?P<it>march|may)\b(?! (?:i|we|you|they|he|she|not|be|have)\b)",
     ),
     *rules(
@@ -147,22 +95,12 @@ _FULL_DATES = rules("date", 57, rf"\b{_DATE}")
 
 
 def dates(run: WordRun) -> Iterator[EntityMatch]:
-    """Yield date, date_of_birth, date_interval, time, duration and person_age."""
+    """Yield date, date_of_birth, date_interval, time and duration."""
     yield from find_matches(run, _DATE_RULES)
     for match in _BORN_VALUE.finditer(run.low):
         if run.follows(_BORN, match.start()):
             yield EntityMatch("date_of_birth", *match.span(), 86)
-    yield from _ages(run)
     yield from (f for f in find_matches(run, _FULL_DATES) if not _is_verb(run.low[f.start : f.end]))
-
-
-def _ages(run: WordRun) -> Iterator[EntityMatch]:
-    """Yield person_age after "she's" and "when I was", and after a question."""
-    for match in _AGES.finditer(run.low):
-        yield EntityMatch("person_age", *match.span("it" if match["it"] else "when"), 62)
-    for match in _AGE_VALUE.finditer(run.low):
-        if run.follows(_HOW_OLD, match.start()):
-            yield EntityMatch("person_age", *match.span(), 63)
 
 
 def _is_verb(text: str) -> bool:

@@ -16,7 +16,7 @@ import phonenumbers
 from stdnum import iban, luhn
 from stdnum.us import ssn
 
-from voxframe.server.analyses.entities.series import Series, series
+from voxframe.server.analyses.entities.series import Series, counts_up, series
 from voxframe.server.analyses.entities.text import (
     CODE,
     DIGIT,
@@ -85,7 +85,7 @@ _THING = (
     r"|order|confirmation|tracking|ticket|booking|case|claim|invoice|zip|access|flight|gate|door"
     r"|(?:order|confirmation|tracking|ticket|reference|booking|case|door|pin|p i n|zip|access|serial|invoice"
     r"|code|gate|flight)(?: number| code| id)"
-    r"|(?:ending|ends|ended) (?:in|with)|(?:last|first) (?:two|three|four|five|six|[2-6])(?: digits| numbers)?"
+    r"|(?:ending|ends)(?: in| with)?|ended in|(?:last|first) (?:two|three|four|five|six|[2-6])(?: digits| numbers)?"
     r"(?: (?:of|on) [a-z ]{2,20})?"
 )
 _ANNOUNCED = [
@@ -102,7 +102,8 @@ _ANNOUNCED = [
     _announced("number_sequence", 82, _THING, _DOCUMENT, 3, 30),
 ]
 _EXPIRES = re.compile(
-    r"\b(?:expir(?:es|y|ation|ing)(?: date)?|exp\.?(?: date)?|(?:valid|good) (?:until|through|thru|to))\b"
+    r"\b(?:expir(?:es|y|ation|ing)(?: date)?|exp\.?(?: date)?|(?:valid|good) (?:until|till?|through|thru|to)"
+    r"|runs? out(?: in)?)\b"
 )
 _MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _SHORT_YEAR = rf"(?:twenty|thirty)(?:[ -](?:twenty|thirty))?(?:[ -]{DIGIT})?\b"
@@ -126,10 +127,13 @@ _PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )
 _DIGITS = re.compile(DIGITS)
-_SINGLE = re.compile(rf"\b{DIGIT}\b")
+_SPOKEN = re.compile(rf"\b{DIGIT}\b")
+_SINGLE = re.compile(rf"\b(?:{DIGIT}|\d)\b")
 _CODE = re.compile(CODE)
 _EXTENSION = re.compile(rf",? (?:extension|ext\.?|x)(?: number)? ?(?:\d{{1,6}}\b|{DIGIT}\b(?:,? {DIGIT}\b){{0,5}})")
 _SPELLED = re.compile(r"\b(?:(?:sur|last |first |family |maiden |full |middle |your |my )?name|spel(?:l|t|led|ling))\b")
+_LETTER = re.compile(r"\b[a-z]\b")
+_NEAR = 60  # characters between "my name is" and letters that spell it
 _YEAR_BEFORE = re.compile(r"\b(?:in|from|since|of|by|until|till|for|around|about) $")
 
 
@@ -164,7 +168,8 @@ def _by_pattern(run: WordRun, region: str) -> Iterator[EntityMatch]:
     for announced in _ANNOUNCED:
         for found in announced.rule.find(low):
             found = _without_word(run, found)
-            if _fits(announced, low[found.start : found.end]):
+            text = low[found.start : found.end]
+            if _fits(announced, text) and not _is_year(run, found.start, text):
                 yield found
     for match in _IBAN.finditer(low):
         if iban.is_valid(match[0]):
@@ -177,7 +182,8 @@ def _by_pattern(run: WordRun, region: str) -> Iterator[EntityMatch]:
         if _is_phone(match[0], region):
             yield EntityMatch("phone_number", *match.span(), 80)
     for match in _DIGITS.finditer(low):
-        if len(_SINGLE.findall(match[0])) >= 3 and len(digits := digits_of(match[0])) >= 4:
+        digits = digits_of(match[0])
+        if len(_SPOKEN.findall(match[0])) >= 3 and len(digits) >= 4 and not counts_up(digits):
             kind, weight = _unannounced(run, digits, region)
             yield EntityMatch(kind, *match.span(), weight)
 
@@ -185,8 +191,8 @@ def _by_pattern(run: WordRun, region: str) -> Iterator[EntityMatch]:
 def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     """Return a series with the kind that the words before it say, or that its form shows; None if it is ordinary."""
     if one.spells:
-        named = run.follows(_SPELLED, one.start)
-        if one.certain or (named and len(one.value) >= 3):
+        named = _SPELLED.search(run.before(one.start)[-_NEAR:])
+        if one.certain or (named and len(_LETTER.findall(run.low, one.start, one.end)) >= 3):
             return EntityMatch("person_name" if named else "number_sequence", one.start, one.end, 71)
         return None
     announced = _announced_by(run, one)
@@ -203,11 +209,12 @@ def _announced_by(run: WordRun, one: Series) -> _Announced | None:
     text = run.low[one.start : one.end]
     if not one.certain and (_is_quantity(text) or _is_year(run, one.start, text)):
         return None
+    read_out = len(_SINGLE.findall(text)) >= 3
     near: list[tuple[int, int, int, _Announced]] = []
     for order, announced in enumerate(_ANNOUNCED):
         if announced.fewest <= len(one.value) <= announced.most:
             cue = run.follows(announced.cue, one.start)
-            if cue and (one.certain or announced.rule.kind != "number_sequence" or len(one.value) >= 4):
+            if cue and (one.certain or announced.rule.kind != "number_sequence" or len(one.value) >= 4 or read_out):
                 near.append((cue.end(), -cue.start(), -order, announced))
     return max(near)[-1] if near else None
 

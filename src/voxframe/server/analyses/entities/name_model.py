@@ -32,6 +32,9 @@ from voxframe.server.analyses.entities.tokens import Dictionary, Token, Tokenize
 
 Floats = NDArray[np.float32]
 
+_SLANG = frozenset(
+    "gonna wanna gotta kinda sorta lemme gimme dunno cause yeah yep nope hmm umm uhh okay hey hiya".split()
+)
 _REACH = 4  # tokens on each side that the network reads; as many empty ones stand around a text
 _PIECE = 500  # tokens; a longer text is cut after the next sentence, to bound memory
 _SENTENCE_END = frozenset(".?!")
@@ -86,6 +89,10 @@ class NameModel:
     def knows(self, word: str) -> bool:
         """Return True if a word in lower case is an English one, in any of its forms."""
         return word in self._words
+
+    def is_unknown(self, word: str) -> bool:
+        """Return True if no list has a word in lower case: it is misspelled, or a rare name."""
+        return not (word in self._words or word in STOP or word in STOPWORDS or word in known() or word in _SLANG)
 
     def is_opener(self, word: str) -> bool:
         """Return True if a word in lower case may be an imperative or an adverb, with which many sentences begin."""

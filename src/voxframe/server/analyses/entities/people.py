@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from voxframe.server.analyses.entities.listed_terms import EVERYDAY_FAMILY, EVERYDAY_FIRST, names
-from voxframe.server.analyses.entities.text import BELOW_100, EntityMatch, WordRun, find_matches, rules
+from voxframe.server.analyses.entities.text import EntityMatch, WordRun, find_matches, rules
 
 #: Words that are no name and in no name.
 STOP = frozenset(
@@ -30,18 +30,21 @@ STOP = frozenset(
 _NAMES_TOO = frozenset(("will",))  # words of STOP
 _FORMAL = r"(?:mr\.?|mrs\.?|ms\.?|dr\.?|prof\.?|mister|missus|misses|doctor|professor|senator|president)"
 _TITLE = (
-    rf"(?:{_FORMAL}|miss|governor|captain|sergeant|judge|sir|madam|king|queen|prince|princess|pope|uncle|aunt|father|sister"
+    rf"(?:{_FORMAL}|miss|governor|captain|sergeant|judge|sir|madam|king|queen|prince|princess|pope|uncle|aunt|father"
+    rf"|sister"
     r"|brother|reverend|colonel|general|lieutenant|officer|secretary|chancellor|congressman|congresswoman|mayor)"
 )
 _NAME = r"[a-z][a-z'-]*[a-z]"
 _TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _NAMED = re.compile(
-    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: was|,|:|\\?)?"
+    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was"
+    rf"|,|:|\\?)?"
     rf"|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking|calling)\b))"
     rf" (?P<first>{_NAME})"
     rf"(?: (?P<second>{_NAME}))?"
 )
+_COPULA = re.compile(r"(?:is|'s|are|was|:|named) $")
 _ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\?")
 _TOKEN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
@@ -54,7 +57,7 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
             written = formal and run.text[match.start()].isupper()
             yield from _from(run, match, match.start("title" if written else "first"), 72)
     for match in _NAMED.finditer(run.low):
-        named = not match[0].startswith(("call", "ask", "put"))
+        named = _COPULA.search(match[0][: match.start("first") - match.start()])
         if named or _is_sure(match["first"]) or run.text[match.start("first")].isupper():
             yield from _from(run, match, match.start("first"), 70)
     yield from _listed(run)

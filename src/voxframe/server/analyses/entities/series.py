@@ -34,17 +34,20 @@ _SPELLED_CUE = re.compile(
 )
 _UNIT = re.compile(
     r" ?(?:%|percent|per cent|dollars?|euros?|pounds?|bucks|cents?|pence|people|men|women|kids|children|times|miles"
-    r"|feet|foot|inch(?:es)?|degrees|(?:second|minute|hour|day|week|month|year|night|mile|metre|meter|litre|liter|gram|kilo"
+    r"|feet|foot|inch(?:es)?|degrees|(?:second|minute|hour|day|week|month|year|night|mile|metre|meter|litre|liter"
+    r"|gram|kilo"
     r"|point|item|page|room|bedroom)s?|o'?clock|[ap]\.? ?m\b|million|billion|thousand|hundred|of the|out of|or|kg|km|cm"
     r"|mm|mg|ml)\b"
 )
+_SPELLED_CASE = re.compile(r"\b(?:capital|upper ?case|lower ?case|underscore)\b")
 _AS_IN = re.compile(r"[, ]+(?:as in|for|like) (?P<word>[a-z]+)\b")
 _LETTERS = re.compile(r"[a-z](?:-[a-z]){2,}$")
 _NUMBER_WORD = re.compile(rf"(?:{BELOW_100}|hundred)$")
 _DIGIT_WORD = re.compile(rf"(?:{DIGIT}|\d)$")
 _CODE_WORD = re.compile(r"\+?[a-z0-9]+(?:[-/][a-z0-9]+)*$")
 _MEASURE = re.compile(
-    r"\d+(?:st|nd|rd|th|k|m|mm|cm|km|kg|mg|g|ml|l|am|pm|x|gb|mb|tb|k?hz|mhz|ghz|p|fps|mph|kw|bn|h|hrs?|mins?|secs?|ish|s)$"
+    r"\d+(?:st|nd|rd|th|k|m|mm|cm|km|kg|mg|g|ml|l|am|pm|x|gb|mb|tb|k?hz|mhz|ghz|p|fps|mph|kw|bn|h|hrs?|mins?|secs?"
+    r"|ish|s)$"
 )
 _DATE = re.compile(r"(?:19|20)\d\d-(?:19|20)?\d\d(?:-\d\d)?$|\d{1,2}/\d{1,2}(?:/\d{2,4})?$|\d-\d$")
 _EDGE = " \"'()[]"
@@ -159,23 +162,41 @@ def _series(run: WordRun, items: list[_Item]) -> Iterator[Series]:
         at = next(at for at, item in enumerate(items) if item.sort == "nato")
         yield from _series(run, items[:at])
         items = items[at + 1 :]
-    while items and _is_loose(items[0], first=True):
+    while items and (
+        _is_loose(items[0], first=True) or _is_article(run, items[0], items[1] if len(items) > 1 else None)
+    ):
         items = items[1:]
-    while items and (_is_loose(items[-1], first=False) or _is_counted(run, items[-1])):
+    while items and (
+        _is_loose(items[-1], first=False) or _is_article(run, items[-1], None) or _is_counted(run, items[-1])
+    ):
         items = items[:-1]
     kept = [item for item in items if item.value not in ("", "double", "triple")]
     if not kept:
         return
     value = digits_of(" ".join(item.value for item in items if item.value))
-    if len(value) >= 2:
-        certain = _is_certain(run.text[items[0].start : items[-1].end], items, kept, value)
-        yield Series(items[0].start, items[-1].end, value, certain)
+    if len(value) < 2:
+        return
+    certain = _is_certain(run.text[items[0].start : items[-1].end], items, kept, value)
+    commas = [at for at, item in enumerate(items[:-1], 1) if item.after]
+    if commas and not certain:  # a part may be a code: "AB12 CDF, F for Freddie"
+        for first, end in pairwise([0, *commas, len(items)]):
+            yield from (part for part in _series(run, items[first:end]) if part.certain)
+    yield Series(items[0].start, items[-1].end, value, certain)
 
 
 def _is_loose(item: _Item, *, first: bool) -> bool:
     if item.sort in ("filler", "sign"):
         return item.sort == "filler" or not first
-    return item.sort == "letter" and item.value in ("a", "i")
+    return False
+
+
+def _is_article(run: WordRun, item: _Item, after: _Item | None) -> bool:
+    """Return True for "a" and "I" at the end of a series or before it, if they may be words."""
+    if item.sort != "letter" or item.value not in ("a", "i") or item.end - item.start > 1:
+        return False
+    if after is None or not run.text[item.start].isupper() or item.after:
+        return True
+    return after.sort != "letter" and (item.value == "i" or run.opens_sentence(item.start))
 
 
 def _is_counted(run: WordRun, item: _Item) -> bool:
@@ -190,17 +211,20 @@ def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) ->
     letters = len(value) - digits
     if sorts.count("nato") >= 2 and (digits or sorts.count("nato") >= 4):
         return True
+    if len(value) >= 3 and _SPELLED_CASE.search(text.lower()):
+        return True
     if not digits:
         return any(s == "spelled" and len(i.value) >= 4 for s, i in zip(sorts, kept, strict=True)) or (
-            sorts.count("letter") >= 5 and not _counts_up(value)
+            sorts.count("letter") >= 5 and not counts_up(value)
         )
-    if singles >= 4 and len(value) >= 4 and not _counts_up(value):
+    if singles >= 4 and len(value) >= 4 and not counts_up(value):
         return True
     apart = any("," in item.after for item in items[:-1])
     if any(item.sort == "sign" and item.value == "" for item in items[1:]) and len(value) >= 5 and digits >= 3:
         return True
     if apart:
-        return letters > 0 and digits >= 8
+        groups = [item.value for item in kept]
+        return digits >= 7 and (letters > 0 or all(re.fullmatch(r"\d{3,4}(?<!00)", group) for group in groups))
     if not letters:
         return digits >= 7 and not re.fullmatch(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*|[\d ]+000|\D*", text)
     if not any(c.isupper() for c in text):
@@ -211,7 +235,7 @@ def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) ->
     return digits >= 5 and sorts[0] != "number"
 
 
-def _counts_up(value: str) -> bool:
+def counts_up(value: str) -> bool:
     """Return True for "1 2 3 4", "5 4 3 2 1" and "a b c d e"."""
     steps = {ord(two) - ord(one) for one, two in pairwise(value)}
     return len(steps) == 1 and steps <= {1, -1}

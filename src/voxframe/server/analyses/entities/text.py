@@ -28,18 +28,18 @@ _EMPTY = frozenset(
     been being will would should could can may might must do did does have has had i i'm i've i'll i'd you you're
     you've he he's she she's we we're they they're me him us them and so or but if then now well um uh er erm uhm hmm
     mm oh ah yes yeah yep yup no nope sure okay ok right alright just only also like please thanks thank sorry again
-    let let's see think believe guess say says said reads read shows starts start begins begin ends end ending beginning
-    number numbers no. code digits digit last first whole full actual called call known as at in on of for with to from
-    by one sec second moment hang hold got get give gave gives have what which who how about around it'll
-    that'll that'd exactly still current new old back go goes going ready course follows following written
-    simply really actually probably wait quite too look looking correct all both sir madam ma'am dear spelled spelt
+    let let's see think believe guess say says said reads read shows starts start begins begin ends ended end ending
+    's beginning number numbers code digits digit last first whole full actual called call known as at in on of for
+    with to from by one sec second moment hang hold got get give gave gives have what which who how about around it'll
+    that'll that'd exactly still current new old back go goes going ready course follows following written simply
+    really actually probably wait quite too look looking correct all both sir madam ma'am dear spelled spelt
     """.split()
 )
 _SAID = re.compile(r"[a-z']+|\d")
 
 
 def is_empty(text: str) -> bool:
-    """Return True if a text consists of hesitations and words such as "it's" only, at most 16."""
+    """Return True if a text has only hesitations and words such as "it's", and at most 16 of them."""
     words = _SAID.findall(text)
     return len(words) <= 16 and all(word in _EMPTY for word in words)
 
@@ -208,7 +208,7 @@ DIGITS = rf"\b{_PIECE}(?:{_BETWEEN}{_PIECE}){{1,40}}"
 _SPOKEN_PIECE = rf"(?:{_PIECE}|[a-z]\b(?!'))"
 _WITH_DIGIT = r"(?=[a-z-]*\d)[a-z0-9]+"
 #: Digits and letters read out, or written as one: "d one two three four", "x four eight", "D123-4567".
-CODE = rf"\b(?:(?:{_PIECE}|[a-z]\b(?!'))(?:{_BETWEEN}(?:{_PIECE}|[a-z]\b(?!'))){{1,40}}|{_WITH_DIGIT}(?:[- ]{_WITH_DIGIT}){{0,9}})"
+CODE = rf"\b(?:{_SPOKEN_PIECE}(?:{_BETWEEN}{_SPOKEN_PIECE}){{1,40}}|{_WITH_DIGIT}(?:[- ]{_WITH_DIGIT}){{0,9}})"
 
 _TOKEN = re.compile(r"[a-z]+|\d+")
 

@@ -1,0 +1,114 @@
+"""Ages of persons: "she's six", "a 67-year-old", "at fifteen, I ...", "in her late eighties", "How old? Fifty-four".
+
+A number alone may be much else, so the words beside it decide: a person before it, an event of a life, a question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from voxframe.server.analyses.entities.listed_terms import names
+from voxframe.server.analyses.entities.text import (
+    BELOW_100,
+    DIGIT,
+    ORDINAL,
+    QUANTITY,
+    TENS,
+    EntityMatch,
+    WordRun,
+    find_matches,
+    rules,
+)
+
+_AGE = rf"(?:{BELOW_100}|1[01]\d|\d\d?)\b"
+_ADULT = (
+    rf"(?:{TENS}(?:[ -]{DIGIT})?|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|[2-9]\d|1[3-9]|10\d)\b"
+)
+_AND_MORE = rf"(?:(?:,? (?:and|or|to|going on|maybe|nearly|almost|about)|,) {_AGE}(?![-.,:/]?\d))"
+_ABOUT = (
+    r"(?: (?:just|only|now|about|around|almost|nearly|probably|maybe|already|still|like|over|under|barely|turning"
+    r"|exactly"
+    r"|at least|all of|getting on for|has turned|to be))*"
+)
+_RELATIVE = (
+    r"(?:son|daughter|brother|sister|mother|father|wife|husband|child|kid|boy|girl|grand(?:son|daughter|father|mother"
+    r"|ma|pa"
+    r"|dad|child)|gran|nan|mum|mom|dad|partner|girlfriend|boyfriend|fianc[eé]e?|ex|uncle|aunt|cousin|niece|nephew|baby"
+    r"|toddler|eldest|oldest|youngest|neighbou?r|patient|victim|suspect|driver|tenant|lady|gentleman|man|woman|guy)"
+)
+_MANY = r"(?:sons|daughters|boys|girls|kids|children|twins|brothers|sisters|siblings|grandchildren|ones)"
+_PERSON = rf"(?:{_RELATIVE}|{_MANY}|i|he|she|we|they|you|who)"
+_IS = (
+    r"(?:(?:'s|'m|'re|'d be|'ll be| is| am| are| was| were)(?: turning)?"
+    r"| (?:will|must|would|should|might|could|may) (?:be|have been)"
+    r"|(?:'s| has|'d| had)? ?(?:just )?turn(?:s|ed)?| looks?(?: like)?| looked| seemed)"
+)
+#: What may follow an age, as opposed to "he's five minutes late" and "I'm two of them".
+_AFTER = (
+    r"(?![-:%/]|[.,]\d)(?=[.,;?!]|$| (?:and|but|now|when|or|so|this|next|last|years?|yesterday|today|tomorrow|already"
+    r"|at|then"
+    r"|with|because|though|he|she|i|we|they|my|going|since|before|after|until|living|working|as|in (?:a|the|january"
+    r"|february"
+    r"|march|april|may|june|july|august|september|october|november|december))\b)"
+    r"(?! and a (?:half|quarter) (?:hours|minutes|miles|years(?! old)))(?! years (?!old|young|of age)| at (?:home"
+    r"|night))"
+)
+#: Not an age: "at 35 miles", "at twenty past", "at 30 an hour".
+_NO_AGE = (
+    r"(?![\d:.,]*\d|[-'%/]| ?(?:%|percent|per|degrees|miles|mph|o'? ?clock|[ap]\.? ?m\b|past|to (?:one|two|three|four"
+    r"|five|six"
+    r"|seven|eight|nine|ten|eleven|twelve|\d)|dollars?|euros?|pounds?|bucks|cents?|pence|an?|each|kilo\w*|thousand"
+    r"|hundred"
+    r"|million|minutes?|hours?|seconds|points?|of|or so|other|different|times|people|[a-z]+ (?:street|road|avenue|lane)"
+    rf"|(?:and a half )?(?:years|months|weeks|days)|{BELOW_100})\b)"
+)
+_DECADE = r"(?:twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|teens|[2-9]0'?s)\b"
+_LIFE = (
+    r"(?:start|retir|marr|quit|left|leav|join|die|dying|passed away|diagnos|bec[ao]m|beg[ai]n|mov|lost|pregnant"
+    r"|orphan|widow"
+    r"|divorc|graduat|emigrat|learn|dropped out|heart attack|stroke)[a-z]*"
+)
+_CHILD = r"(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|[3-9]|1[0-2])\b"
+
+_RULES = rules(
+    "person_age",
+    62,
+    rf"\b(?P<it>{QUANTITY}[ -](?:years?|months?|weeks?)[ -]old)s?\b",
+    rf"\b(?:aged?|ages)(?: of)?(?: between| about| around)? (?P<it>{QUANTITY}{_AND_MORE}*)",
+    rf"\b(?P<it>{QUANTITY}) years of age",
+    r"(?<!\w)(?P<it>\d{1,3} ?(?:y\.?o\.?|y/o|yrs? old))(?!\w)",
+    rf"\b(?P<it>(?:{TENS}|[2-9]0)[- ]?something)\b",
+    rf"\b(?P<it>{_ADULT}) years? young\b",
+    rf"\b(?P<it>{QUANTITY} (?:months?|weeks?|days?|years?)) at the time",
+    rf"\b(?:my|his|her|their|your|[a-z]'s) (?P<it>{ORDINAL}) birthday",
+    rf"\b(?:(?:in|into|reach|hit|enter)\w* (?:my|his|her|their|your|(?=early|mid|late))) ?"
+    rf"(?P<it>(?:(?:early|mid|middle|late)[ -](?:to[ -]late )?)?{_DECADE})",
+    rf"\b(?:turn(?:s|ed|ing)?|hit(?:ting)?|pushing|nearing|approaching|side of) (?P<it>{_ADULT}){_AFTER}",
+    rf"\b{_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
+    rf"\b(?:when|since|until|till|before|after|by the time|though"
+    rf"|because) {_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
+    rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)? (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
+    rf"\b{_MANY}(?:,|:| of)? (?P<it>{_AGE}(?:,? (?:and )?{_AGE})*)(?=[,.;]|$)",
+    rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",
+    rf"\b(?:i|he|she|who|we|they)\b[^.?!]{{0,40}} at (?P<it>{_ADULT})(?=[.,;?!]|$)(?![.,] ?\d)",
+    rf"(?:^|[.?!,] |\b(?:and|but|so) )(?:at|by) (?P<it>{_ADULT}(?=,? (?:i|he|she)\b)|{_CHILD}(?=,? (?:i|he"
+    rf"|she) (?:could|was|had|learn\w*|began|lost|knew)\b))",
+)
+_NAMED = re.compile(rf"\b(?P<name>[a-z'-]+)(?:{_IS}{_ABOUT} |, )(?P<it>{_AGE}){_AFTER}")
+_ASKED = re.compile(r"\b(?:how old[^.?!]*|(?:(?:your|his|her|the|patient's) |what )age[^.?!]*|age)(?=[?.:, ]|$)")
+_ANSWER = re.compile(
+    rf"(?<![\w$£€.,:-]){_AGE}{_AND_MORE}*(?: and a half)?(?: (?:years?|months?|weeks?)(?: old)?)?"
+    rf"(?! ?(?:%|percent|minutes|hours|people|of|hundred|thousand|million|{BELOW_100})|[.,:]\d)"
+)
+
+
+def ages(run: WordRun) -> Iterator[EntityMatch]:
+    """Yield person_age."""
+    yield from find_matches(run, _RULES)
+    for match in _NAMED.finditer(run.low):
+        if match["name"] in names().first and run.text[match.start()].isupper():
+            yield EntityMatch("person_age", *match.span("it"), 62)
+    for match in _ANSWER.finditer(run.low):
+        if run.follows(_ASKED, match.start()):
+            yield EntityMatch("person_age", *match.span(), 63)
