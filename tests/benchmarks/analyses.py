@@ -60,10 +60,10 @@ def score_entities(
     return score, covered / marked_words
 
 
-def score_redaction(names: NameModel | None) -> tuple[int, int, int, int]:
+def score_redaction(names: NameModel | None, name: str) -> tuple[int, int, int, int]:
     """Numbers of pieces of personal data that are covered whole, of all, of other words covered, and of all others."""
     whole = pieces = extra = others = 0
-    for _, text, gold in labelled.marked("redaction_meaning.txt"):
+    for _, text, gold in labelled.marked(name):
         covered = {index for entity in entities.find(labelled.words(text), names=names) for index in entity.indexes}
         personal = set().union(*(places for _, places in gold))
         pieces += len(gold)

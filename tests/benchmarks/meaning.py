@@ -176,7 +176,8 @@ def report(coder: Coder) -> Iterator[str]:
     for kind in ("person_name", "organization"):
         whole = rare.right[kind] + rare.missed[kind]
         yield f"rare names, {kind}: {rare.right[kind]} of {whole} found, {rare.extra[kind]} superfluous"
-    covered, pieces, extra, others = score_redaction(names)
-    yield f"redaction: {covered} of {pieces} pieces of personal data, {extra} of {others} other words"
+    for name in ("meaning", "held"):
+        covered, pieces, extra, others = score_redaction(names, f"redaction_{name}.txt")
+        yield f"redaction, {name}: {covered} of {pieces} pieces of personal data, {extra} of {others} other words"
     false, found, exact = score_unsafe("held", coder)
     yield f"content safety: {false:.3f} of ordinary texts labelled, {found:.2f} of unsafe ones, {exact:.2f} right"

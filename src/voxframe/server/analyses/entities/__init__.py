@@ -1,15 +1,15 @@
 """Named entities and personal information in a transcript.
 
 Method: patterns over numbers as spoken and as written, series of digits and letters that are read out, cue words before
-numbers (also in a question), checksums and formats (Luhn, IBAN,
-phone numbers), lists of terms, places, nationalities and personal names, and a small neural network for names that are
-in no list (see `name_model`). Every redaction policy of the interface has a detector, but some cover only a short list
-of words.
+numbers (also in a question), checksums and formats (Luhn, IBAN, phone numbers), grammars of addresses and ages, lists
+of terms, places, nationalities and personal names, and a small neural network for names that are in no list (see
+`name_model`). Every redaction policy of the interface has a detector, but some cover only a short list of words.
 
 Quality on 125 held-out lines of the project (`python -m tests.benchmarks analyses`): precision 0.97, recall 0.96. On 55
 lines by another author they were 0.96 and 0.94. Of rare names in 60 held-out lines, 36 of 42 people and 19 of 23
-organizations were found. Of 36 pieces of personal data in held-out calls, 35 were redacted, with 1 of 163 other words.
-Real conversations are harder.
+organizations were found. Of 306 pieces of personal data in calls by two authors who had not seen the code, 297 were
+covered, 258 of them under the expected kind: a number is often a number_sequence. Beside them, 7 % of the other words
+were, most of them amounts, dates and places.
 
 Detection is never complete. It misses most rare names in text without capitals, uncommon terms, addresses without a
 number, and misrecognized words. Do not rely on it alone if a leak would harm a person.

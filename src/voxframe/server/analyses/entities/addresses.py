@@ -37,8 +37,7 @@ _NUMBER = rf"(?:{_DOOR}|\b{_SPOKEN_NUMBER})"
 _ITEM = rf"(?:#? ?\d{{1,5}}[A-Za-z]?|[A-Z]\d{{0,4}}|(?i:{BELOW_100})(?: [A-Za-z]\b)?)\b"
 _UNIT = (
     rf"(?i:\b(?:flat|apartment|apt\.?|unit|suite|ste\.?|studio|lot|block|building|floor|p\.? ?o\.? box"
-    rf"|post office box))"
-    rf"(?: number)? {_ITEM}(?: \d+)?"
+    rf"|post office box))(?: number)? {_ITEM}(?: \d+)?"
 )
 _POSTCODE = (
     r"(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d[\dW] ?[A-Z\d]{4}|\d{4} [A-Z]{2}"
@@ -56,9 +55,8 @@ _TAIL = (
 #: Number and street, in the order of English and of other languages: "Bahnhofstraße 14".
 _STREETS = (
     rf"(?:{_NUMBER},? (?:(?:{_CAP} (?:{_SMALL} )?){{1,4}}?{_WRITTEN_STREET}(?: (?:North|South|East|West"
-    rf"|[NSEW]{{1,2}}\b))?"
-    rf"|{_BEFORE_NAME} (?:{_SMALL} ?){{0,2}}{_CAP}(?: (?:{_SMALL} ?){{0,2}}{_CAP}){{0,3}}|{_ONE_WORD})"
-    rf"|{_ONE_WORD} \d{{1,4}}[a-z]?\b)"
+    rf"|[NSEW]{{1,2}}\b))?|{_BEFORE_NAME} (?:{_SMALL} ?){{0,2}}{_CAP}(?: (?:{_SMALL} ?){{0,2}}{_CAP}){{0,3}}"
+    rf"|{_ONE_WORD})|{_ONE_WORD} \d{{1,4}}[a-z]?\b)"
 )
 _WHOLE = re.compile(rf"(?<![\w$£€.,:/-])(?:{_UNIT},? )?{_STREETS}{_TAIL}")
 _IN_UNIT = re.compile(rf"{_UNIT}(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?")
@@ -67,9 +65,8 @@ _PARTS_BEFORE = re.compile(rf"(?:(?:{_UNIT}|(?:{_DOOR} )?{_PLACE}),? ){{1,5}}$")
 _FAR = 90  # characters of an address before its postcode
 _CUE = re.compile(
     r"\b(?:addres(?:s|ses)|lives? (?:at|on)|living at|moved to|moving to|moving from|located at|deliver(?:y"
-    r"|ed)?(?: it)?"
-    r"(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at|resident of"
-    r"|come to)\b"
+    r"|ed)?(?: it)?(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at"
+    r"|resident of|come to)\b"
 )
 _AFTER_CUE = re.compile(
     rf"(?<!\w){_NUMBER},? (?!(?:AM|PM|O'Clock)\b){_PLACE}(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$"
@@ -114,9 +111,9 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
 
 
 def _with_town(run: WordRun, end: int) -> int:
-    """Return the end of a spoken address with the town, if a listed place follows: "springfield illinois"."""
+    """Return the end of a spoken address with a town that is not listed before a listed place: "larksville ohio"."""
     town = re.match(r",?(?: in)?(?P<words>(?:,? [a-z][a-z'-]*){1,4})", run.low[end : end + _FAR])
-    if town is None:
+    if town is None or known().get(re.split(r"[ ,]+", town["words"].strip(" ,"))[0]) == "location":
         return end
     last = end
     for word in re.finditer(r"[a-z][a-z'-]*", town["words"]):

@@ -28,14 +28,13 @@ _ADULT = (
 _AND_MORE = rf"(?:(?:,? (?:and|or|to|going on|maybe|nearly|almost|about)|,) {_AGE}(?![-.,:/]?\d))"
 _ABOUT = (
     r"(?: (?:just|only|now|about|around|almost|nearly|probably|maybe|already|still|like|over|under|barely|turning"
-    r"|exactly"
-    r"|at least|all of|getting on for|has turned|to be))*"
+    r"|exactly|at least|all of|getting on for|has turned|to be))*"
 )
 _RELATIVE = (
     r"(?:son|daughter|brother|sister|mother|father|wife|husband|child|kid|boy|girl|grand(?:son|daughter|father|mother"
-    r"|ma|pa"
-    r"|dad|child)|gran|nan|mum|mom|dad|partner|girlfriend|boyfriend|fianc[eé]e?|ex|uncle|aunt|cousin|niece|nephew|baby"
-    r"|toddler|eldest|oldest|youngest|neighbou?r|patient|victim|suspect|driver|tenant|lady|gentleman|man|woman|guy)"
+    r"|ma|pa|dad|child)|gran|nan|mum|mom|dad|partner|girlfriend|boyfriend|fianc[eé]e?|ex|uncle|aunt|cousin|niece|nephew"
+    r"|baby|toddler|eldest|oldest|youngest|neighbou?r|patient|victim|suspect|driver|tenant|lady|gentleman|man|woman"
+    r"|guy)"
 )
 _MANY = r"(?:sons|daughters|boys|girls|kids|children|twins|brothers|sisters|siblings|grandchildren|ones)"
 _PERSON = rf"(?:{_RELATIVE}|{_MANY}|i|he|she|we|they|you|who)"
@@ -47,12 +46,9 @@ _IS = (
 #: What may follow an age, as opposed to "he's five minutes late" and "I'm two of them".
 _AFTER = (
     r"(?![-:%/]|[.,]\d)(?=[.,;?!]|$| (?:and|but|now|when|or|so|this|next|last|years?|yesterday|today|tomorrow|already"
-    r"|at|then"
-    r"|with|because|though|he|she|i|we|they|my|going|since|before|after|until|living|working|as|in (?:a|the|january"
-    r"|february"
-    r"|march|april|may|june|july|august|september|october|november|december))\b)"
-    r"(?! and a (?:half|quarter) (?:hours|minutes|miles|years(?! old)))(?! years (?!old|young|of age)| at (?:home"
-    r"|night))"
+    r"|at|then|with|because|though|he|she|i|we|they|my|going|since|before|after|until|living|working|as|in (?:a|the"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december))\b)(?! and a (?:half"
+    r"|quarter) (?:hours|minutes|miles|years(?! old)))(?! years (?!old|young|of age)| at (?:home|night))"
 )
 #: Not an age: "at 35 miles", "at twenty past", "at 30 an hour".
 _NO_AGE = (
@@ -65,9 +61,8 @@ _NO_AGE = (
 )
 _DECADE = r"(?:twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|teens|[2-9]0'?s)\b"
 _LIFE = (
-    r"(?:start|retir|marr|quit|left|leav|join|die|dying|passed away|diagnos|bec[ao]m|beg[ai]n|mov|lost|pregnant"
-    r"|orphan|widow"
-    r"|divorc|graduat|emigrat|learn|dropped out|heart attack|stroke)[a-z]*"
+    r"(?:start|retir|marr|quit|left|leav|join|die|dying|passed away|diagnos|bec[ao]m|beg[ai]n|mov|lost|pregnant|orphan"
+    r"|widow|divorc|graduat|emigrat|learn|dropped out|heart attack|stroke)[a-z]*"
 )
 _CHILD = r"(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|[3-9]|1[0-2])\b"
 

@@ -35,21 +35,20 @@ _SPELLED_ENDINGS = "|".join([*(" ".join(ending) for ending in _ENDINGS), *_ENDIN
 _USER = (
     r"user ?name|user ?id|log ?in(?: name| id)?|screen ?name|handle|gamer ?tag|nick ?name|account name|profile name"
     r"|(?:log(?:ged)?|sign(?:ed)?) ?in as|follow me|find me|user|(?:on|my|your) (?:instagram|insta|twitter|skype"
-    r"|discord"
-    r"|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam|slack|facebook|linked ?in|whats ?app)"
+    r"|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam|slack|facebook|linked ?in|whats ?app)"
 )
 _USER_NAMED = r"(?:user ?name|user id|login(?: name)?|screen name|handle)"
 _LOGGED_IN = r"(?:log(?:ged)?|sign(?:ed)?) in as"
 _USER_CUE = re.compile(rf"\b(?:{_USER})\b")
 _PLATFORM_AFTER = re.compile(
     r" (?:on|over on) (?:instagram|insta|twitter|x|skype|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit"
-    r"|steam"
-    r"|slack|facebook|linked ?in|medium|mastodon|blue ?sky|threads|you ?tube)\b"
+    r"|steam|slack|facebook|linked ?in|medium|mastodon|blue ?sky|threads|you ?tube)\b"
 )
 _HANDLE = re.compile(
     r"(?<![\w.@])@?(?=[a-z0-9._-]*[a-z])[a-z0-9](?:[a-z0-9_.-]*[a-z0-9_])?"
     r"(?: (?:underscore|dot|dash|hyphen|period) [a-z0-9]+(?: \d+)?| \d+\b)*(?![\w@]|\.\w)"
 )
+_IS_HOST = re.compile(r"www\.|.*\.(?:com|org|net|edu|gov|info|io|co\.uk)$")
 _MARKED = re.compile(r"@|_|[a-z]\.[a-z]|\d|(?:underscore|dot|dash|hyphen|period) ")
 #: Handles by their form: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
 _CLEAR_HANDLE = rules(
@@ -62,15 +61,13 @@ _CLEAR_HANDLE = rules(
 )
 _NOT_IT = (
     r"(?!(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being"
-    r"|going"
-    r"|always|never|something|that|this|what|for|to|of|at|longer|reset|changed|saved|stored|sent|written|hidden|secure"
-    r"|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there|here"
-    r"|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)\b)"
+    r"|going|always|never|something|that|this|what|for|to|of|at|longer|reset|changed|saved|stored|sent|written|hidden"
+    r"|secure|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there"
+    r"|here|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)\b)"
 )
 _PASSWORD = re.compile(
     r"\b(?:(?:pass ?word|pass ?phrase|pass ?code|secret word|memorable word|security answer)s?|(?:re)?set (?:it"
-    r"|that) to"
-    r"|changed (?:it|that) to)\b"
+    r"|that) to|changed (?:it|that) to)\b"
 )
 _EMPTY_WORDS = re.compile(
     r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called"
@@ -87,11 +84,10 @@ _WORDS_AND_NUMBER = re.compile(
 )
 _PHRASE = re.compile(rf"(?<!\S){_NOT_IT}" + r"[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
 _SPELLED = (
-    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big) [a-z]+|hash(?:tag)?"
-    r"|dash|hyphen"
-    r"|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign"
-    r"|percent(?: sign)?"
-    r"|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four|five|six|seven|eight|nine|oh)\b"
+    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big) [a-z]+|hash(?:tag)?|dash"
+    r"|hyphen|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign"
+    r"|percent(?: sign)?|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four|five|six|seven|eight|nine"
+    r"|oh)\b"
 )
 _SPELLED_OUT = re.compile(rf"(?<!\S)(?:{_SPELLED}|{_NOT_IT}[a-z]{{3,12}}(?=,? {_SPELLED}))(?:,? {_SPELLED}){{2,30}}")
 
@@ -156,7 +152,7 @@ def contacts(run: WordRun) -> Iterator[EntityMatch]:
 def _user_names(run: WordRun) -> Iterator[EntityMatch]:
     """Yield words with digits or signs after a cue, or before the name of a platform."""
     for match in _HANDLE.finditer(run.low):
-        if not _MARKED.search(match[0]):
+        if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]):
             continue
         if _PLATFORM_AFTER.match(run.low, match.end()) or run.follows(_USER_CUE, match.start()):
             yield EntityMatch("username", *match.span(), 96)

@@ -40,9 +40,8 @@ _PART = rf"(?:(?:the )?(?:end|beginning|middle|start) of )?(?:{_DATE}|{_DAY}|{_M
 _BIRTH = r"(?:born(?: on| in)?|date of birth(?: is|:)?|d o b(?: is)?|birth ?date(?: is|:)?|birthday is(?: on)?)"
 _BORN = re.compile(r"\b(?:born|date of birth|d\.? ?o\.? ?b\.?|birth ?date|birthday|birth)(?!\w)")
 _BORN_VALUE = re.compile(
-    rf"(?<![\w'])(?:{_DATE}(?:,? (?:of )?(?:'?\d\d|{TENS}(?:[ -]{DIGIT})?)\b(?! (?:at|a)\b))?|{YEAR}"
-    rf"|{_MONTH} {ORDINAL}|'\d\d\b"
-    rf"|(?:{BELOW_100}|oh {DIGIT}|\d{{1,4}})\b(?:(?: slash| dash| of)?[ ,/.-]+(?:{BELOW_100}|oh|\d{{1,4}}"
+    rf"(?<![\w'])(?:{_DATE}(?:,? (?:of )?(?:'?\d\d|{TENS}(?:[ -]{DIGIT})?)\b(?! (?:at|a)\b))?|{YEAR}|{_MONTH} {ORDINAL}"
+    rf"|'\d\d\b|(?:{BELOW_100}|oh {DIGIT}|\d{{1,4}})\b(?:(?: slash| dash| of)?[ ,/.-]+(?:{BELOW_100}|oh|\d{{1,4}}"
     rf"|hundred)\b){{1,5}})"
 )
 _YEAR_AFTER = r"(?:in|since|from|until|till|by|of|around|before|after|during|year|spring|summer|autumn|fall|winter)"

@@ -1,9 +1,8 @@
 """Numbers of phones, cards, accounts and documents.
 
-Numbers are detected
-by the cue words before them and by their format. phonenumbers decides what can be a phone number; python-stdnum checks
-cards (Luhn), IBANs and social security numbers. A number after the right cue counts even if its check digit is wrong,
-because the engine may have misheard a digit.
+Numbers are detected by the cue words before them and by their format. phonenumbers decides what can be a phone number;
+python-stdnum checks cards (Luhn), IBANs and social security numbers. A number after the right cue counts even if its
+check digit is wrong, because the engine may have misheard a digit.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ _HEALTH = (
     r"|subscriber|medical record|chart|beneficiary|hospital|patient) (?:number|card|id|i d)|medicare|mrn|nhs"
 )
 _PHONE_CUE = (
-    r"(?:phone|telephone|mobile|cell|fax|landline|whats ?app)(?: number)?"
+    r"(?:phone|telephone|mobile|cell|fax|landline|whats ?app)(?: number)?|(?:my|your|his|her|their|our) number"
     r"|(?:call|ring|text|reach|phone)(?: me| us| him| her| them)?(?: back)?(?: (?:at|on))?|dial|contact number"
 )
 _ACCOUNT = r"(?:checking |savings |bank |my )?account(?: number)?|acct|policy(?: number)?|iban"

@@ -38,11 +38,9 @@ _NAME = r"[a-z][a-z'-]*[a-z]"
 _TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _NAMED = re.compile(
-    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was"
-    rf"|,|:|\\?)?"
-    rf"|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking|calling)\b))"
-    rf" (?P<first>{_NAME})"
-    rf"(?: (?P<second>{_NAME}))?"
+    rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was|,"
+    rf"|:|\\?)?|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking"
+    rf"|calling)\b)) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
 )
 _COPULA = re.compile(r"(?:is|'s|are|was|:|named) $")
 _ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\?")

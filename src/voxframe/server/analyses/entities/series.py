@@ -34,10 +34,9 @@ _SPELLED_CUE = re.compile(
 )
 _UNIT = re.compile(
     r" ?(?:%|percent|per cent|dollars?|euros?|pounds?|bucks|cents?|pence|people|men|women|kids|children|times|miles"
-    r"|feet|foot|inch(?:es)?|degrees|(?:second|minute|hour|day|week|month|year|night|mile|metre|meter|litre|liter"
-    r"|gram|kilo"
-    r"|point|item|page|room|bedroom)s?|o'?clock|[ap]\.? ?m\b|million|billion|thousand|hundred|of the|out of|or|kg|km|cm"
-    r"|mm|mg|ml)\b"
+    r"|feet|foot|inch(?:es)?|degrees|(?:second|minute|hour|day|week|month|year|night|mile|metre|meter|litre|liter|gram"
+    r"|kilo|point|item|page|room|bedroom)s?|o'?clock|[ap]\.? ?m\b|million|billion|thousand|hundred|of the|out of|or|kg"
+    r"|km|cm|mm|mg|ml)\b"
 )
 _SPELLED_CASE = re.compile(r"\b(?:capital|upper ?case|lower ?case|underscore)\b")
 _AS_IN = re.compile(r"[, ]+(?:as in|for|like) (?P<word>[a-z]+)\b")
