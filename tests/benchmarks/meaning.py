@@ -126,11 +126,13 @@ def conversations(name: str) -> list[tuple[list[Line], list[list[str]]]]:
 
 
 def _score_answers(lines: list[Line], questions: list[list[str]]) -> tuple[int, int, int, int]:
-    source = Source(lines)
+    # In one request the sentences are encoded once. Its questions share the size of the output.
+    asked = tuple(LLMQuestion(question) for question, *_ in questions)
+    llm_request = LLMRequest("question-answer", questions=asked, max_output_size=1000 * len(asked))
+    answers = ExtractiveAnswerer().answer(llm_request, [Source(lines)]).response
     right, refused = [], []
-    for question, *gold in questions:
-        asked = LLMRequest("question-answer", questions=(LLMQuestion(question),))
-        said = ExtractiveAnswerer().answer(asked, [source]).response[0]["answer"]
+    for (_, *gold), answered in zip(questions, answers, strict=True):
+        said = answered["answer"]
         if gold == ["-"]:
             refused.append(said == NOTHING_FITS)
         else:
