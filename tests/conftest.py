@@ -75,8 +75,10 @@ _RUN = "VOXFRAME_TEST_RUN"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the run its own data directory, and restore the handling of Ctrl-C."""
+    """Give the run its own data directory and one thread per process, and restore the handling of Ctrl-C."""
     os.environ.setdefault(_RUN, str(os.getpid()))
+    # Several processes run tests. With a thread for each core in each, OpenBLAS spins more than it computes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when numpy is imported
     if "VOXFRAME_DATA_DIR" not in os.environ:  # worker processes inherit it
         os.environ["VOXFRAME_DATA_DIR"] = folder = tempfile.mkdtemp(prefix="voxframe-tests-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -21,10 +21,10 @@ def _corpus(errors: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def test_the_interval_is_that_of_the_bootstrap_distribution() -> None:
     """The interval of WER is near the normal approximation for the mean of many recordings of equal length."""
-    errors = np.random.default_rng(1).integers(0, 6, 400)
+    errors = np.random.default_rng(1).integers(0, 6, 200)
     rates = error_rates(align(*_corpus(errors.tolist()), on="recording"), resample="recording", resamples=4000).iloc[0]
     spread = 1.96 * errors.std() / _SIZE / np.sqrt(len(errors))
-    assert rates["units"] == 400
+    assert rates["units"] == 200
     assert rates["wer"] == errors.mean() / _SIZE
     assert rates["wer_low"] == pytest.approx(rates["wer"] - spread, abs=spread / 10)
     assert rates["wer_high"] == pytest.approx(rates["wer"] + spread, abs=spread / 10)

@@ -81,10 +81,9 @@ def change(corpus: voxframe.Corpus, transcript_id: str, chance: random.Random) -
         )()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_corrected_tables_are_those_of_the_payloads(tmp_path: Path, seed: int) -> None:
+def test_corrected_tables_are_those_of_the_payloads(tmp_path: Path) -> None:
     """After random edits, every read gives what correcting the tables of the payloads gives; also of replaced ones."""
-    chance = random.Random(seed)
+    chance = random.Random(0)
     corpus, payloads = voxframe.Corpus(tmp_path), [transcript(200, seed=n, speakers=3) for n in range(12)]
     for found in payloads:
         corpus.raw.put(found["id"], json.dumps(found).encode())

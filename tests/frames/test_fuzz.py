@@ -35,7 +35,7 @@ def test_a_nul_is_read_in_the_place_of_every_value() -> None:
 
 def test_mutated_payloads_give_tables_or_an_error() -> None:
     """Mutated payloads give tables or a PayloadError, equal tables by both ways, and never end the process."""
-    cases = 200
+    cases = 80  # those of all mutations, and two groups of cases that are added to a corpus together
     found = dict(outcomes(seed=7, first=0, last=cases))
     assert {number: outcome for number, outcome in found.items() if outcome not in ("tables", "PayloadError")} == {}
     assert sorted(found) == list(range(cases))

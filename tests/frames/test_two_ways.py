@@ -102,7 +102,7 @@ LISTS = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(document(SHAPE) | document(LISTS) | turns())
 @example('{"words":[{"start":42.5}]}')
 @example('{"words":[{"start":9007199254740993}]}')
@@ -128,14 +128,14 @@ def test_two_ways_one_result(text: str) -> None:
 REAL = payload(40, seed=3)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, len(REAL) - 1), st.integers(0, 40), st.binary(max_size=6))
 def test_a_damaged_payload(start: int, length: int, replacement: bytes) -> None:
     """A real-shaped payload with some bytes replaced: same tables, or an error that says the payload cannot be read."""
     check(REAL[:start] + replacement + REAL[start + length :])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.sampled_from([b"[" * 10**5, b'{"a":' * 10**5])
 )

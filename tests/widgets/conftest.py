@@ -43,8 +43,8 @@ def short(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """Four minutes of a recording."""
-    return _call(tmp_path / "long.wav", 240)
+    """Two minutes of a recording."""
+    return _call(tmp_path / "long.wav", 120)
 
 
 @pytest.fixture
