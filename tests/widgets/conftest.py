@@ -43,8 +43,8 @@ def short(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """Two minutes of a recording."""
-    return _call(tmp_path / "long.wav", 120)
+    """One and a half minutes of a recording."""
+    return _call(tmp_path / "long.wav", 90)
 
 
 @pytest.fixture
