@@ -36,8 +36,9 @@ _SPOKEN_NUMBER = rf"(?i:{BELOW_100}(?:(?: and)?[ -](?:hundred|thousand|oh|{BELOW
 _NUMBER = rf"(?:{_DOOR}|\b{_SPOKEN_NUMBER})"
 _ITEM = rf"(?:#? ?\d{{1,5}}[A-Za-z]?|[A-Z]\d{{0,4}}|(?i:{BELOW_100})(?: [A-Za-z]\b)?)\b"
 _UNIT = (
-    rf"(?i:\b(?:flat|apartment|apt\.?|unit|suite|ste\.?|studio|lot|block|building|floor|p\.? ?o\.? box"
-    rf"|post office box))(?: number)? {_ITEM}(?: \d+)?"
+    rf"(?i:\b(?:flat|apartment|apt\.?|unit|suite|ste\.?|studio|lot|block|building|floor|(?:p\.? ?o\.? )?box"
+    rf"|post office box|(?:rural|county|state) (?:route|road)|highway))"
+    rf"(?: number)? {_ITEM}(?: \d+)?"
 )
 _POSTCODE = (
     r"(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d[\dW] ?[A-Z\d]{4}|\d{4} [A-Z]{2}"
@@ -59,7 +60,9 @@ _STREETS = (
     rf"|{_ONE_WORD})|{_ONE_WORD} \d{{1,4}}[a-z]?\b)"
 )
 _WHOLE = re.compile(rf"(?<![\w$£€.,:/-])(?:{_UNIT},? )?{_STREETS}{_TAIL}")
-_IN_UNIT = re.compile(rf"{_UNIT}(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?")
+_IN_UNIT = re.compile(
+    rf"{_UNIT}(?:,? {_UNIT})?(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?"
+)
 _BOX = re.compile(r"\bp\.? ?o\.? box (?:number )?(?:\d+|[a-z]+)", re.IGNORECASE)
 _PARTS_BEFORE = re.compile(rf"(?:(?:{_UNIT}|(?:{_DOOR} )?{_PLACE}),? ){{1,5}}$")
 _FAR = 90  # characters of an address before its postcode

@@ -79,11 +79,12 @@ _RULES = rules(
     rf"\b(?:my|his|her|their|your|[a-z]'s) (?P<it>{ORDINAL}) birthday",
     rf"\b(?:(?:in|into|reach|hit|enter)\w* (?:my|his|her|their|your|(?=early|mid|late))) ?"
     rf"(?P<it>(?:(?:early|mid|middle|late)[ -](?:to[ -]late )?)?{_DECADE})",
-    rf"\b(?:turn(?:s|ed|ing)?|hit(?:ting)?|pushing|nearing|approaching|side of) (?P<it>{_ADULT}){_AFTER}",
+    rf"\b(?:hit(?:ting)?|pushing|nearing|approaching|side of) (?P<it>{_ADULT}){_AFTER}",
+    rf"\b(?:turn(?:s|ed|ing)?|look(?:s|ed)){_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b{_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b(?:when|since|until|till|before|after|by the time|though"
     rf"|because) {_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
-    rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)? (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
+    rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)?{_ABOUT} (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
     rf"\b{_MANY}(?:,|:| of)? (?P<it>{_AGE}(?:,? (?:and )?{_AGE})*)(?=[,.;]|$)",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",
     rf"\b(?:i|he|she|who|we|they)\b[^.?!]{{0,40}} at (?P<it>{_ADULT})(?=[.,;?!]|$)(?![.,] ?\d)",

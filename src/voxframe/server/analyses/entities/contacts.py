@@ -32,24 +32,24 @@ _SIGN = r"(?:dot|underscore|dash|hyphen|plus)"
 _BYTE = rf"(?:{BELOW_100}(?: (?:hundred(?: and)?|{BELOW_100})){{0,4}}|\d{{1,3}})"
 _ENDINGS = "txt csv pdf docx doc xlsx xls pptx ppt zip jpg jpeg png gif mp3 mp4 wav py json xml html exe".split()
 _SPELLED_ENDINGS = "|".join([*(" ".join(ending) for ending in _ENDINGS), *_ENDINGS])
-_USER = (
-    r"user ?name|user ?id|log ?in(?: name| id)?|screen ?name|handle|gamer ?tag|nick ?name|account name|profile name"
-    r"|(?:log(?:ged)?|sign(?:ed)?) ?in as|follow me|find me|user|(?:on|my|your) (?:instagram|insta|twitter|skype"
-    r"|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam|slack|facebook|linked ?in|whats ?app)"
+_PLATFORM = (
+    r"(?:instagram|insta|twitter|skype|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit|steam|slack|facebook"
+    r"|linked ?in|whats ?app|mastodon|blue ?sky|you ?tube)"
 )
 _USER_NAMED = r"(?:user ?name|user id|login(?: name)?|screen name|handle)"
 _LOGGED_IN = r"(?:log(?:ged)?|sign(?:ed)?) in as"
-_USER_CUE = re.compile(rf"\b(?:{_USER})\b")
-_PLATFORM_AFTER = re.compile(
-    r" (?:on|over on) (?:instagram|insta|twitter|x|skype|discord|telegram|git ?hub|tik ?tok|snap ?chat|twitch|reddit"
-    r"|steam|slack|facebook|linked ?in|medium|mastodon|blue ?sky|threads|you ?tube)\b"
+_USER_CUE = re.compile(
+    rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|user ?id|log ?in(?: id)?|gamer ?tag|nick ?name|(?:account|profile) name"
+    rf"|follow me|find me|user|(?:on|my|your) {_PLATFORM}|go by)\b"
 )
+_PLATFORM_AFTER = re.compile(rf" (?:over )?on (?:{_PLATFORM}|x|threads)\b")
 _HANDLE = re.compile(
     r"(?<![\w.@])@?(?=[a-z0-9._-]*[a-z])[a-z0-9](?:[a-z0-9_.-]*[a-z0-9_])?"
     r"(?: (?:underscore|dot|dash|hyphen|period) [a-z0-9]+(?: \d+)?| \d+\b)*(?![\w@]|\.\w)"
 )
 _IS_HOST = re.compile(r"www\.|.*\.(?:com|org|net|edu|gov|info|io|co\.uk)$")
 _MARKED = re.compile(r"@|_|[a-z]\.[a-z]|\d|(?:underscore|dot|dash|hyphen|period) ")
+_CLEAR = re.compile(r"[a-z]{3,}\d|_")  # enough if a cue is anywhere near: "Not tpark7, that's my cousin's"
 #: Handles by their form: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
 _CLEAR_HANDLE = rules(
     "username",
@@ -103,7 +103,7 @@ _CONTACT_RULES = [
         "username",
         96,
         rf"\b(?:{_USER_NAMED}(?: is| was|:| called| would be|,)+"
-        rf"|{_LOGGED_IN}) (?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        rf"|{_LOGGED_IN}) (?!please\b)(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
         r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
     ),
     *rules(
@@ -154,7 +154,8 @@ def _user_names(run: WordRun) -> Iterator[EntityMatch]:
     for match in _HANDLE.finditer(run.low):
         if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]):
             continue
-        if _PLATFORM_AFTER.match(run.low, match.end()) or run.follows(_USER_CUE, match.start()):
+        named = run.follows(_USER_CUE, match.start()) or _PLATFORM_AFTER.match(run.low, match.end())
+        if named or (_CLEAR.search(match[0]) and _USER_CUE.search(run.before(match.start()))):
             yield EntityMatch("username", *match.span(), 96)
     for start in _values(run, _USER_CUE):
         if words := _WORDS_AND_NUMBER.match(run.low, start):

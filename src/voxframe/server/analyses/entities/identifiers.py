@@ -132,6 +132,8 @@ _CODE = re.compile(CODE)
 _EXTENSION = re.compile(rf",? (?:extension|ext\.?|x)(?: number)? ?(?:\d{{1,6}}\b|{DIGIT}\b(?:,? {DIGIT}\b){{0,5}})")
 _SPELLED = re.compile(r"\b(?:(?:sur|last |first |family |maiden |full |middle |your |my )?name|spel(?:l|t|led|ling))\b")
 _LETTER = re.compile(r"\b[a-z]\b")
+_PLATE_NEAR = re.compile(rf"\b(?:{_PLATE})\b")
+_MIXED = re.compile(r"(?=[A-Z\d-]*\d)(?=[A-Z\d-]*[A-Z])[A-Z\d-]{4,}")  # "YH21", half of a plate that was seen
 _NEAR = 60  # characters between "my name is" and letters that spell it
 _YEAR_BEFORE = re.compile(r"\b(?:in|from|since|of|by|until|till|for|around|about) $")
 
@@ -198,7 +200,8 @@ def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     if announced:
         return EntityMatch(announced.rule.kind, one.start, one.end, 85)
     if not one.certain:
-        return None
+        part = _MIXED.fullmatch(run.text, one.start, one.end) and _PLATE_NEAR.search(run.before(one.start))
+        return EntityMatch("vehicle_id", one.start, one.end, 65) if part else None
     kind, weight = _unannounced(run, one.value, region)
     return EntityMatch(kind, one.start, one.end, max(weight, 65))
 

@@ -24,7 +24,7 @@ STOP = frozenset(
     please hello hi hey well okay ok good great sure right sorry sick today tomorrow yesterday tonight more most
     much many other another new old first last next out up down off back because while during until since like
     office room appointment visit voted left gave takes wants needs thinks knows makes made sent took let lets add
-    called works lives
+    called works lives uh um er erm username password
     """.split()
 )
 _NAMES_TOO = frozenset(("will",))  # words of STOP
