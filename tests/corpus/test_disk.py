@@ -16,24 +16,26 @@ import voxframe
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and owners of files are those of POSIX")
 
-#: Runs a statement as somebody who may write nothing (argument 2: "nobody") or only files of so many bytes, with
-#: `corpus` and `client`, and prints the CorpusError it gives.
+#: Runs statements as somebody who may write nothing (argument 2: "nobody") or only files of so many bytes, each with a
+#: new `corpus` and `client`, and prints a line of JSON per statement: its value or the CorpusError it gives.
 _PROGRAM = """
-import os, resource, sys, av, voxframe
+import json, os, resource, sys, av, voxframe
 from voxframe.errors import CorpusError
 import voxframe.loaders, voxframe.corpus.search.concordance, voxframe.client.client, tqdm.auto, encodings.idna
-path, limit, base_url, statement = sys.argv[1:]
-corpus, client = voxframe.Corpus(path), voxframe.connect(base_url, api_key="k")
+path, limit, base_url, *statements = sys.argv[1:]
 if limit == "nobody":
     if os.getuid() == 0:
         os.setgid(65534)
         os.setuid(65534)
 else:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-try:
-    print(eval(statement))
-except CorpusError as error:
-    print("CorpusError:", error)
+for statement in statements:
+    corpus, client = voxframe.Corpus(path), voxframe.connect(base_url, api_key="k")
+    try:
+        said = str(eval(statement))
+    except CorpusError as error:
+        said = f"CorpusError: {error}"
+    print(json.dumps(said))
 """
 
 
@@ -68,12 +70,12 @@ def contents(corpus: voxframe.Corpus) -> dict[str, str]:
     }
 
 
-def run(corpus: voxframe.Corpus, limit: int | str, base_url: str, statement: str) -> str:
-    """Return the output of a statement, or its CorpusError."""
-    command = [sys.executable, "-c", _PROGRAM, str(corpus.path), str(limit), base_url, statement]
+def run(corpus: voxframe.Corpus, limit: int | str, base_url: str, *statements: str) -> list[str]:
+    """Return the value of each statement, or its CorpusError. They run one after the other in one process."""
+    command = [sys.executable, "-c", _PROGRAM, str(corpus.path), str(limit), base_url, *statements]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=corpus.path.parent)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.long
@@ -82,16 +84,22 @@ def test_a_directory_that_cannot_be_written(peer, kept) -> None:
     before, asked, jobs = contents(kept), len(peer.asked), kept.jobs()
     for path in [kept.path, *kept.path.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
-    assert run(kept, "nobody", peer.base_url, "len(corpus.table('words'))") == "6"
-    assert run(kept, "nobody", peer.base_url, "corpus.jobs()['state'].to_list()") == "['completed']"
-    assert "1 of 1 recording to send" in run(kept, "nobody", peer.base_url, "corpus.plan('new.mp3', client=client)")
-    for statement in (
+    reads = (
+        "len(corpus.table('words'))",
+        "corpus.jobs()['state'].to_list()",
+        "corpus.plan('new.mp3', client=client)",
+    )
+    writes = (
         "corpus.raw.put('c1', b'{\"id\": \"c1\"}')",
         "corpus.submit('new.mp3', client=client)",
         "corpus.transcribe(client, 'new.mp3')",
         "corpus.forget('b1')",
-    ):
-        said = run(kept, "nobody", peer.base_url, statement)
+    )
+    words, states, plan, *refused = run(kept, "nobody", peer.base_url, *reads, *writes)
+    assert (words, states) == ("6", "['completed']")
+    assert "1 of 1 recording to send" in plan
+    assert len(refused) == len(writes)
+    for said in refused:
         assert said.startswith(f"CorpusError: cannot write to the corpus {kept.path}"), said
     assert contents(kept) == before
     assert len(peer.asked) == asked
@@ -105,10 +113,10 @@ def test_a_full_disk(peer, kept, limit: int) -> None:
     before, sent = contents(kept), peer.count("POST /v2/transcript")
     words = [{"text": f"word{n * n}", "start": n, "end": n + 1, "confidence": 0.5} for n in range(40_000)]
     kept.path.with_name("big.json").write_text(json.dumps(payload("big") | {"words": words}))
-    said = run(kept, limit, peer.base_url, "corpus.raw.put('big', open('big.json', 'rb').read())")
-    assert said.startswith(f"CorpusError: cannot write to the corpus {kept.path}"), said
-    said = run(kept, limit, peer.base_url, "corpus.submit('new.mp3', client=client).sent")
-    assert said == "1" or said.startswith("CorpusError: cannot write to the corpus"), said
+    store = "corpus.raw.put('big', open('big.json', 'rb').read())"
+    stored, sent_now = run(kept, limit, peer.base_url, store, "corpus.submit('new.mp3', client=client).sent")
+    assert stored.startswith(f"CorpusError: cannot write to the corpus {kept.path}"), stored
+    assert sent_now == "1" or sent_now.startswith("CorpusError: cannot write to the corpus"), sent_now
     assert peer.count("POST /v2/transcript") - sent <= 1
     after = contents(kept)
     assert {path: content for path, content in after.items() if path in before} == before

@@ -17,12 +17,16 @@ _TYPES = {
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
-def test_spark_reads_the_store_and_exports(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+def test_spark_reads_the_store_and_exports(
+    corpus: voxframe.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Spark reads stored and exported tables with the types of the data dictionary and all rows."""
     sql = pytest.importorskip("pyspark.sql")
     corpus.export(tmp_path / "set", partition_by="speaker", tables="words")
     settings = {"ui.enabled": "false", "driver.host": "127.0.0.1", "sql.session.timeZone": "UTC"}
     settings["sql.shuffle.partitions"] = "1"
+    # Compiling code well and collecting garbage in many threads is no use in a process that ends after a few seconds.
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     spark = (
         sql.SparkSession.builder.master("local[1]")
         .config(map={f"spark.{name}": value for name, value in settings.items()})
