@@ -43,15 +43,20 @@ def serve(environ, start):
 run_simple("127.0.0.1", int(sys.argv[1]), serve, threaded=True)
 """
 
-#: A writer that the server kills.
-_WRITER = """
+#: Starts a writer process for each number of PUTs after which the server kills it, and prints its exit status. Writers
+#: are forks, so that the libraries are imported once.
+_WRITERS = """
 import json, os, sys
 from pathlib import Path
-import voxframe
-path, url, options, order, puts = sys.argv[1:]
-Path(order).write_text(f"{os.getpid()} {puts}")
-voxframe.Corpus(path).publish(url, tables=["transcripts", "words"], storage_options=json.loads(options))
-Path(order).unlink()
+import deltalake, pyarrow.dataset, voxframe.corpus.export, voxframe.export.delta, voxframe.loaders
+path, url, options, order = sys.argv[1:]
+for puts in sys.stdin:
+    if not (pid := os.fork()):
+        Path(order).write_text(f"{os.getpid()} {int(puts)}")
+        voxframe.Corpus(path).publish(url, tables=["transcripts", "words"], storage_options=json.loads(options))
+        Path(order).unlink()
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 """
 
 
@@ -113,7 +118,7 @@ def test_readers_never_see_a_mixture(tmp_path: Path, store: dict[str, str], orde
 
     def read() -> None:
         try:
-            while not stop.wait(0.1):
+            while not stop.wait(0.5):
                 seen.append(_state(url, store))
         except Exception as error:  # noqa: BLE001  it is raised in the test
             failed.append(error)
@@ -121,12 +126,14 @@ def test_readers_never_see_a_mixture(tmp_path: Path, store: dict[str, str], orde
     reader = threading.Thread(target=read)
     reader.start()
     published, puts = {"a": "0", "b": "0", "c": "0"}, 0
+    command = [sys.executable, "-c", _WRITERS, str(corpus.path), url, json.dumps(store), str(order)]
+    writers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         while True:
             corpus.raw.put("b", _payload("b", str(puts + 1)))
             changed = {**published, "b": str(puts + 1)}
-            command = [sys.executable, "-c", _WRITER, str(corpus.path), url, json.dumps(store), str(order), str(puts)]
-            code = subprocess.run(command, check=False, timeout=60).returncode
+            print(puts, file=writers.stdin, flush=True)
+            code = int(writers.stdout.readline())
             state = _state(url, store)
             if code == 0:
                 assert state == changed
@@ -137,6 +144,7 @@ def test_readers_never_see_a_mixture(tmp_path: Path, store: dict[str, str], orde
     finally:
         stop.set()
         reader.join()
+        writers.communicate(timeout=60)
     if failed:
         raise failed[0]
     assert puts >= 8  # rows and log of two tables, of the fingerprints, and of the publication
