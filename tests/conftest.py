@@ -87,6 +87,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m long`, do not import files without a long test; each process would spend seconds on that."""
+    is_file = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if config.option.markexpr != "long" or not is_file or collection_path.parent.name == "browser":
+        return None
+    return b"mark.long" not in collection_path.read_bytes() or None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Show the warnings of long tests instead of failing: browsers, Spark and Dask give some that are not ours."""
     shown = ("default", "ignore::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
