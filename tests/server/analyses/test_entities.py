@@ -255,6 +255,8 @@ def test_any_text_is_read(texts):
         "dash 4",
         "capital b",
         "password is",
+        "1-800-555-0199",
+        "call 415-555-0137 now",
     ],
 )
 @pytest.mark.timeout(60)

@@ -91,6 +91,9 @@ def _is_used_as_name(words: Sequence[WordDict], index: int) -> bool:
     return before[-1:] not in ".?!:" or words[index]["text"].endswith(",") or after in _VERB_AFTER
 
 
+_SETTLED = ("person_age", "date_interval")  # not joined with a number after a comma: "I'm 42, 415 555 0137"
+
+
 def _in_run(run: WordRun, region: str, names: NameModel | None) -> Iterator[Entity]:
     found = [
         f for detect in (contacts, dates, ages, amounts, addresses, organisations, people, terms) for f in detect(run)
@@ -99,7 +102,8 @@ def _in_run(run: WordRun, region: str, names: NameModel | None) -> Iterator[Enti
         found = [f for f in found if not is_common_noun(run, f, names)] + list(unlisted_names(run, names))
         if run.text == run.low:
             found = [_with_rare_family(run, f, names) for f in found]
-    for f in _strongest([*_whole_names(found), *identifiers(run, region)]):
+    settled = [f for f in found if f.kind in _SETTLED]
+    for f in _strongest([*_whole_names(found), *identifiers(run, region, settled)]):
         yield Entity(f.kind, _clean(run.text[f.start : f.end]), run.indexes_of(f.start, f.end))
 
 

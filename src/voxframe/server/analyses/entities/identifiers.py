@@ -8,7 +8,9 @@ check digit is wrong, because the engine may have misheard a digit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import phonenumbers
@@ -113,7 +115,6 @@ _EXPIRY = re.compile(
 )
 _BY_FORM = [
     *rules("vehicle_id", 93, r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-hj-npr-z0-9]{17}\b"),
-    *rules("us_social_security_number", 93, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])"),
     *rules(
         "number_sequence",
         45,
@@ -123,8 +124,16 @@ _BY_FORM = [
 _IBAN = re.compile(r"\b[a-z]{2}\d\d(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b")
 _CARD = re.compile(r"\b\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}\b|\b\d{4}[ -]\d{6}[ -]\d{5}\b")
 _PHONE = re.compile(
-    r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
+    r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?|1[ .-])?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )
+#: Phone numbers in groups that are complete by themselves, if they are valid: "415 555 0137", "0161 496 0072".
+_WHOLE_PHONE = re.compile(
+    r"(?<![\w.,$£€/-])(?:(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}|(?:\+\d{1,3}[ .-]?|0)\d{2,5}"
+    r"(?:[ .-]\d{2,5}){1,4})(?![\w-]|/\d|[ .]\d)"
+)
+_SSN = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
+_PARTS_AFTER = re.compile(r"[,;.:?!)]|,? then\b")
+_PARTS_BEFORE = re.compile(r"[,;.:?!]\W*$|\bthen $")
 _DIGITS = re.compile(DIGITS)
 _SPOKEN = re.compile(rf"\b{DIGIT}\b")
 _SINGLE = re.compile(rf"\b(?:{DIGIT}|\d)\b")
@@ -138,55 +147,93 @@ _NEAR = 60  # characters between "my name is" and letters that spell it
 _YEAR_BEFORE = re.compile(r"\b(?:in|from|since|of|by|until|till|for|around|about) $")
 
 
-def identifiers(run: WordRun, region: str) -> Iterator[EntityMatch]:
+def identifiers(run: WordRun, region: str, settled: Sequence[EntityMatch] = ()) -> Iterator[EntityMatch]:
     """Yield all kinds of identifying numbers, and number_sequence for other series of digits.
 
-    `region` is the country of phone numbers without a country code. A series of digits is one entity, of the kind of
-    the surest match in it.
+    A series of digits is one entity, of the kind of the surest match in it. But a number that is complete by itself,
+    such as a valid phone number, is not joined with its neighbours across a comma.
+
+    Args:
+        run: The words.
+        region: Country of phone numbers without a country code.
+        settled: Other matches that take no part in a series, such as ages.
     """
-    found = list(_by_pattern(run, region))
-    for one in series(run):
-        inside = [f for f in found if f.start < one.end and one.start < f.end]
+    cuts = _cuts(run, [*settled, *_complete(run, region)])
+    found = sorted(_by_pattern(run, region, cuts), key=lambda f: f.start)
+    starts = [f.start for f in found]
+    furthest = list(accumulate((f.end for f in found), max))
+    joined: list[EntityMatch] = []
+    used: set[int] = set()
+    for one in series(run, cuts):
+        last = bisect_left(starts, one.end)
+        first = bisect_right(furthest, one.start, hi=last)
+        inside = [at for at in range(first, last) if found[at].end > one.start]
         own = _kind(run, one, region)
-        if own is None and not inside:
-            continue
-        best = max([*inside, *([own] if own else [])], key=lambda f: (f.weight, f.end - f.start))
-        if own or any(f.kind != "number_sequence" for f in inside):
-            found = [f for f in found if f not in inside]
-            start, end = min([one.start, *(f.start for f in inside)]), max([one.end, *(f.end for f in inside)])
-            found.append(best._replace(start=start, end=end))
-    for f in found:
+        matches = [*(found[at] for at in inside), *([own] if own else [])]
+        if own or any(f.kind != "number_sequence" for f in matches):
+            best = max(matches, key=lambda f: (f.weight, f.end - f.start))
+            start, end = min([one.start, *(f.start for f in matches)]), max([one.end, *(f.end for f in matches)])
+            joined.append(best._replace(start=start, end=end))
+            used.update(inside)
+    for f in [*(f for at, f in enumerate(found) if at not in used), *joined]:
         extension = _EXTENSION.match(run.low, f.end) if f.kind in ("phone_number", "number_sequence") else None
         yield f._replace(end=extension.end()) if extension else f
 
 
-def _by_pattern(run: WordRun, region: str) -> Iterator[EntityMatch]:
+def _complete(run: WordRun, region: str) -> Iterator[EntityMatch]:
+    """Yield numbers that are complete by themselves: valid cards, IBANs, phone and social security numbers."""
+    for match in _SSN.finditer(run.low):
+        yield EntityMatch("us_social_security_number", *match.span(), 93)
+    for match in _IBAN.finditer(run.low):
+        if iban.is_valid(match[0]):
+            yield EntityMatch("banking_information", *match.span(), 99)
+    for match in _CARD.finditer(run.low):
+        if luhn.is_valid(digits_of(match[0])):
+            yield EntityMatch("credit_card_number", *match.span(), 92)
+    for match in _WHOLE_PHONE.finditer(run.low):
+        if _is_phone(match[0], region, valid=True):
+            yield EntityMatch("phone_number", *match.span(), 80)
+
+
+def _cuts(run: WordRun, complete: Iterable[EntityMatch]) -> list[int]:
+    """Return the ends of complete matches, in order, at which punctuation or "then" parts them from other numbers."""
+    ends = {f.end for f in complete if _PARTS_AFTER.match(run.low, f.end)}
+    starts = {f.start for f in complete if _PARTS_BEFORE.search(run.low, max(0, f.start - 8), f.start)}
+    return sorted(ends | starts)
+
+
+def _until_cut(found: EntityMatch, cuts: Sequence[int]) -> EntityMatch:
+    """Return a match without what follows the first cut in it."""
+    at = bisect_right(cuts, found.start)
+    return found._replace(end=cuts[at]) if at < len(cuts) and cuts[at] < found.end else found
+
+
+def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[EntityMatch]:
     low = run.low
+    yield from _complete(run, region)
     yield from find_matches(run, _BY_FORM)
     for match in _EXPIRY.finditer(low):
         if run.follows(_EXPIRES, match.start()):
             yield EntityMatch("credit_card_expiration", *match.span(), 99)
     for announced in _ANNOUNCED:
         for found in announced.rule.find(low):
-            found = _without_word(run, found)
+            found = _without_word(run, _until_cut(found, cuts))
             text = low[found.start : found.end]
             if _fits(announced, text) and not _is_year(run, found.start, text):
                 yield found
-    for match in _IBAN.finditer(low):
-        if iban.is_valid(match[0]):
-            yield EntityMatch("banking_information", *match.span(), 99)
     for match in _CARD.finditer(low):
-        yield EntityMatch(
-            "credit_card_number" if luhn.is_valid(digits_of(match[0])) else "number_sequence", *match.span(), 92
-        )
+        if not luhn.is_valid(digits_of(match[0])):
+            yield EntityMatch("number_sequence", *match.span(), 92)
     for match in _PHONE.finditer(low):
         if _is_phone(match[0], region):
             yield EntityMatch("phone_number", *match.span(), 80)
     for match in _DIGITS.finditer(low):
-        digits = digits_of(match[0])
-        if len(_SPOKEN.findall(match[0])) >= 3 and len(digits) >= 4 and not counts_up(digits):
-            kind, weight = _unannounced(run, digits, region)
-            yield EntityMatch(kind, *match.span(), weight)
+        found = _until_cut(EntityMatch("number_sequence", *match.span(), 50), cuts)
+        text = low[found.start : found.end]
+        digits = digits_of(text)
+        if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not counts_up(digits):
+            kind, weight = _unannounced(run, found.start, digits, region)
+            yield found._replace(kind=kind, weight=weight)
 
 
 def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
@@ -202,7 +249,7 @@ def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     if not one.certain:
         part = _MIXED.fullmatch(run.text, one.start, one.end) and _PLATE_NEAR.search(run.before(one.start))
         return EntityMatch("vehicle_id", one.start, one.end, 65) if part else None
-    kind, weight = _unannounced(run, one.value, region)
+    kind, weight = _unannounced(run, one.start, one.value, region)
     return EntityMatch(kind, one.start, one.end, max(weight, 65))
 
 
@@ -222,16 +269,16 @@ def _announced_by(run: WordRun, one: Series) -> _Announced | None:
 
 
 def _is_year(run: WordRun, start: int, text: str) -> bool:
-    return re.fullmatch(YEAR, text) is not None and _YEAR_BEFORE.search(run.low[:start]) is not None
+    return re.fullmatch(YEAR, text) is not None and _YEAR_BEFORE.search(run.low, max(0, start - 8), start) is not None
 
 
-def _unannounced(run: WordRun, digits: str, region: str) -> tuple[str, int]:
+def _unannounced(run: WordRun, start: int, digits: str, region: str) -> tuple[str, int]:
     """Return the most likely kind of a series of digits by its length, and its weight."""
     if 13 <= len(digits) <= 19 and luhn.is_valid(digits):
         return "credit_card_number", 92
     if len(digits) in (7, 10, 11) and _is_phone(digits, region):
         return "phone_number", 70
-    if len(digits) == 9 and ssn.is_valid(digits) and "social" in run.low:
+    if len(digits) == 9 and ssn.is_valid(digits) and "social" in run.before(start):
         return "us_social_security_number", 70
     return "number_sequence", 50
 
@@ -259,16 +306,19 @@ def _is_quantity(text: str) -> bool:
     return spoken or not any(c.isdigit() for c in digits_of(text))
 
 
-def _is_phone(text: str, region: str) -> bool:
-    """Return True if the number of digits is possible for the region; a leading 0 is also tried as British."""
+def _is_phone(text: str, region: str, *, valid: bool = False) -> bool:
+    """Return True if the number of digits is possible for the region; a leading 0 is also tried as British.
+
+    `valid` also tests the area code.
+    """
     digits = re.sub(r"\D", "", text)
-    if len(digits) < 7:
+    if len(digits) < (10 if digits.startswith("0") and region != "GB" else 7):
         return False
     for country in (region, "GB") if digits.startswith("0") else (region,):
         try:
             number = phonenumbers.parse(text if text.startswith("+") else digits, country)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_possible_number(number):
+        if phonenumbers.is_valid_number(number) if valid else phonenumbers.is_possible_number(number):
             return True
     return False

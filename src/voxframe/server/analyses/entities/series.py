@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -81,15 +82,20 @@ class _Item(NamedTuple):
     after: str  # punctuation after it
 
 
-def series(run: WordRun) -> Iterator[Series]:
-    """Yield all series of a run that have at least two digits or letters, in order."""
+def series(run: WordRun, cuts: Sequence[int] = ()) -> Iterator[Series]:
+    """Yield all series of a run that have at least two digits or letters, in order. No series goes on past a cut."""
     items: list[_Item] = []
     for item in [*_items(run), None]:
-        if item and (not items or _goes_on(items, item, run)):
+        if item and (not items or (_goes_on(items, item, run) and not _is_cut(cuts, items[-1].start, item.start))):
             items.append(item)
             continue
         yield from _series(run, items)
         items = [item] if item else []
+
+
+def _is_cut(cuts: Sequence[int], start: int, end: int) -> bool:
+    """Return True if a cut is after `start`, at most at `end`."""
+    return bisect_right(cuts, start) < bisect_right(cuts, end)
 
 
 def _items(run: WordRun) -> Iterator[_Item | None]:

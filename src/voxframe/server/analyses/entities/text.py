@@ -129,7 +129,7 @@ class WordRun:
 
     def opens_sentence(self, at: int) -> bool:
         """Return True if a character is at the start of the run or follows ".", "?", "!" or ":"."""
-        before = self.text[:at].rstrip("\"'( ")
+        before = self.text[max(0, at - _LONGEST_WORD) : at].rstrip("\"'( ")
         return not before or before[-1] in ".?!:"
 
 
