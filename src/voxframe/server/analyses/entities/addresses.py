@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
-from voxframe.server.analyses.entities.listed_terms import known
+from voxframe.server.analyses.entities.listed_terms import known, names
 from voxframe.server.analyses.entities.people import STOP, is_generic
 from voxframe.server.analyses.entities.text import BELOW_100, DIGIT, EntityMatch, WordRun
 
@@ -18,18 +19,25 @@ _STREET = (
     r"(?:street|avenue|road|lane|drive|boulevard|court|terrace|square|parkway|highway|crescent|mews|esplanade|turnpike)"
 )
 #: Also a street if the address is written as one: "14 Larkspur Close".
-_WRITTEN_STREET = (
-    r"(?:St|Ave?|Rd|Ln|Dr|Blvd|Ct|Pl|Sq|Hwy|Pkwy|Cres|Ter|Street|Avenue|Road|Lane|Drive|Boulevard|Court|Terrace|Square"
-    r"|Parkway|Highway|Close|Way|Crescent|Place|Gardens?|Grove|Row|Mews|Hill|Rise|Walk|Circle|Trail|View|Green|Park"
-    r"|Parade|Wharf|Bend|Alley|Quay|Loop|Run|Path|Pike|Turnpike|Ridge|Hollow|Crossing|Point|Heights|Meadows?|Vale|Yard"
-    r"|Croft|Chase|Esplanade|Promenade|Causeway|Cove|Landing|Gate|Bridge|House|Cottages?|Towers?|Mansions|Villas|Lodge"
-    r"|Strand|Broadway)\b\.?"
+_SURE_STREET = (
+    r"(?:(?:St|Ave?|Rd|Ln|Dr|Blvd|Ct|Pl|Sq|Hwy|Pkwy|Cres|Ter)\b\.?|(?:Street|Avenue|Road|Lane|Drive|Boulevard|Court"
+    r"|Terrace|Square|Parkway|Highway|Close|Way|Crescent|Place|Gardens?|Grove|Mews|Circle|Parade|Wharf|Alley|Quay"
+    r"|Turnpike|Croft|Esplanade|Promenade|Causeway|Broadway)\b)"
 )
+#: Also words for much else: "In room 5 Anna House met ...". They need a cue, a town or a postcode.
+_DOUBTFUL_STREET = (
+    r"(?:Row|Hill|Rise|Walk|Trail|View|Green|Park|Bend|Loop|Run|Path|Pike|Ridge|Hollow|Crossing|Point|Heights|Meadows?"
+    r"|Vale|Yard|Chase|Cove|Landing|Gate|Bridge|House|Cottages?|Towers?|Mansions|Villas|Lodge|Strand)\b"
+)
+_WRITTEN_STREET = rf"(?:{_SURE_STREET}|(?P<doubtful>{_DOUBTFUL_STREET}))"
 _BEFORE_NAME = r"(?:Rue|Avenue|Via|Viale|Piazza|Calle|Avenida|Paseo|Plaza|Rua|Boulevard|Chemin|Place|Corso|Camino)"
 _ONE_WORD = (
     r"[A-ZÄÖÜ]\w+(?:stra(?:ß|ss)e|str\.|straat|gasse|weg|allee|platz|laan|plein|gatan|vägen|veien|gata|gade|vej)"
 )
-_CAP = r"(?!I\b)(?:[^\W\d_a-z][\w'\u2019-]*\.?|\d{1,3}(?:st|nd|rd|th))"
+# A full stop belongs only to short forms: "St. Mary's".
+_CAP = (
+    r"(?!I\b)(?:(?:St|Ste|Mt|Ft|Pt|Dr|Ave|Rd|Ln|[A-Z])\.|[^\W\d_a-z][\w'\u2019-]*|\d{1,3}(?:st|nd|rd|th))"
+)
 _SMALL = r"(?:de|des|du|del|della|la|le|les|di|da|do|dos|van|von|der|den|on|upon|under|the|in|of|l'|d')"
 _DOOR = r"(?:(?:[Nn]umber|[Nn]o\.) )?#? ?\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?"
 _SPOKEN_NUMBER = rf"(?i:{BELOW_100}(?:(?: and)?[ -](?:hundred|thousand|oh|{BELOW_100})){{0,5}})"
@@ -63,13 +71,22 @@ _WHOLE = re.compile(rf"(?<![\w$£€.,:/-])(?:{_UNIT},? )?{_STREETS}{_TAIL}")
 _IN_UNIT = re.compile(
     rf"{_UNIT}(?:,? {_UNIT})?(?:,? (?:in |at )?{_PLACE}(?=[,.;?!]|$| {_POSTCODE})){{1,4}}(?:,? {_POSTCODE})?"
 )
-_BOX = re.compile(r"\bp\.? ?o\.? box (?:number )?(?:\d+|[a-z]+)", re.IGNORECASE)
+_BOX = re.compile(rf"\b(?:p\.? ?o\.?|post office) box (?:number )?(?:\d+|{_SPOKEN_NUMBER})\b", re.IGNORECASE)
 _PARTS_BEFORE = re.compile(rf"(?:(?:{_UNIT}|(?:{_DOOR} )?{_PLACE}),? ){{1,5}}$")
 _FAR = 90  # characters of an address before its postcode
 _CUE = re.compile(
     r"\b(?:addres(?:s|ses)|lives? (?:at|on)|living at|moved to|moving to|moving from|located at|deliver(?:y"
     r"|ed)?(?: it)?(?: is)? to|ship(?:ped)?(?: it)? to|send (?:it|them|that) to|staying at|based at|residing at"
-    r"|resident of|come to)\b"
+    r"|resident of)\b"
+)
+_AT = re.compile(r"\bat $")
+_YEAR_BEFORE = re.compile(r"\b(?:in|since|by|until|from|during) $")
+_YEAR_NUMBER = re.compile(r"(?:1[5-9]|20)\d\d\b")
+_DWELLING = re.compile(r"(?:flat|apartment|apt)\b", re.IGNORECASE)
+_POSTCODE_AFTER = re.compile(rf" {_POSTCODE}|[, ] ?[A-Z]{{2}}\b")
+_NO_TOWN = re.compile(
+    r"(?:mr|mrs|ms|miss|dr|prof|sir|madam|mister|doctor|professor|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january"
+    r"|february|march|april|may|june|july|august|september|october|november|december)\b"
 )
 _AFTER_CUE = re.compile(
     rf"(?<!\w){_NUMBER},? (?!(?:AM|PM|O'Clock)\b){_PLACE}(?:,? (?:in )?{_PLACE}(?=[,.;?!]|$"
@@ -90,9 +107,20 @@ _STREET_NAME = re.compile(
 
 def addresses(run: WordRun) -> Iterator[EntityMatch]:
     """Yield location for whole addresses and for streets."""
-    for pattern in (_WHOLE, _IN_UNIT):
-        for match in pattern.finditer(run.text):
-            yield EntityMatch("location", match.start(), _end(run, match.start(), match.end()), 86)
+    for match in _WHOLE.finditer(run.text):
+        start, end = match.start(), _end(run, match.start(), match.end())
+        if _YEAR_NUMBER.match(run.text, start) and _YEAR_BEFORE.search(run.low, max(0, start - 8), start):
+            continue
+        street = match.end("doubtful")
+        announced = run.follows(_CUE, start) or _AT.search(run.low, max(0, start - 4), start)
+        if street < 0 or announced or end > street:
+            yield EntityMatch("location", start, end, 86)
+    for match in _IN_UNIT.finditer(run.text):
+        start, end = match.start(), _end(run, match.start(), match.end())
+        parts = run.text[start:end].split(", ")
+        announced = _DWELLING.match(match[0]) or run.follows(_CUE, start) or _is_in_region(run.text[start:end])
+        if announced and len(parts) > 1:
+            yield EntityMatch("location", start, end, 86)
     for match in _BOX.finditer(run.text):
         yield EntityMatch("location", *match.span(), 85)
     for match in _SURE_POSTCODE.finditer(run.text):
@@ -100,8 +128,10 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
         parts = _PARTS_BEFORE.search(run.text[first : match.start()])
         yield EntityMatch("location", first + parts.start() if parts else match.start(), match.end(), 84)
     for match in _AFTER_CUE.finditer(run.text):
-        if run.follows(_CUE, match.start()):
-            yield EntityMatch("location", match.start(), _end(run, match.start(), match.end()), 83)
+        end = _end(run, match.start(), match.end())
+        named = re.search(r" (?!\d)", run.text[match.start() : end])
+        if named and run.follows(_CUE, match.start()):
+            yield EntityMatch("location", match.start(), end, 83)
     for match in _SPOKEN.finditer(run.low):
         name = match["name"].split()
         if STOP.isdisjoint(name) and name[-1] != "wheel":
@@ -128,9 +158,25 @@ def _with_town(run: WordRun, end: int) -> int:
 
 
 def _end(run: WordRun, start: int, end: int) -> int:
-    """Return the end of an address without words after it that begin a new clause: "12 Oak Street, So ..."."""
-    for part in re.finditer(r", ", run.text[start:end]):
-        word = re.match(r"[\w']+", run.low[start + part.end() : end])
-        if word and word[0] in STOP:
+    """Return the end of an address without what is no town after it: "12 Oak Street, So ...", "4 Mill Lane, Anna".
+
+    A first name is a town if a region or a postcode follows: "Anna, Texas".
+    """
+    for part in re.finditer(r", |(?<=\d) (?=[A-Z])", run.text[start:end]):
+        at = start + part.end()
+        word = re.match(r"[\w']+", run.low[at:end])
+        if word is None:
+            continue
+        named = _NO_TOWN.match(word[0]) or (word[0] in names().first and word[0] not in known())
+        if word[0] in STOP or (named and not _is_in_region(run.text[at + word.end() : end])):
             return start + part.start()
     return end
+
+
+def _is_in_region(text: str) -> bool:
+    """Return True if a text has a postcode, the short form of a state, or a listed place after a comma or blank."""
+    if _POSTCODE_AFTER.search(text):
+        return True
+    words = [word.lower() for word in re.findall(r"[^\W\d_]+", text)]
+    phrases = [*words, *(f"{one} {two}" for one, two in pairwise(words))]
+    return any(known().get(phrase) == "location" for phrase in phrases)
