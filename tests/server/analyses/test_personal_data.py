@@ -83,3 +83,71 @@ def test_an_address_ends_before_persons_and_sentences(text, expected):
 def test_a_number_before_a_capital_is_no_address(text):
     """Rooms, years, brands and chapters have numbers too."""
     assert [entity for entity in found(text) if entity[0] == "location"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The offer is good until March 15.", ("date", "March 15")),
+        ("My passport expires in June 2029.", ("date", "June 2029")),
+        ("I paid by card. It expires in June 2029.", ("credit_card_expiration", "June 2029")),
+        ("And the expiration date? Oh nine twenty seven.", ("credit_card_expiration", "Oh nine twenty seven")),
+    ],
+)
+def test_only_cards_have_a_card_expiration(text, expected):
+    """The expiry of a passport or an offer is a date."""
+    assert found(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The surname? K O W A L S K I.", ["K O W A L S K I"]),
+        ("It's O K A F O R.", ["O K A F O R"]),
+        ("the surname is g a r c i a", ["g a r c i a"]),
+        ("the surname is k o w a l i think", ["k o w a l"]),
+        ("Last name is Okafor, O K A F O R.", ["Okafor", "O K A F O R"]),
+        ("My name is Anna Bell, my flight is A B C D E F.", ["Anna Bell"]),
+        ("How do you spell necessary? N E C E S S A R Y.", []),
+        ("My pin is 4 o 3 o.", []),
+    ],
+)
+def test_letters_spell_a_name_after_a_cue_for_names(text, expected):
+    """The letter "o" is no nought there, and "a" and "i" at the end are no words."""
+    assert [text for kind, text in found(text) if kind == "person_name"] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "age"),
+    [
+        ("How old is your daughter? Six.", "Six"),
+        ("I left school at 16.", "16"),
+        ("My dad died at 71.", "71"),
+        ("She turned 50 last year.", "50"),
+        ("You're 45, right?", "45"),
+        ("my son caleb is twelve", "twelve"),
+        ("Grandpa Joe was eighty four when he passed.", "eighty four"),
+    ],
+)
+def test_a_number_beside_a_person_or_an_event_of_a_life_is_an_age(text, age):
+    """Relatives, questions about persons, and events that have no time of day."""
+    assert ("person_age", age) in found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We were three, then we were five.",
+        "We are 8 and we need a table for 8.",
+        "The temperature hit 40 yesterday, pushing 42.",
+        "By six, I was done. At seven, she had breakfast.",
+        "They left at 17. Shares began at 40.",
+        "He finished at 18, well behind.",
+        "How old is the building? I'd say 5.",
+        "What age is the wine? 12.",
+        "I think the company turned 50 last year.",
+    ],
+)
+def test_counts_times_and_ages_of_things_are_no_ages_of_persons(text):
+    """A table for eight, a train at 17, a building."""
+    assert [entity for entity in found(text) if entity[0] == "person_age"] == []

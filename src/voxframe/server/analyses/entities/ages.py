@@ -37,7 +37,8 @@ _RELATIVE = (
     r"|guy)"
 )
 _MANY = r"(?:sons|daughters|boys|girls|kids|children|twins|brothers|sisters|siblings|grandchildren|ones)"
-_PERSON = rf"(?:{_RELATIVE}|{_MANY}|i|he|she|we|they|you|who)"
+_ONE = rf"(?:{_RELATIVE}|{_MANY}|i|he|she|who)"
+_PERSON = rf"(?:{_ONE}|we|they|you)"  # of several people, a bare number may be their count
 _IS = (
     r"(?:(?:'s|'m|'re|'d be|'ll be| is| am| are| was| were)(?: turning)?"
     r"| (?:will|must|would|should|might|could|may) (?:be|have been)"
@@ -53,18 +54,24 @@ _AFTER = (
 #: Not an age: "at 35 miles", "at twenty past", "at 30 an hour".
 _NO_AGE = (
     r"(?![\d:.,]*\d|[-'%/]| ?(?:%|percent|per|degrees|miles|mph|o'? ?clock|[ap]\.? ?m\b|past|to (?:one|two|three|four"
-    r"|five|six"
-    r"|seven|eight|nine|ten|eleven|twelve|\d)|dollars?|euros?|pounds?|bucks|cents?|pence|an?|each|kilo\w*|thousand"
-    r"|hundred"
-    r"|million|minutes?|hours?|seconds|points?|of|or so|other|different|times|people|[a-z]+ (?:street|road|avenue|lane)"
+    r"|five|six|seven|eight|nine|ten|eleven|twelve|\d)|dollars?|euros?|pounds?|bucks|cents?|pence|an?|each|kilo\w*"
+    r"|thousand|hundred|million|minutes?|hours?|seconds|points?|of|or so|other|different|times|people"
+    r"|[a-z]+ (?:street|road|avenue|lane)"
     rf"|(?:and a half )?(?:years|months|weeks|days)|{BELOW_100})\b)"
 )
 _DECADE = r"(?:twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|teens|[2-9]0'?s)\b"
+#: Events of a life. "She left at 17" is a time and "it began at 40" a price, so those need more words.
 _LIFE = (
-    r"(?:start|retir|marr|quit|left|leav|join|die|dying|passed away|diagnos|bec[ao]m|beg[ai]n|mov|lost|pregnant|orphan"
-    r"|widow|divorc|graduat|emigrat|learn|dropped out|heart attack|stroke)[a-z]*"
+    r"(?:retir\w*|marr(?:y|ied|ies|iage)|widow\w*|divorc\w*|orphan\w*|graduat\w*|emigrat\w*|pass(?:ed|es) away|die[sd]?"
+    r"|dying|was born|pregnant|diagnos\w*|dropped out|heart attack|had (?:an?|my|his|her) (?:stroke|(?:first )?(?:child"
+    r"|baby|kid|son|daughter))|quit|bec[ao]m\w* (?:an?|the)|(?:left|leav\w+|finish\w*|start\w*|beg[aiu]n\w*) (?:school"
+    r"|home|college|university|work\w*|out|as an?|(?:in|at|down) the (?:mill|mine|pit|factory|trade|business|shop|fields"
+    r"|police|army|theatre)|smoking|drinking|playing|teaching|singing|writing)|join\w* (?:the|up)|learn\w*"
+    rf"|lost (?:my|his|her) {_RELATIVE}|{_ONE} (?:had |then |first )?moved)"
 )
 _CHILD = r"(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|[3-9]|1[0-2])\b"
+
+_NO_THING = r"(?!(?:the|an?|this|that|its?|our|their)\b)"  # "I think the company turned 50"
 
 _RULES = rules(
     "person_age",
@@ -79,20 +86,33 @@ _RULES = rules(
     rf"\b(?:my|his|her|their|your|[a-z]'s) (?P<it>{ORDINAL}) birthday",
     rf"\b(?:(?:in|into|reach|hit|enter)\w* (?:my|his|her|their|your|(?=early|mid|late))) ?"
     rf"(?P<it>(?:(?:early|mid|middle|late)[ -](?:to[ -]late )?)?{_DECADE})",
-    rf"\b(?:hit(?:ting)?|pushing|nearing|approaching|side of) (?P<it>{_ADULT}){_AFTER}",
-    rf"\b(?:turn(?:s|ed|ing)?|look(?:s|ed)){_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
-    rf"\b{_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
+    rf"\b(?:{_ONE}|mr|mrs|ms|dr)\b[^.?!]{{0,40}}? (?:hit(?:ting)?|pushing|nearing|approaching) (?P<it>{_ADULT}){_AFTER}",
+    rf"\bside of (?P<it>{_ADULT}){_AFTER}",
+    rf"\b(?:{_ONE}|you)(?: {_NO_THING}[a-z']+){{0,4}} (?:turn(?:s|ed|ing)?|look(?:s|ed)){_ABOUT} "
+    rf"(?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
+    rf"\b{_ONE}{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
+    rf"\byou{_IS}{_ABOUT} (?P<it>{_ADULT})(?=[?.]|$|,? (?:right|correct|is that|now|years)\b)(?![.] ?\d)",
+    rf"\b{_RELATIVE} [a-z'-]+{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
+    rf"\b(?:is|was) (?P<it>{_ADULT}) when (?:he|she|i)\b",
+    rf"\b(?:we|they){_IS} both (?P<it>{_ADULT}){_AFTER}",
     rf"\b(?:when|since|until|till|before|after|by the time|though"
     rf"|because) {_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
     rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)?{_ABOUT} (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
     rf"\b{_MANY}(?:,|:| of)? (?P<it>{_AGE}(?:,? (?:and )?{_AGE})*)(?=[,.;]|$)",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",
-    rf"\b(?:i|he|she|who|we|they)\b[^.?!]{{0,40}} at (?P<it>{_ADULT})(?=[.,;?!]|$)(?![.,] ?\d)",
-    rf"(?:^|[.?!,] |\b(?:and|but|so) )(?:at|by) (?P<it>{_ADULT}(?=,? (?:i|he|she)\b)|{_CHILD}(?=,? (?:i|he"
-    rf"|she) (?:could|was|had|learn\w*|began|lost|knew)\b))",
+    rf"(?:^|[.?!,] |\b(?:and|but|so) )(?:at|by) (?P<it>{_ADULT}(?=,? (?:i|he|she)\b)|{_CHILD}(?=,? (?:i|he|she) (?:could"
+    rf"|learn\w*|lost|knew)\b))",
 )
 _NAMED = re.compile(rf"\b(?P<name>[a-z'-]+)(?:{_IS}{_ABOUT} |, )(?P<it>{_AGE}){_AFTER}")
-_ASKED = re.compile(r"\b(?:how old[^.?!]*|(?:(?:your|his|her|the|patient's) |what )age[^.?!]*|age)(?=[?.:, ]|$)")
+#: Not "how old is the building": a thing after an article, without a person in the question.
+_OF_PERSON = (
+    r"(?! (?:(?:is|are|was|were|of|do|does|did|would|you|think|say)\b ?)*(?:the|this|that|these|those|my|your|our|his|her"
+    rf"|their|its?|an?)\b(?![^.?!]*\b(?:{_RELATIVE}|{_MANY}|person|people|caller|customer|applicant)\b))"
+)
+_ASKED = re.compile(
+    rf"\b(?:how old{_OF_PERSON}[^.?!]*|(?:(?:your|his|her|the|patient's) |what )age{_OF_PERSON}[^.?!]*"
+    r"|(?<!what )(?<!the )age)(?=[?.:, ]|$)"
+)
 _ANSWER = re.compile(
     rf"(?<![\w$£€.,:-]){_AGE}{_AND_MORE}*(?: and a half)?(?: (?:years?|months?|weeks?)(?: old)?)?"
     rf"(?! ?(?:%|percent|minutes|hours|people|of|hundred|thousand|million|{BELOW_100})|[.,:]\d)"

@@ -17,6 +17,7 @@ import phonenumbers
 from stdnum import iban, luhn
 from stdnum.us import ssn
 
+from voxframe.server.analyses.entities.listed_terms import names
 from voxframe.server.analyses.entities.series import Series, counts_up, series
 from voxframe.server.analyses.entities.text import (
     CODE,
@@ -106,6 +107,12 @@ _EXPIRES = re.compile(
     r"\b(?:expir(?:es|y|ation|ing)(?: date)?|exp\.?(?: date)?|(?:valid|good) (?:until|till?|through|thru|to)"
     r"|runs? out(?: in)?)\b"
 )
+_CARD_NEAR = re.compile(rf"\b(?:{_CARD_CUE}|{_CVV}|code)\b")
+_EXPIRY_DATE = re.compile(r"expir(?:y|ation)|exp\b")
+_NO_CARD = re.compile(
+    r"\b(?:passport|licen[cs]e|permit|offer|coupon|voucher|lease|contract|policy|warranty|certificate|membership|deal"
+    r"|subscription|milk|food|insurance|(?:id|i d|green|identity|gift|library|health) card)\b"
+)
 _MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
 _SHORT_YEAR = rf"(?:twenty|thirty)(?:[ -](?:twenty|thirty))?(?:[ -]{DIGIT})?\b"
 _EXPIRY = re.compile(
@@ -140,10 +147,11 @@ _SINGLE = re.compile(rf"\b(?:{DIGIT}|\d)\b")
 _CODE = re.compile(CODE)
 _EXTENSION = re.compile(rf",? (?:extension|ext\.?|x)(?: number)? ?(?:\d{{1,6}}\b|{DIGIT}\b(?:,? {DIGIT}\b){{0,5}})")
 _SPELLED = re.compile(r"\b(?:(?:sur|last |first |family |maiden |full |middle |your |my )?name|spel(?:l|t|led|ling))\b")
-_LETTER = re.compile(r"\b[a-z]\b")
+_NAME_AFTER = re.compile(r",? (?:is|was) (?:my|the|his|her|their|our) (?:last |first |sur|family |maiden )?name\b")
+_IT_IS = re.compile(r"(?:^|[.?!] )(?:it's|that's|it is|that is),? $")
 _PLATE_NEAR = re.compile(rf"\b(?:{_PLATE})\b")
 _MIXED = re.compile(r"(?=[A-Z\d-]*\d)(?=[A-Z\d-]*[A-Z])[A-Z\d-]{4,}")  # "YH21", half of a plate that was seen
-_NEAR = 60  # characters between "my name is" and letters that spell it
+_NEAR = 60  # characters between a name and the letters that spell it, or between a card and its expiry
 _YEAR_BEFORE = re.compile(r"\b(?:in|from|since|of|by|until|till|for|around|about) $")
 
 
@@ -159,7 +167,8 @@ def identifiers(run: WordRun, region: str, settled: Sequence[EntityMatch] = ()) 
         settled: Other matches that take no part in a series, such as ages.
     """
     cuts = _cuts(run, [*settled, *_complete(run, region)])
-    found = sorted(_by_pattern(run, region, cuts), key=lambda f: f.start)
+    numbers = list(_by_pattern(run, region, cuts))
+    found = sorted([*numbers, *_expiries(run, numbers)], key=lambda f: f.start)
     starts = [f.start for f in found]
     furthest = list(accumulate((f.end for f in found), max))
     joined: list[EntityMatch] = []
@@ -212,9 +221,6 @@ def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[Enti
     low = run.low
     yield from _complete(run, region)
     yield from find_matches(run, _BY_FORM)
-    for match in _EXPIRY.finditer(low):
-        if run.follows(_EXPIRES, match.start()):
-            yield EntityMatch("credit_card_expiration", *match.span(), 99)
     for announced in _ANNOUNCED:
         for found in announced.rule.find(low):
             found = _without_word(run, _until_cut(found, cuts))
@@ -236,13 +242,35 @@ def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[Enti
             yield found._replace(kind=kind, weight=weight)
 
 
+def _expiries(run: WordRun, numbers: Sequence[EntityMatch]) -> Iterator[EntityMatch]:
+    """Yield when a card expires. The expiry of anything else, such as a passport or an offer, is a date."""
+    cards = sorted(f.end for f in numbers if f.kind == "credit_card_number")
+    for match in _EXPIRY.finditer(run.low):
+        cue = run.follows(_EXPIRES, match.start())
+        if cue is None:
+            continue
+        before, after = run.before(match.start()), run.low[match.end() : match.end() + _NEAR]
+        near = " ".join(re.split(r"(?<=[.?!]) ", before)[-2:])
+        ended = bisect_right(cards, match.start())
+        is_card = (
+            (ended > 0 and match.start() - cards[ended - 1] < 2 * _NEAR)
+            or _CARD_NEAR.search(near)
+            or _CARD_NEAR.search(after)
+            or (_EXPIRY_DATE.search(cue[0]) and not re.search(rf"{_MONTH},? \d\d?\b(?! ?\d)", match[0]))
+        )
+        if is_card and not _NO_CARD.search(near):
+            yield EntityMatch("credit_card_expiration", *match.span(), 99)
+        else:
+            yield EntityMatch("date", *match.span(), 87)
+
+
 def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     """Return a series with the kind that the words before it say, or that its form shows; None if it is ordinary."""
     if one.spells:
-        named = _SPELLED.search(run.before(one.start)[-_NEAR:])
-        if one.certain or (named and len(_LETTER.findall(run.low, one.start, one.end)) >= 3):
-            return EntityMatch("person_name" if named else "number_sequence", one.start, one.end, 71)
-        return None
+        if len(one.value) >= 3 and _spells_name(run, one):
+            return EntityMatch("person_name", one.start, one.end, 71)
+        announced = _announced_by(run, one) if len(one.value) >= 4 else None
+        return EntityMatch("number_sequence", one.start, one.end, 71) if one.certain or announced else None
     announced = _announced_by(run, one)
     if announced:
         return EntityMatch(announced.rule.kind, one.start, one.end, 85)
@@ -253,10 +281,30 @@ def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     return EntityMatch(kind, one.start, one.end, max(weight, 65))
 
 
+def _spells_name(run: WordRun, one: Series) -> bool:
+    """Return True if letters spell a name: after "surname" or "spelled", or after the name itself."""
+    first = max(0, one.start - _NEAR)
+    for word in re.finditer(r"[^\W\d_]{3,}", run.low[first : one.start]):
+        at = first + word.start()
+        if word[0] == one.value and run.text[at].islower() and run.text != run.low and not _is_listed(word[0]):
+            return False  # "How do you spell necessary?"
+        if word[0][:2] == one.value[:2] and abs(len(word[0]) - len(one.value)) <= 2:
+            capital = run.text[at].isupper() and not run.opens_sentence(at)
+            if capital or _is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(one.start)):
+                return True
+    if run.follows(_SPELLED, one.start) or _NAME_AFTER.match(run.low, one.end):
+        return True
+    return len(one.value) >= 5 and not counts_up(one.value) and _IT_IS.search(run.before(one.start)) is not None
+
+
+def _is_listed(word: str) -> bool:
+    return word in names().first or word in names().family
+
+
 def _announced_by(run: WordRun, one: Series) -> _Announced | None:
     """Return the kind of number whose cue is nearest before a series that fits it."""
     text = run.low[one.start : one.end]
-    if not one.certain and (_is_quantity(text) or _is_year(run, one.start, text)):
+    if not one.certain and not one.spells and (_is_quantity(text) or _is_year(run, one.start, text)):
         return None
     read_out = len(_SINGLE.findall(text)) >= 3
     near: list[tuple[int, int, int, _Announced]] = []

@@ -50,6 +50,14 @@ _MEASURE = re.compile(
     r"|ish|s)$"
 )
 _DATE = re.compile(r"(?:19|20)\d\d-(?:19|20)?\d\d(?:-\d\d)?$|\d{1,2}/\d{1,2}(?:/\d{2,4})?$|\d-\d$")
+#: Words after "a" and "i" that show that they are words too.
+_WORD_AFTER = {
+    "a": re.compile(r" (?!(?:and|then|is|for|but|so|that's|it's|my|the|with|or|you|okay|thanks|thank|yes)\b)[a-z]{2}"),
+    "i": re.compile(
+        r"(?:'| (?:am|was|do|did|don't|think|have|had|can|could|will|would|believe|guess|know|want|need|said|mean|hope"
+        r"|see|got|get|just|also|really|always|never)\b)"
+    ),
+}
 _EDGE = " \"'()[]"
 
 
@@ -162,23 +170,20 @@ def _goes_on(items: list[_Item], item: _Item, run: WordRun) -> bool:
 
 
 def _series(run: WordRun, items: list[_Item]) -> Iterator[Series]:
-    """Yield a series without what is no part of it at its ends."""
+    """Yield the series of adjacent items, without articles, fillers and counted quantities at its ends."""
+    items = _with_letter_o(items)
     if sum(item.sort == "nato" for item in items) == 1:  # "hotel 5" is no code
         at = next(at for at, item in enumerate(items) if item.sort == "nato")
         yield from _series(run, items[:at])
         items = items[at + 1 :]
-    while items and (
-        _is_loose(items[0], first=True) or _is_article(run, items[0], items[1] if len(items) > 1 else None)
-    ):
+    while items and (_is_loose(items[0], first=True) or _is_first_word(run, items)):
         items = items[1:]
-    while items and (
-        _is_loose(items[-1], first=False) or _is_article(run, items[-1], None) or _is_counted(run, items[-1])
-    ):
+    while items and (_is_loose(items[-1], first=False) or _is_last_word(run, items) or _is_counted(run, items[-1])):
         items = items[:-1]
     kept = [item for item in items if item.value not in ("", "double", "triple")]
     if not kept:
         return
-    value = digits_of(" ".join(item.value for item in items if item.value))
+    value = _value(items)
     if len(value) < 2:
         return
     certain = _is_certain(run.text[items[0].start : items[-1].end], items, kept, value)
@@ -195,13 +200,56 @@ def _is_loose(item: _Item, *, first: bool) -> bool:
     return False
 
 
-def _is_article(run: WordRun, item: _Item, after: _Item | None) -> bool:
-    """Return True for "a" and "I" at the end of a series or before it, if they may be words."""
-    if item.sort != "letter" or item.value not in ("a", "i") or item.end - item.start > 1:
+def _is_first_word(run: WordRun, items: list[_Item]) -> bool:
+    """Return True for "a" and "I" before a series, if they may be words."""
+    item, after = items[0], items[1:3]
+    if not _is_article(item) or (len(after) == 2 and all(one.sort == "letter" for one in after)):
         return False
-    if after is None or not run.text[item.start].isupper() or item.after:
+    if not after or not run.text[item.start].isupper() or item.after:
         return True
-    return after.sort != "letter" and (item.value == "i" or run.opens_sentence(item.start))
+    return after[0].sort != "letter" and (item.value == "i" or run.opens_sentence(item.start))
+
+
+def _is_last_word(run: WordRun, items: list[_Item]) -> bool:
+    """Return True for "a" and "I" after a series, unless they end a spelled word: "K O W A L S K I"."""
+    item, before = items[-1], items[-3:-1]
+    if not _is_article(item):
+        return False
+    spelled = len(before) == 2 and all(one.sort == "letter" and not one.after for one in before)
+    return not spelled or _WORD_AFTER[item.value].match(run.low, item.end) is not None
+
+
+def _is_article(item: _Item) -> bool:
+    return item.sort == "letter" and item.value in ("a", "i") and item.end - item.start == 1
+
+
+def _with_letter_o(items: list[_Item]) -> list[_Item]:
+    """Return the items with "o" as a letter if no digit is beside it: "J O H N", but "4 O 7"."""
+    made = list(items)
+    spoken = [at for at, item in enumerate(items) if item.sort not in ("sign", "filler")]
+    for place, at in enumerate(spoken):
+        if items[at].value == "o" and items[at].sort == "digit":
+            beside = [
+                next((items[n].sort for n in side if items[n].value != "o"), "letter")
+                for side in (reversed(spoken[:place]), spoken[place + 1 :])
+            ]
+            if len(spoken) > 1 and all(sort in ("letter", "letters", "nato") for sort in beside):
+                made[at] = items[at]._replace(sort="letter")
+    return made
+
+
+def _value(items: list[_Item]) -> str:
+    """Return the digits and letters of items; "o" is a nought only among digits."""
+    made: list[str] = []
+    words: list[str] = []
+    for item in items:
+        if item.sort not in ("letter", "nato", "spelled", "letters"):
+            words.append(item.value)
+            continue
+        times = {"double": 2, "triple": 3}.get(words[-1], 1) if words else 1
+        made += [digits_of(" ".join(words[: -1 if times > 1 else None])), item.value * times]
+        words = []
+    return "".join([*made, digits_of(" ".join(words))])
 
 
 def _is_counted(run: WordRun, item: _Item) -> bool:
@@ -219,9 +267,7 @@ def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) ->
     if len(value) >= 3 and _SPELLED_CASE.search(text.lower()):
         return True
     if not digits:
-        return any(s == "spelled" and len(i.value) >= 4 for s, i in zip(sorts, kept, strict=True)) or (
-            sorts.count("letter") >= 5 and not counts_up(value)
-        )
+        return any(item.sort == "spelled" and len(item.value) >= 4 for item in kept)
     if singles >= 4 and len(value) >= 4 and not counts_up(value):
         return True
     apart = any("," in item.after for item in items[:-1])
