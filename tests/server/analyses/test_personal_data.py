@@ -151,3 +151,37 @@ def test_a_number_beside_a_person_or_an_event_of_a_life_is_an_age(text, age):
 def test_counts_times_and_ages_of_things_are_no_ages_of_persons(text):
     """A table for eight, a train at 17, a building."""
     assert [entity for entity in found(text) if entity[0] == "person_age"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("My username is blue fox 300.", ("username", "blue fox 300")),
+        ("I'm jsmith42 on Twitter.", ("username", "jsmith42")),
+        ("Is your login bfarrow82? Not tpark7, that's my cousin's.", ("username", "tpark7")),
+        ("Follow @voxframe on Twitter.", ("username", "@voxframe")),
+        ("It is jay underscore smith 77, with a y.", ("username", "jay underscore smith 77")),
+        ("I forgot my password. I changed it to marble7.", ("password", "marble7")),
+    ],
+)
+def test_user_names_and_passwords_are_found_after_their_cues(text, expected):
+    """A cue, a platform, or the form of a handle with several parts."""
+    assert expected in found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user have 300 credits.",
+        "You can find me in room 4.",
+        "Follow me to page 3.",
+        "On my twitter feed I think 3 of them came.",
+        "It failed on log in attempt 5.",
+        "I have an iphone15 and base64 with ubuntu2204.",
+        "Call my_function in snake_case with @property.",
+        "Set it to 350 degrees.",
+    ],
+)
+def test_code_words_and_counts_are_no_user_names_or_passwords(text):
+    """Identifiers of programs and ordinary words with a number."""
+    assert [entity for entity in found(text) if entity[0] in ("username", "password")] == []

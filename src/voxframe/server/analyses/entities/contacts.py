@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from voxframe.server.analyses.entities.text import (
@@ -42,6 +43,18 @@ _USER_CUE = re.compile(
     rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|user ?id|log ?in(?: id)?|gamer ?tag|nick ?name|(?:account|profile) name"
     rf"|follow me|find me|user|(?:on|my|your) {_PLATFORM}|go by)\b"
 )
+#: A cue that stands for a user name only; "user" and "log in" are said of much else.
+_STRONG_CUE = re.compile(
+    rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|log-?in(?: id)?|gamer ?tag|nick ?name|(?:account|profile) name|follow(?: me)?"
+    rf"|find me|{_PLATFORM}|go by)\b"
+)
+_NAMED_CUE = re.compile(rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|gamer ?tag|nick ?name|(?:account|profile) name|go by)\b")
+_NUMBER_AFTER = re.compile(r"(?: \d+)+$")
+_NAME_IS = re.compile(
+    rf"\b(?:{_USER_NAMED}|gamer ?tag|nick ?name|(?:account|profile|{_PLATFORM}) name)(?=[:?]|(?: is|'s| was)\b)"
+)
+_CUE_FAR = 200  # characters from a handle to a cue, on either side
+_MEASURE = re.compile(r"\d+[a-z]{1,3}")
 _PLATFORM_AFTER = re.compile(rf" (?:over )?on (?:{_PLATFORM}|x|threads)\b")
 _HANDLE = re.compile(
     r"(?<![\w.@])@?(?=[a-z0-9._-]*[a-z])[a-z0-9](?:[a-z0-9_.-]*[a-z0-9_])?"
@@ -49,26 +62,30 @@ _HANDLE = re.compile(
 )
 _IS_HOST = re.compile(r"www\.|.*\.(?:com|org|net|edu|gov|info|io|co\.uk)$")
 _MARKED = re.compile(r"@|_|[a-z]\.[a-z]|\d|(?:underscore|dot|dash|hyphen|period) ")
-_CLEAR = re.compile(r"[a-z]{3,}\d|_")  # enough if a cue is anywhere near: "Not tpark7, that's my cousin's"
-#: Handles by their form: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
+_CLEAR = re.compile(r"[a-z]{3,}\d|_")  # enough if a cue is before it: "Not tpark7, that's my cousin's"
+#: Handles by their form, if a cue is near: "@jan", "blue_fox", "jay underscore smith 77", "bfarrow82".
 _CLEAR_HANDLE = rules(
     "username",
     63,
     r"(?<![\w.])@[a-z0-9_][a-z0-9_.]*[a-z0-9_]",
     r"(?<![\w.@/-])[a-z0-9]+(?:[.-][a-z0-9]+)*_[a-z0-9_.]*[a-z0-9](?![\w@]|\.[a-z])",
     r"\b[a-z0-9]+(?: underscore [a-z0-9]+)+(?: \d+)?\b(?! at )",
-    r"(?<![\w.@/-])(?!covid|python|windows)[a-z]{4,}\d{2,6}(?![\w@.-]|,\d)",
+    r"(?<![\w.@/-])[a-z]{4,}\d{2,6}(?![\w@.-]|,\d)",
 )
-_NOT_IT = (
-    r"(?!(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being"
+_PARTS_AND_NUMBER = re.compile(r"[a-z]+(?:(?:_| underscore )[a-z]+)+(?:_| underscore | )?\d+")  # "blue_fox_7"
+_NOT_WORD = (
+    r"(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being"
     r"|going|always|never|something|that|this|what|for|to|of|at|longer|reset|changed|saved|stored|sent|written|hidden"
     r"|secure|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there"
-    r"|here|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)\b)"
+    r"|here|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)"
 )
+_NOT_IT = rf"(?!{_NOT_WORD}\b)"
 _PASSWORD = re.compile(
-    r"\b(?:(?:pass ?word|pass ?phrase|pass ?code|secret word|memorable word|security answer)s?|(?:re)?set (?:it"
-    r"|that) to|changed (?:it|that) to)\b"
+    r"\b(?:pass ?word|pass ?phrase|pass ?code|(?:secret|memorable|security) (?:word|answer))s?\b"
 )
+_SET_TO = re.compile(r"\b(?:(?:re)?set|chang(?:ed?|ing)) (?:it|that) to ")
+_WORD = re.compile(r"(?:[^\s,;.?!]|[,;.?!](?=\S))+")
+_SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]")  # a password whatever was said before
 _EMPTY_WORDS = re.compile(
     r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called"
     r"|just)\b)?)*"
@@ -142,7 +159,14 @@ _IP6 = rules("ip_address", 94, r"\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b")
 def contacts(run: WordRun) -> Iterator[EntityMatch]:
     """Yield email_address, url, ip_address, filename, username and password."""
     yield from find_matches(run, _CONTACT_RULES)
-    yield from find_matches(run, _CLEAR_HANDLE)
+    cues = [match.start() for match in _STRONG_CUE.finditer(run.low)]
+    for found in find_matches(run, _CLEAR_HANDLE):
+        if _PARTS_AND_NUMBER.fullmatch(run.low, found.start, found.end):
+            yield found
+            continue
+        at = bisect_left(cues, found.start - _CUE_FAR)
+        if (at < len(cues) and cues[at] < found.end + _CUE_FAR) or _STRONG_CUE.search(run.before(found.start)):
+            yield found
     yield from find_matches(run, _IP6)
     yield from (found for found in find_matches(run, _IP) if _is_ip(run.low[found.start : found.end]))
     yield from _user_names(run)
@@ -152,12 +176,13 @@ def contacts(run: WordRun) -> Iterator[EntityMatch]:
 def _user_names(run: WordRun) -> Iterator[EntityMatch]:
     """Yield words with digits or signs after a cue, or before the name of a platform."""
     for match in _HANDLE.finditer(run.low):
-        if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]):
+        if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]) or _MEASURE.fullmatch(match[0]):
             continue
-        named = run.follows(_USER_CUE, match.start()) or _PLATFORM_AFTER.match(run.low, match.end())
-        if named or (_CLEAR.search(match[0]) and _USER_CUE.search(run.before(match.start()))):
+        is_word = not _MARKED.search(_NUMBER_AFTER.sub("", match[0]))  # "blue 42"
+        named = run.follows(_NAMED_CUE if is_word else _USER_CUE, match.start()) or _PLATFORM_AFTER.match(run.low, match.end())
+        if named or (_CLEAR.search(match[0]) and _STRONG_CUE.search(run.before(match.start()))):
             yield EntityMatch("username", *match.span(), 96)
-    for start in _values(run, _USER_CUE):
+    for start in _values(run, _NAME_IS):
         if words := _WORDS_AND_NUMBER.match(run.low, start):
             yield EntityMatch("username", *words.span(), 97)
 
@@ -172,6 +197,16 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
             joined = _ONE_WORD.match(run.low, phrase.end())
             if joined or re.search(r"\d", phrase[0]):
                 yield EntityMatch("password", *phrase.span(), 97 + 2 * (joined is not None))
+
+
+    for match in _SET_TO.finditer(run.low):
+        sentences = re.split(r"(?<=[.?!]) ", run.before(match.start()))
+        word = _WORD.match(run.low, match.end())
+        if word and (_SECRET.fullmatch(word[0]) or _PASSWORD.search(" ".join(sentences[-2:]))):
+            phrase = _PHRASE.match(run.low, match.end())
+            whole = phrase if phrase and re.search(r"\d", phrase[0]) else word
+            if not re.fullmatch(_NOT_WORD, word[0]):
+                yield EntityMatch("password", *whole.span(), 97)
 
 
 def _values(run: WordRun, cue: re.Pattern[str]) -> Iterator[int]:
