@@ -34,7 +34,7 @@ def found(text: str) -> list[tuple[str, str]]:
         ("I'm 42, 415 555 0137.", [("person_age", "42"), ("phone_number", "415 555 0137")]),
         (
             "My card is 4111 1111 1111 1111, 0927, 382.",
-            [("credit_card_number", "4111 1111 1111 1111"), ("number_sequence", "0927, 382")],
+            [("credit_card_number", "4111 1111 1111 1111"), ("credit_card_expiration", "0927"), ("credit_card_cvv", "382")],
         ),
         ("She's at 0 2 0, 7 9 4 6, 0 0 1 2.", [("phone_number", "0 2 0, 7 9 4 6, 0 0 1 2")]),
     ],
@@ -185,3 +185,35 @@ def test_user_names_and_passwords_are_found_after_their_cues(text, expected):
 def test_code_words_and_counts_are_no_user_names_or_passwords(text):
     """Identifiers of programs and ordinary words with a number."""
     assert [entity for entity in found(text) if entity[0] in ("username", "password")] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He won 6 4, 3 6, 7 6.",
+        "The series is 1, 1, 2, 3, 5, 8, 13, 21, 34.",
+        "The bits are 1 0 1 1 0 0 1 0.",
+        "We sold 450, 320, 275, 610, 980.",
+        "It rose to 1250, 1475, 1620.",
+        "He read Fahrenheit 451, 1984.",
+        "The gene A T G C C T A A G G matches.",
+        "Play C D E F G A B C.",
+    ],
+)
+def test_lists_of_numbers_and_letters_identify_nobody(text):
+    """Scores, counts, bits, genes and notes."""
+    assert [entity for entity in found(text) if entity[0] != "date"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("415, 555, 0137.", ("phone_number", "415, 555, 0137")),
+        ("It's 4 8 1 1 9 2 7.", ("phone_number", "4 8 1 1 9 2 7")),
+        ("My account is 450, 320, 275.", ("account_number", "450, 320, 275")),
+        ("It is 4000, 1234, 5678, 9017.", ("credit_card_number", "4000, 1234, 5678, 9017")),
+    ],
+)
+def test_groups_of_phones_and_cards_are_no_lists(text, expected):
+    """The lengths of the groups, check digits, or a cue."""
+    assert expected in found(text)

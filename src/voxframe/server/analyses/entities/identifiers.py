@@ -18,7 +18,7 @@ from stdnum import iban, luhn
 from stdnum.us import ssn
 
 from voxframe.server.analyses.entities.listed_terms import names
-from voxframe.server.analyses.entities.series import Series, counts_up, series
+from voxframe.server.analyses.entities.series import Series, counts_up, is_in_pairs, series
 from voxframe.server.analyses.entities.text import (
     CODE,
     DIGIT,
@@ -133,6 +133,9 @@ _CARD = re.compile(r"\b\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}\b|\b\d{4}[ -]\d{6}[
 _PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?|1[ .-])?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )
+_CARD_GROUPS = re.compile(r"\d{4}(?:[ ,.]+\d{4}){2,3}[ ,.]+\d{1,4}")
+#: Expiry and security code directly after a card number: "4111 1111 1111 1111, 0927, 382".
+_AFTER_CARD = re.compile(r",? (?P<expiry>(?:0[1-9]|1[0-2]) ?/? ?[2-4]\d)\b(?:,? (?P<code>\d{3,4})\b)?")
 #: Phone numbers in groups that are complete by themselves, if they are valid: "415 555 0137", "0161 496 0072".
 _WHOLE_PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:(?:\+?1[ .-]?)?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}|(?:\+\d{1,3}[ .-]?|0)\d{2,5}"
@@ -199,6 +202,10 @@ def _complete(run: WordRun, region: str) -> Iterator[EntityMatch]:
     for match in _CARD.finditer(run.low):
         if luhn.is_valid(digits_of(match[0])):
             yield EntityMatch("credit_card_number", *match.span(), 92)
+            if after := _AFTER_CARD.match(run.low, match.end()):
+                yield EntityMatch("credit_card_expiration", *after.span("expiry"), 99)
+                if after["code"]:
+                    yield EntityMatch("credit_card_cvv", *after.span("code"), 98)
     for match in _WHOLE_PHONE.finditer(run.low):
         if _is_phone(match[0], region, valid=True):
             yield EntityMatch("phone_number", *match.span(), 80)
@@ -237,7 +244,7 @@ def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[Enti
         found = _until_cut(EntityMatch("number_sequence", *match.span(), 50), cuts)
         text = low[found.start : found.end]
         digits = digits_of(text)
-        if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not counts_up(digits):
+        if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not (counts_up(digits) or is_in_pairs(text)):
             kind, weight = _unannounced(run, found.start, digits, region)
             yield found._replace(kind=kind, weight=weight)
 
@@ -274,6 +281,8 @@ def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
     announced = _announced_by(run, one)
     if announced:
         return EntityMatch(announced.rule.kind, one.start, one.end, 85)
+    if luhn.is_valid(one.value) and _CARD_GROUPS.fullmatch(run.low, one.start, one.end):
+        return EntityMatch("credit_card_number", one.start, one.end, 85)
     if not one.certain:
         part = _MIXED.fullmatch(run.text, one.start, one.end) and _PLATE_NEAR.search(run.before(one.start))
         return EntityMatch("vehicle_id", one.start, one.end, 65) if part else None

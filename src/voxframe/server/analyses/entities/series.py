@@ -260,30 +260,48 @@ def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) ->
     """Return True if a series is surely no quantity, list of numbers, or name of a thing."""
     sorts = [item.sort for item in kept]
     digits = sum(c.isdecimal() for c in value)
-    singles = sorts.count("digit")
     letters = len(value) - digits
+    # A spelling alphabet, upper case that is said, and letters with hyphens are only used to spell.
     if sorts.count("nato") >= 2 and (digits or sorts.count("nato") >= 4):
         return True
     if len(value) >= 3 and _SPELLED_CASE.search(text.lower()):
         return True
     if not digits:
         return any(item.sort == "spelled" and len(item.value) >= 4 for item in kept)
-    if singles >= 4 and len(value) >= 4 and not counts_up(value):
-        return True
-    apart = any("," in item.after for item in items[:-1])
+    # Digits read out one by one; fewer than seven without a letter may be scores, and noughts and ones are bits.
+    if sorts.count("digit") >= 4 and not counts_up(value):
+        alone = sorts.count("digit") == len(sorts) and not letters
+        is_list = len(kept) > 2 and all("," in item.after for item in kept[:-1]) and not letters
+        return (not alone and not is_list) or (
+            alone and digits >= 7 and not set(value) <= {"0", "1"} and not is_in_pairs(text)
+        )
+    # Signs: "CLM dash 7 7 0 4".
     if any(item.sort == "sign" and item.value == "" for item in items[1:]) and len(value) >= 5 and digits >= 3:
         return True
-    if apart:
-        groups = [item.value for item in kept]
-        return digits >= 7 and (letters > 0 or all(re.fullmatch(r"\d{3,4}(?<!00)", group) for group in groups))
+    # Commas part the numbers of a list, but also the groups of a phone number.
+    if any("," in item.after for item in items[:-1]):
+        return digits >= 7 and (letters > 0 or _has_phone_groups([item.value for item in kept]))
     if not letters:
         return digits >= 7 and not re.fullmatch(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*|[\d ]+000|\D*", text)
+    # Capitals and digits: "KD68 WFJ". Lower case may be a word and a number.
     if not any(c.isupper() for c in text):
         return False
     changes = sum(one.isdecimal() != two.isdecimal() for one, two in pairwise(value))
     if "code" in sorts and changes >= 2 and len(value) >= 6 and (digits >= 3 or len(kept) == 1 or "letters" in sorts):
         return True
     return digits >= 5 and sorts[0] != "number"
+
+
+def _has_phone_groups(groups: list[str]) -> bool:
+    shape = [len(group) for group in groups if group.isdecimal()]
+    is_phone = len(shape) == len(groups) and shape in ([3, 4], [3, 3, 4], [4, 3, 4], [4, 3, 3], [3, 4, 4], [1, 3, 3, 4])
+    return is_phone and (len(groups) > 2 or not re.match("19|20", groups[-1]))
+
+
+def is_in_pairs(text: str) -> bool:
+    """Return True for pairs of digits between commas, such as the scores of a match: "6 4, 3 6, 7 6"."""
+    parts = [digits_of(part) for part in text.lower().split(",")]
+    return len(parts) > 1 and not parts[0].startswith("0") and all(len(part) == 2 for part in parts)
 
 
 def counts_up(value: str) -> bool:
