@@ -34,7 +34,11 @@ def found(text: str) -> list[tuple[str, str]]:
         ("I'm 42, 415 555 0137.", [("person_age", "42"), ("phone_number", "415 555 0137")]),
         (
             "My card is 4111 1111 1111 1111, 0927, 382.",
-            [("credit_card_number", "4111 1111 1111 1111"), ("credit_card_expiration", "0927"), ("credit_card_cvv", "382")],
+            [
+                ("credit_card_number", "4111 1111 1111 1111"),
+                ("credit_card_expiration", "0927"),
+                ("credit_card_cvv", "382"),
+            ],
         ),
         ("She's at 0 2 0, 7 9 4 6, 0 0 1 2.", [("phone_number", "0 2 0, 7 9 4 6, 0 0 1 2")]),
     ],
@@ -56,7 +60,10 @@ def test_a_number_that_is_complete_is_not_joined_with_the_next(text, expected):
         ("Moved to number 12, Peter Parker said.", [("person_name", "Peter Parker")]),
         ("I live at 12 Oak House.", [("location", "12 Oak House")]),
         ("It is 12 Oak House, Leeds.", [("location", "12 Oak House, Leeds")]),
-        ("In 2023 Park Hill, Maria Lopez, won.", [("date", "2023"), ("person_name", "Park Hill"), ("person_name", "Maria Lopez")]),
+        (
+            "In 2023 Park Hill, Maria Lopez, won.",
+            [("date", "2023"), ("person_name", "Park Hill"), ("person_name", "Maria Lopez")],
+        ),
         ("Send it to P.O. Box 118.", [("location", "P.O. Box 118")]),
     ],
 )
@@ -216,4 +223,35 @@ def test_lists_of_numbers_and_letters_identify_nobody(text):
 )
 def test_groups_of_phones_and_cards_are_no_lists(text, expected):
     """The lengths of the groups, check digits, or a cue."""
+    assert expected in found(text)
+
+
+def test_a_question_on_one_channel_tells_what_the_answer_on_the_other_is():
+    """The answer is "Twelve." on the second channel, twice after a question on the first."""
+    asked = [dict(w, channel="1") for w in labelled.words("How old is he? And the code on the back?")]
+    said = [dict(w, channel="2") for w in labelled.words("Twelve. 382.")]
+    for place, word in enumerate(asked):
+        word["start"] = 200 * place + (1000 if place > 3 else 0)
+        word["end"] = word["start"] + 150
+    for word, start in zip(said, (900, 3500), strict=True):
+        word["start"], word["end"] = start, start + 300
+    words = sorted(asked + said, key=lambda word: word["start"])
+    assert [(e.kind, e.text) for e in find(words)] == [("person_age", "Twelve"), ("credit_card_cvv", "382")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It is QQ 12 34 56 C and AB 12 34 56 C.", ("us_social_security_number", "AB 12 34 56 C")),
+        ("The Visa ending 8830.", ("credit_card_number", "8830")),
+        ("She grew up in Duluth, Minnesota.", ("location", "Duluth, Minnesota")),
+        (
+            "k dot fairweather eighty two at yahoo dot co dot uk",
+            ("email_address", "k dot fairweather eighty two at yahoo dot co dot uk"),
+        ),
+        ("The plate is x ray tango four two.", ("vehicle_id", "x ray tango four two")),
+    ],
+)
+def test_other_forms_of_personal_data_are_found(text, expected):
+    """National insurance, last digits of a card, towns, spoken numbers in an email address, and "x ray"."""
     assert expected in found(text)

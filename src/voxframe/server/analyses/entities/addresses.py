@@ -35,9 +35,7 @@ _ONE_WORD = (
     r"[A-ZÄÖÜ]\w+(?:stra(?:ß|ss)e|str\.|straat|gasse|weg|allee|platz|laan|plein|gatan|vägen|veien|gata|gade|vej)"
 )
 # A full stop belongs only to short forms: "St. Mary's".
-_CAP = (
-    r"(?!I\b)(?:(?:St|Ste|Mt|Ft|Pt|Dr|Ave|Rd|Ln|[A-Z])\.|[^\W\d_a-z][\w'\u2019-]*|\d{1,3}(?:st|nd|rd|th))"
-)
+_CAP = r"(?!I\b)(?:(?:St|Ste|Mt|Ft|Pt|Dr|Ave|Rd|Ln|[A-Z])\.|[^\W\d_a-z][\w'\u2019-]*|\d{1,3}(?:st|nd|rd|th))"
 _SMALL = r"(?:de|des|du|del|della|la|le|les|di|da|do|dos|van|von|der|den|on|upon|under|the|in|of|l'|d')"
 _DOOR = r"(?:(?:[Nn]umber|[Nn]o\.) )?#? ?\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?"
 _SPOKEN_NUMBER = rf"(?i:{BELOW_100}(?:(?: and)?[ -](?:hundred|thousand|oh|{BELOW_100})){{0,5}})"
@@ -105,6 +103,13 @@ _STREET_NAME = re.compile(
 )
 
 
+#: A town that need not be listed, before a region: "in Duluth, Minnesota".
+_TOWN = re.compile(
+    r"\b(?:in|from|to|at|near|of|outside) (?P<town>[A-Z][a-z]+(?: [A-Z][a-z]+)?), "
+    r"(?P<region>[A-Z][a-z]+(?: [A-Z][a-z]+)?)\b"
+)
+
+
 def addresses(run: WordRun) -> Iterator[EntityMatch]:
     """Yield location for whole addresses and for streets."""
     for match in _WHOLE.finditer(run.text):
@@ -112,14 +117,12 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
         if _YEAR_NUMBER.match(run.text, start) and _YEAR_BEFORE.search(run.low, max(0, start - 8), start):
             continue
         street = match.end("doubtful")
-        announced = run.follows(_CUE, start) or _AT.search(run.low, max(0, start - 4), start)
-        if street < 0 or announced or end > street:
+        if street < 0 or end > street or run.follows(_CUE, start) or _AT.search(run.low, max(0, start - 4), start):
             yield EntityMatch("location", start, end, 86)
     for match in _IN_UNIT.finditer(run.text):
         start, end = match.start(), _end(run, match.start(), match.end())
-        parts = run.text[start:end].split(", ")
-        announced = _DWELLING.match(match[0]) or run.follows(_CUE, start) or _is_in_region(run.text[start:end])
-        if announced and len(parts) > 1:
+        text = run.text[start:end]
+        if ", " in text and (_DWELLING.match(text) or run.follows(_CUE, start) or _is_in_region(text)):
             yield EntityMatch("location", start, end, 86)
     for match in _BOX.finditer(run.text):
         yield EntityMatch("location", *match.span(), 85)
@@ -139,6 +142,9 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
     for match in _ON_STREET.finditer(run.low):
         if STOP.isdisjoint(match["name"].split()) and not is_generic(match["name"]):
             yield EntityMatch("location", match.start("name"), match.end(), 60)
+    for match in _TOWN.finditer(run.text):
+        if known().get(match["region"].lower()) == "location" and match["town"].lower() not in STOP:
+            yield EntityMatch("location", match.start("town"), match.end(), 59)
     for match in _STREET_NAME.finditer(run.text):
         yield EntityMatch("location", *match.span(), 60)
 

@@ -65,8 +65,8 @@ _LIFE = (
     r"(?:retir\w*|marr(?:y|ied|ies|iage)|widow\w*|divorc\w*|orphan\w*|graduat\w*|emigrat\w*|pass(?:ed|es) away|die[sd]?"
     r"|dying|was born|pregnant|diagnos\w*|dropped out|heart attack|had (?:an?|my|his|her) (?:stroke|(?:first )?(?:child"
     r"|baby|kid|son|daughter))|quit|bec[ao]m\w* (?:an?|the)|(?:left|leav\w+|finish\w*|start\w*|beg[aiu]n\w*) (?:school"
-    r"|home|college|university|work\w*|out|as an?|(?:in|at|down) the (?:mill|mine|pit|factory|trade|business|shop|fields"
-    r"|police|army|theatre)|smoking|drinking|playing|teaching|singing|writing)|join\w* (?:the|up)|learn\w*"
+    r"|home|college|university|work\w*|out|as an?|(?:in|at|down) the (?:mill|mine|pit|factory|trade|business|shop"
+    r"|fields|police|army|theatre)|smoking|drinking|playing|teaching|singing|writing)|join\w* (?:the|up)|learn\w*"
     rf"|lost (?:my|his|her) {_RELATIVE}|{_ONE} (?:had |then |first )?moved)"
 )
 _CHILD = r"(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|[3-9]|1[0-2])\b"
@@ -86,7 +86,8 @@ _RULES = rules(
     rf"\b(?:my|his|her|their|your|[a-z]'s) (?P<it>{ORDINAL}) birthday",
     rf"\b(?:(?:in|into|reach|hit|enter)\w* (?:my|his|her|their|your|(?=early|mid|late))) ?"
     rf"(?P<it>(?:(?:early|mid|middle|late)[ -](?:to[ -]late )?)?{_DECADE})",
-    rf"\b(?:{_ONE}|mr|mrs|ms|dr)\b[^.?!]{{0,40}}? (?:hit(?:ting)?|pushing|nearing|approaching) (?P<it>{_ADULT}){_AFTER}",
+    rf"\b(?:{_ONE}|mr|mrs|ms|dr)\b[^.?!]{{0,40}}? (?:hit(?:ting)?|pushing|nearing|approaching) "
+    rf"(?P<it>{_ADULT}){_AFTER}",
     rf"\bside of (?P<it>{_ADULT}){_AFTER}",
     rf"\b(?:{_ONE}|you)(?: {_NO_THING}[a-z']+){{0,4}} (?:turn(?:s|ed|ing)?|look(?:s|ed)){_ABOUT} "
     rf"(?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
@@ -100,14 +101,14 @@ _RULES = rules(
     rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)?{_ABOUT} (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
     rf"\b{_MANY}(?:,|:| of)? (?P<it>{_AGE}(?:,? (?:and )?{_AGE})*)(?=[,.;]|$)",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",
-    rf"(?:^|[.?!,] |\b(?:and|but|so) )(?:at|by) (?P<it>{_ADULT}(?=,? (?:i|he|she)\b)|{_CHILD}(?=,? (?:i|he|she) (?:could"
-    rf"|learn\w*|lost|knew)\b))",
+    rf"(?:^|[.?!,] |\b(?:and|but|so) )(?:at|by) (?P<it>{_ADULT}(?=,? (?:i|he|she)\b)|{_CHILD}(?=,? (?:i|he|she) "
+    rf"(?:could|learn\w*|lost|knew)\b))",
 )
 _NAMED = re.compile(rf"\b(?P<name>[a-z'-]+)(?:{_IS}{_ABOUT} |, )(?P<it>{_AGE}){_AFTER}")
 #: Not "how old is the building": a thing after an article, without a person in the question.
 _OF_PERSON = (
-    r"(?! (?:(?:is|are|was|were|of|do|does|did|would|you|think|say)\b ?)*(?:the|this|that|these|those|my|your|our|his|her"
-    rf"|their|its?|an?)\b(?![^.?!]*\b(?:{_RELATIVE}|{_MANY}|person|people|caller|customer|applicant)\b))"
+    r"(?! (?:(?:is|are|was|were|of|do|does|did|would|you|think|say)\b ?)*(?:the|this|that|these|those|my|your|our|his"
+    rf"|her|their|its?|an?)\b(?![^.?!]*\b(?:{_RELATIVE}|{_MANY}|person|people|caller|customer|applicant)\b))"
 )
 _ASKED = re.compile(
     rf"\b(?:how old{_OF_PERSON}[^.?!]*|(?:(?:your|his|her|the|patient's) |what )age{_OF_PERSON}[^.?!]*"

@@ -80,9 +80,7 @@ _NOT_WORD = (
     r"|here|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)"
 )
 _NOT_IT = rf"(?!{_NOT_WORD}\b)"
-_PASSWORD = re.compile(
-    r"\b(?:pass ?word|pass ?phrase|pass ?code|(?:secret|memorable|security) (?:word|answer))s?\b"
-)
+_PASSWORD = re.compile(r"\b(?:pass ?word|pass ?phrase|pass ?code|(?:secret|memorable|security) (?:word|answer))s?\b")
 _SET_TO = re.compile(r"\b(?:(?:re)?set|chang(?:ed?|ing)) (?:it|that) to ")
 _WORD = re.compile(r"(?:[^\s,;.?!]|[,;.?!](?=\S))+")
 _SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]")  # a password whatever was said before
@@ -127,7 +125,7 @@ _CONTACT_RULES = [
         "email_address",
         95,
         r"(?<!\S)[a-z0-9][a-z0-9._%+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}",
-        rf"{_NAME_FIRST}{_LABEL}(?: {_SIGN} {_LABEL}| {_NAME_FIRST}\d+){{0,6}} at (?:the )?{_HOST}",
+        rf"{_NAME_FIRST}{_LABEL}(?: {_SIGN} {_LABEL}| {_NAME_FIRST}\d+| {BELOW_100}\b){{0,6}} at (?:the )?{_HOST}",
     ),
     *rules(
         "filename",
@@ -179,7 +177,9 @@ def _user_names(run: WordRun) -> Iterator[EntityMatch]:
         if _IS_HOST.match(match[0]) or not _MARKED.search(match[0]) or _MEASURE.fullmatch(match[0]):
             continue
         is_word = not _MARKED.search(_NUMBER_AFTER.sub("", match[0]))  # "blue 42"
-        named = run.follows(_NAMED_CUE if is_word else _USER_CUE, match.start()) or _PLATFORM_AFTER.match(run.low, match.end())
+        named = run.follows(_NAMED_CUE if is_word else _USER_CUE, match.start()) or _PLATFORM_AFTER.match(
+            run.low, match.end()
+        )
         if named or (_CLEAR.search(match[0]) and _STRONG_CUE.search(run.before(match.start()))):
             yield EntityMatch("username", *match.span(), 96)
     for start in _values(run, _NAME_IS):
@@ -197,7 +197,6 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
             joined = _ONE_WORD.match(run.low, phrase.end())
             if joined or re.search(r"\d", phrase[0]):
                 yield EntityMatch("password", *phrase.span(), 97 + 2 * (joined is not None))
-
 
     for match in _SET_TO.finditer(run.low):
         sentences = re.split(r"(?<=[.?!]) ", run.before(match.start()))

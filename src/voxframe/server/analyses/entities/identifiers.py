@@ -121,6 +121,14 @@ _EXPIRY = re.compile(
     rf"|\d\d?,? (?:slash |of )?(?:20)?\d\d\b)"
 )
 _BY_FORM = [
+    # British numbers of national insurance.
+    *rules("us_social_security_number", 93, r"\b[a-ceghj-prstw-z]{2} ?\d\d ?\d\d ?\d\d ?[a-d]\b"),
+    *rules(
+        "credit_card_number",
+        96,
+        r"\b(?:visa|master ?card|amex|american express|card)(?: card)?,? (?:ending|ends)(?: in| with)? "
+        r"(?P<it>\d{4})(?![\w-])",
+    ),
     *rules("vehicle_id", 93, r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-hj-npr-z0-9]{17}\b"),
     *rules(
         "number_sequence",

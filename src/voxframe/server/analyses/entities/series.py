@@ -19,7 +19,7 @@ _NATO = frozenset(
     alpha alfa bravo charlie delta echo foxtrot golf hotel india juliet juliett kilo lima mike november oscar papa
     quebec romeo sierra tango uniform victor whiskey whisky xray x-ray yankee zulu
     """.split()
-)
+) | {"x ray"}
 #: Words for signs and for upper case; they may also begin a series.
 _SIGNS = frozenset("dash hyphen slash stroke underscore hash star asterisk plus capital uppercase lowercase".split())
 _FILLERS = frozenset("um uh er erm uhm hmm then space dot point lower upper case big small".split())
@@ -111,7 +111,7 @@ def _items(run: WordRun) -> Iterator[_Item | None]:
     cues = {at for match in _SPELLED_CUE.finditer(run.low) for at in range(*match.span())}
     shouted = run.text.isupper()
     end = 0
-    for word in re.finditer(r"\S+", run.low):
+    for word in re.finditer(r"\bx ray\b|\S+", run.low):
         if word.start() < end:
             continue
         text = word[0].strip(_EDGE).rstrip(".,;:!?…\"')]")

@@ -17,11 +17,12 @@ WordDict = dict[str, Any]
 
 _LONG_PAUSE_MS = 5000  # nothing that is said as one thing has a pause this long in it
 _BEFORE = 110  # characters before a value that may announce it
+_ASKED_WORDS = 20  # of another channel
 _REPLY = 60  # characters from the start of a reply in which the value comes that was asked for
 _LONGEST_WORD = 80  # characters of a word that are read: some patterns take long over thousands without a blank
 
 
-#: Words that say nothing themselves between a cue and its value: "the security code, um, I think it's ...".
+#: Words that carry no information between a cue and its value: "the security code, um, I think it's ...".
 _EMPTY = frozenset(
     """
     a an the my your our his her their its it it's that that's this these there there's here here's is are was were be
@@ -96,7 +97,7 @@ class WordRun:
         text: Their texts, joined by spaces.
         low: The same in lower case, with the same length.
         starts: Index of the first character of each word.
-        asked: Lower-case text of another speaker just before: "and your last name?"
+        asked: Lower-case text of another speaker or channel just before: "and your last name?"
     """
 
     indexes: Sequence[int]
@@ -134,19 +135,38 @@ class WordRun:
 
 
 def runs(words: Sequence[WordDict]) -> Iterator[WordRun]:
-    """Split words into runs at changes of speaker and at long pauses, separately for each channel."""
+    """Split words into runs at changes of speaker and at long pauses, separately for each channel.
+
+    A run of one channel also ends when another channel asks something: "How old is he?"
+    """
     channels: dict[Any, list[int]] = {}
     for index, word in enumerate(words):
         channels.setdefault(word.get("channel"), []).append(index)
-    for indexes in channels.values():
+    for channel, indexes in channels.items():
+        others = [index for index in range(len(words)) if words[index].get("channel") != channel]
+        others.sort(key=lambda index: words[index]["end"])
+        ends = [words[index]["end"] for index in others]
         asked, first = "", 0
         for at, index in enumerate(indexes, 1):
             here, after = words[index], words[indexes[at]] if at < len(indexes) else None
             turns = after is not None and after.get("speaker") != here.get("speaker")
-            if after is None or turns or after["start"] - here["end"] >= _LONG_PAUSE_MS:
-                run = _run(words, indexes[first:at], asked)
+            if (
+                after is None
+                or turns
+                or after["start"] - here["end"] >= _LONG_PAUSE_MS
+                or "?" in _said(words, others, ends, here["end"], after["start"])
+            ):
+                start = words[indexes[first]]["start"]
+                run = _run(words, indexes[first:at], asked or _said(words, others, ends, start - _LONG_PAUSE_MS, start))
                 yield run
                 asked, first = run.low if turns else "", at
+
+
+def _said(words: Sequence[WordDict], others: Sequence[int], ends: Sequence[int], since: int, until: int) -> str:
+    """Return the lower-case text of the words of other channels that end in a time, at most the last ones."""
+    last = bisect_right(ends, until)
+    first = max(bisect_right(ends, since), last - _ASKED_WORDS)
+    return " ".join(_lower(words[index]["text"][:_LONGEST_WORD]) for index in others[first:last])
 
 
 def _run(words: Sequence[WordDict], indexes: Sequence[int], asked: str) -> WordRun:
