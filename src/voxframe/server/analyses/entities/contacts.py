@@ -93,9 +93,9 @@ _ONE_WORD = re.compile(
     r"|(?:in )?(?:lower|upper)[ -]?case|(?:with )?(?:a )?capital|one word|in capitals))"
 )
 _WORDS_AND_NUMBER = re.compile(
-    r"(?!(?:at|in|on|for|to|with|by|page|and|or|after|before)\b)[a-z]+(?: [a-z]+){0,2} (?:\d{1,5}|"
-    rf"{BELOW_100}(?: {BELOW_100})?"
-    r")\b(?![.:]\d| [a-z])"
+    r"(?!(?:at|in|on|for|to|with|by|page|and|or|after|before)\b)[a-z]+(?: [a-z]+){0,2} "
+    rf"(?:\d{{1,5}}|{BELOW_100}(?: {BELOW_100})?)"
+    r"\b(?![.:]\d| [a-z])"
 )
 _PHRASE = re.compile(rf"(?<!\S){_NOT_IT}" + r"[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
 _SPELLED = (
