@@ -182,7 +182,6 @@ def test_a_name_is_recognized_again(names):
     [
         ("And your login? It's tpark71.", ("username", "tpark71")),
         ("the security code, um, zero one six", ("credit_card_cvv", "zero one six")),
-        ("She's at 0 2 0, 7 9 4 6, 0 0 1 2.", ("phone_number", "0 2 0, 7 9 4 6, 0 0 1 2")),
         ("It is 07700 900 double five one then.", ("phone_number", "07700 900 double five one")),
         ("Ring 1-800-555-0111, extension 7.", ("phone_number", "1-800-555-0111, extension 7")),
         ("Reference CLM dash 4 4 0 1 dash 7.", ("number_sequence", "CLM dash 4 4 0 1 dash 7")),
@@ -192,7 +191,6 @@ def test_a_name_is_recognized_again(names):
         ("My IBAN? It is GB 47, HRBK, 3072 5518, 4406 93.", ("banking_information", "GB 47, HRBK, 3072 5518, 4406 93")),
         ("Come to Flat 2, 9 Oak Grove, Leeds, LS1 4AB.", ("location", "Flat 2, 9 Oak Grove, Leeds, LS1 4AB")),
         ("It's 4 Rue des Lilas, Lyon.", ("location", "4 Rue des Lilas, Lyon")),
-        ("Send it to P.O. Box 118.", ("location", "P.O. Box 118")),
         ("How old is he? Fifty-one.", ("person_age", "Fifty-one")),
         ("She retired at 58 to travel.", ("person_age", "58")),
         ("They sent for my aunt, who's six.", ("person_age", "six")),
@@ -260,6 +258,6 @@ def test_any_text_is_read(texts):
     ],
 )
 @pytest.mark.timeout(60)
-def test_monotonous_speech_takes_no_forever(part):
+def test_monotonous_speech_is_read_in_seconds(part):
     """Thousands of the same words, on which careless patterns take hours, are read in seconds."""
     assert isinstance(kinds(" ".join([part] * (8000 // len(part) + 1))), list)

@@ -70,7 +70,6 @@ _LIFE = (
     rf"|lost (?:my|his|her) {_RELATIVE}|{_ONE} (?:had |then |first )?moved)"
 )
 _CHILD = r"(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|[3-9]|1[0-2])\b"
-
 _NO_THING = r"(?!(?:the|an?|this|that|its?|our|their)\b)"  # "I think the company turned 50"
 
 _RULES = rules(
@@ -96,8 +95,8 @@ _RULES = rules(
     rf"\b{_RELATIVE} [a-z'-]+{_IS}{_ABOUT} (?P<it>{_AGE}{_AND_MORE}*){_AFTER}",
     rf"\b(?:is|was) (?P<it>{_ADULT}) when (?:he|she|i)\b",
     rf"\b(?:we|they){_IS} both (?P<it>{_ADULT}){_AFTER}",
-    rf"\b(?:when|since|until|till|before|after|by the time|though"
-    rf"|because) {_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
+    rf"\b(?:when|since|until|till|before|after|by the time|though|because) "
+    rf"{_PERSON}{_IS}{_ABOUT} (?P<it>{_AGE}){_NO_AGE}",
     rf"\b(?:{_RELATIVE}|male|female)(?:,| of|, aged)?{_ABOUT} (?P<it>{_AGE})(?=[,.;]|$| (?:who|with|from)\b)(?!, \d)",
     rf"\b{_MANY}(?:,|:| of)? (?P<it>{_AGE}(?:,? (?:and )?{_AGE})*)(?=[,.;]|$)",
     rf"\b{_LIFE}\b[^.?!]{{0,40}}? at{_ABOUT} (?P<it>{_ADULT}){_NO_AGE}",

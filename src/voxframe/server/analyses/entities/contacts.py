@@ -197,7 +197,6 @@ def _passwords(run: WordRun) -> Iterator[EntityMatch]:
             joined = _ONE_WORD.match(run.low, phrase.end())
             if joined or re.search(r"\d", phrase[0]):
                 yield EntityMatch("password", *phrase.span(), 97 + 2 * (joined is not None))
-
     for match in _SET_TO.finditer(run.low):
         sentences = re.split(r"(?<=[.?!]) ", run.before(match.start()))
         word = _WORD.match(run.low, match.end())

@@ -17,7 +17,7 @@ import phonenumbers
 from stdnum import iban, luhn
 from stdnum.us import ssn
 
-from voxframe.server.analyses.entities.listed_terms import names
+from voxframe.server.analyses.entities.listed_terms import is_listed
 from voxframe.server.analyses.entities.series import Series, counts_up, is_in_pairs, series
 from voxframe.server.analyses.entities.text import (
     CODE,
@@ -85,8 +85,6 @@ _ACCOUNT = r"(?:checking |savings |bank |my )?account(?: number)?|acct|policy(?:
 _THING = (
     r"(?:[a-z]+ )?(?:number|code|id|i d|reference|ref|pin|p i n|serial|extension)"
     r"|order|confirmation|tracking|ticket|booking|case|claim|invoice|zip|access|flight|gate|door"
-    r"|(?:order|confirmation|tracking|ticket|reference|booking|case|door|pin|p i n|zip|access|serial|invoice"
-    r"|code|gate|flight)(?: number| code| id)"
     r"|(?:ending|ends)(?: in| with)?|ended in|(?:last|first) (?:two|three|four|five|six|[2-6])(?: digits| numbers)?"
     r"(?: (?:of|on) [a-z ]{2,20})?"
 )
@@ -177,8 +175,9 @@ def identifiers(run: WordRun, region: str, settled: Sequence[EntityMatch] = ()) 
         region: Country of phone numbers without a country code.
         settled: Other matches that take no part in a series, such as ages.
     """
-    cuts = _cuts(run, [*settled, *_complete(run, region)])
-    numbers = list(_by_pattern(run, region, cuts))
+    complete = list(_complete(run, region))
+    cuts = _cuts(run, [*settled, *complete])
+    numbers = [*complete, *_by_pattern(run, region, cuts)]
     found = sorted([*numbers, *_expiries(run, numbers)], key=lambda f: f.start)
     starts = [f.start for f in found]
     furthest = list(accumulate((f.end for f in found), max))
@@ -234,7 +233,6 @@ def _until_cut(found: EntityMatch, cuts: Sequence[int]) -> EntityMatch:
 
 def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[EntityMatch]:
     low = run.low
-    yield from _complete(run, region)
     yield from find_matches(run, _BY_FORM)
     for announced in _ANNOUNCED:
         for found in announced.rule.find(low):
@@ -303,19 +301,15 @@ def _spells_name(run: WordRun, one: Series) -> bool:
     first = max(0, one.start - _NEAR)
     for word in re.finditer(r"[^\W\d_]{3,}", run.low[first : one.start]):
         at = first + word.start()
-        if word[0] == one.value and run.text[at].islower() and run.text != run.low and not _is_listed(word[0]):
+        if word[0] == one.value and run.text[at].islower() and run.text != run.low and not is_listed(word[0]):
             return False  # "How do you spell necessary?"
         if word[0][:2] == one.value[:2] and abs(len(word[0]) - len(one.value)) <= 2:
             capital = run.text[at].isupper() and not run.opens_sentence(at)
-            if capital or _is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(one.start)):
+            if capital or is_listed(word[0]) or re.search(r"\b(?:sur)?name\b", run.before(one.start)):
                 return True
     if run.follows(_SPELLED, one.start) or _NAME_AFTER.match(run.low, one.end):
         return True
     return len(one.value) >= 5 and not counts_up(one.value) and _IT_IS.search(run.before(one.start)) is not None
-
-
-def _is_listed(word: str) -> bool:
-    return word in names().first or word in names().family
 
 
 def _announced_by(run: WordRun, one: Series) -> _Announced | None:

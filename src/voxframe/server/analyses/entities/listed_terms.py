@@ -80,6 +80,11 @@ def names() -> Names:
     return Names(common, first, listed(_FAMILY, "last_names"))
 
 
+def is_listed(word: str) -> bool:
+    """Return True if a word in lower case is a listed first or family name."""
+    return word in names().first or word in names().family
+
+
 @cache
 def known() -> dict[str, str]:
     """Return the kind of every term. A word for both a people and a language has the kind "nationality/language"."""

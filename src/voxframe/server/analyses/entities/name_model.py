@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from voxframe import models
 from voxframe.errors import ModelError
 from voxframe.server.analyses.english_lexicon import STOPWORDS
-from voxframe.server.analyses.entities.listed_terms import known, names
+from voxframe.server.analyses.entities.listed_terms import is_listed, known
 from voxframe.server.analyses.entities.people import STOP
 from voxframe.server.analyses.entities.text import EntityMatch, WordRun
 from voxframe.server.analyses.entities.tokens import Dictionary, Token, Tokenizer
@@ -282,11 +282,7 @@ def _word(run: WordRun, start: int, text: str, model: NameModel) -> _Word:
     spoken = re.sub(r"'(?:ll|ve|re|d|m)$", "", low)
     ordinary = spoken in STOP or low in STOPWORDS or low in known() or all(map(model.knows, low.split("-")))
     ordinary = ordinary or not _VOWEL.search(low.split("-")[-1])  # "Mm-hmm"
-    return _Word(start, start + len(text), low, ordinary, _is_listed(low))
-
-
-def _is_listed(word: str) -> bool:
-    return word not in STOP and (word in names().first or word in names().family)
+    return _Word(start, start + len(text), low, ordinary, low not in STOP and is_listed(low))
 
 
 def _kind(run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan]) -> tuple[str, int] | None:

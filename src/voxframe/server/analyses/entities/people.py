@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from voxframe.server.analyses.entities.listed_terms import EVERYDAY_FAMILY, EVERYDAY_FIRST, names
+from voxframe.server.analyses.entities.listed_terms import EVERYDAY_FAMILY, EVERYDAY_FIRST, is_listed, names
 from voxframe.server.analyses.entities.text import EntityMatch, WordRun, find_matches, rules
 
 #: Words that are no name and in no name.
@@ -112,8 +112,8 @@ def _listed(run: WordRun) -> Iterator[EntityMatch]:
 
 def _is_answer(run: WordRun, token: _NameToken) -> bool:
     """Return True for a listed name after "your last name?"."""
-    listed = token.low not in STOP and (token.low in names().first or token.low in names().family)
-    return listed and run.follows(_ASKED_NAME, token.start) is not None
+    is_name = token.low not in STOP and is_listed(token.low)
+    return is_name and run.follows(_ASKED_NAME, token.start) is not None
 
 
 def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family: bool) -> bool:

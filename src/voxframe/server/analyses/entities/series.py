@@ -195,9 +195,8 @@ def _series(run: WordRun, items: list[_Item]) -> Iterator[Series]:
 
 
 def _is_loose(item: _Item, *, first: bool) -> bool:
-    if item.sort in ("filler", "sign"):
-        return item.sort == "filler" or not first
-    return False
+    """Return True for a hesitation, or a sign at the end; at the start a sign may belong to the series: "plus 44"."""
+    return item.sort == "filler" or (item.sort == "sign" and not first)
 
 
 def _is_first_word(run: WordRun, items: list[_Item]) -> bool:

@@ -39,7 +39,7 @@ _EMPTY = frozenset(
 _SAID = re.compile(r"[a-z']+|\d")
 
 
-def is_empty(text: str) -> bool:
+def _is_empty(text: str) -> bool:
     """Return True if a text has only hesitations and words such as "it's", and at most 16 of them."""
     words = _SAID.findall(text)
     return len(words) <= 16 and all(word in _EMPTY for word in words)
@@ -126,7 +126,7 @@ class WordRun:
             return None
         last = cues[-1]
         question, mark, answer = before[last.end() :].rpartition("?")
-        return last if is_empty(answer) and (not mark or not re.search(r"[.?!] ", question)) else None
+        return last if _is_empty(answer) and (not mark or not re.search(r"[.?!] ", question)) else None
 
     def opens_sentence(self, at: int) -> bool:
         """Return True if a character is at the start of the run or follows ".", "?", "!" or ":"."""
