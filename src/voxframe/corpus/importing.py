@@ -263,9 +263,8 @@ class _Adding:
                 tasks, size = self._do(tasks), 0  # the transcript of an export may be among them
             if head.kind == "transcript" or self._has(transcript_id):
                 record = records.get(transcript_id) if head.kind == "transcript" else None
-                task = Task(
-                    transcript_id, head.kind, payload, self._replace, record, found.head is not None, found.document
-                )
+                early = None if found.head is None else (head.id, head.status, head.audio_url)
+                task = Task(transcript_id, head.kind, payload, self._replace, record, early, found.document)
                 tasks.append((task, tell))
                 size += len(payload)
             elif number >= 0:

@@ -19,7 +19,8 @@ import pyarrow as pa
 from voxframe._files import in_threads
 from voxframe.corpus.part_files import TableFile, TableLayout
 from voxframe.corpus.store import Stored, View, compress, decompress
-from voxframe.schema import SCHEMA_VERSION, TABLES
+from voxframe.frames import as_table
+from voxframe.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from voxframe.corpus.parts import Parts
@@ -166,7 +167,7 @@ class NewMember:
 
     def exact_tables(self) -> dict[str, pa.Table]:
         """Return its tables with exactly the schemas of the data dictionary: text in `tables` may be large strings."""
-        return {name: table.cast(TABLES[name].arrow) for name, table in self.tables.items()}
+        return {name: as_table(name, table.columns) for name, table in self.tables.items()}
 
 
 def new_member(transcript_id: str, tables: Mapping[str, pa.Table]) -> Callable[[Stored], NewMember]:

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from voxframe.corpus.parquet_footer import MAGIC, footer_of, merged_footer, row_group_blocks
 from voxframe.corpus.store import compress, decompress
+from voxframe.frames import as_table
 from voxframe.schema import EXTRA, SCHEMA_VERSION, TABLES, TEXT_ORIGINAL
 
 #: A row group has a multiple of this many transcripts, and at least this many rows or bytes.
@@ -152,7 +153,7 @@ class TableFile:
         dropped: Sequence[int] = (),
     ) -> None:
         self.path = path
-        self._schema = stored_schema(name)
+        self._name, self._schema = name, stored_schema(name)
         self._groups: list[RowGroup] = []
         self._old: pq.FileMetaData | None = None
         self._kept: list[bytes] | None = None
@@ -207,7 +208,7 @@ class TableFile:
         if self._waiting.members:
             whole = self._waiting.rows()
             if not whole.schema.equals(self._schema):
-                whole = whole.cast(self._schema)
+                whole = as_table(self._name, whole.columns).replace_schema_metadata(self._schema.metadata)
             self._writer.write_table(whole, row_group_size=whole.num_rows)
             self._groups.append(RowGroup(tuple(self._waiting.members), tuple(self._waiting.counts)))
             self._waiting = _Waiting()

@@ -29,7 +29,6 @@ from voxframe.corpus.store import View
 from voxframe.corpus.table_batch import TOGETHER, TableBatch
 from voxframe.errors import CorpusError, DamagedFileError, PayloadError, VoxframeError
 from voxframe.frames import decode_transcript
-from voxframe.frames.payloads import early_head
 from voxframe.frames.repair import caller
 
 #: Number and size of tasks; for more, starting other processes is worth its time.
@@ -49,8 +48,6 @@ sys.meta_path.insert(0, NoPandas())
 from voxframe.corpus.workers import main
 main()
 """
-#: Fields that are taken from the beginning of a payload. Decoding all of it must give the same values.
-_EARLY = ("id", "status", "audio_url")
 _PIPE_BYTES = 1 << 20  # with the default of 64 kB, the processes wake each other 30 times per payload
 _PATIENCE_S = 30.0  # after an error, for a process to write its last payloads and tables
 
@@ -64,8 +61,8 @@ class Task(NamedTuple):
         payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
         replace: Replace a different payload of the transcript.
         recording: Record of the recording, to store with the payload.
-        is_unread: True if only the beginning of the payload was read. It is stored only if decoding all of it gives the
-            same id, status and URL.
+        early: Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of it
+            gives the same values. None: all of it was read.
         document: Result of `frames.decode_transcript` for the payload; another process decodes it again.
     """
 
@@ -74,7 +71,7 @@ class Task(NamedTuple):
     payload: bytes | None = None
     replace: bool = False
     recording: Mapping[str, str | None] | None = None
-    is_unread: bool = False
+    early: Sequence[str | None] | None = None
     document: Any = None
 
 
@@ -133,9 +130,9 @@ def _begin(archive: Archive, batch: TableBatch, task: Task, tell: Callable[[str]
     if known == task.payload:
         return Result(done=False)
     document = task.document
-    if task.is_unread:
-        document, early = decode_transcript(task.payload), early_head(task.payload)
-        if early is None or document is None or any(getattr(document, name) != getattr(early, name) for name in _EARLY):
+    if task.early is not None:
+        document = decode_transcript(task.payload)
+        if document is None or [document.id, document.status, document.audio_url] != [*task.early]:
             return Result(done=False, other=task.payload)
     if known is not None and not task.replace:
         tell(f"the corpus has another payload of {transcript_id!r}; pass replace=True to replace it")
