@@ -259,6 +259,28 @@ def test_a_column_with_a_conflicting_name(filled: voxframe.Corpus) -> None:
     assert matches[["transcript_id", "metadata_channel"]].to_numpy().tolist() == [["t2", "phone"]]
 
 
+def test_metadata_may_have_the_names_of_other_columns(filled: voxframe.Corpus) -> None:
+    """Snapshots, SQL and counts take numbers called confidence, and groups called like a column of the counts."""
+    clashing = {"confidence": [1, 2], "words": ["few", "many"], "term": ["spring", "autumn"], "rank": [5, 6]}
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["t1", "t2"], **clashing}))
+    sealed = filled.snapshots.create()
+    assert sealed.metadata()["confidence"].fillna(0).to_list() == [1, 2, 0]
+    joined = filled.sql("select * from words join metadata using (transcript_id) where words.text = 'Good' order by 1")
+    assert joined["confidence_1"].fillna(0).to_list() == [1, 2, 0]
+    assert joined.columns.is_unique
+    counted = filled.counts("good", by="customer")
+    assert counted[["customer", "occurrences", "words"]].fillna("-").to_numpy().tolist() == [
+        ["Acme", 1, 3],
+        ["Böhm", 1, 3],
+        ["-", 1, 3],
+    ]
+    counted = filled.counts("good", by=["metadata_words", "metadata_term", "metadata_rank"], ids=["t2"])
+    assert counted.columns.to_list()[1:4] == ["metadata_words", "metadata_term", "metadata_rank"]
+    assert counted.iloc[0].to_list()[:6] == ["good", "many", "autumn", 6, 1, 3]
+    with pytest.raises(OptionError, match="got 'term'"):
+        filled.counts("good", by="term")
+
+
 def test_different_metadata_for_one_recording_warns(client, corpus: voxframe.Corpus, tmp_path: Path) -> None:
     """The first row is kept, and a warning says so."""
     for name in ("a.wav", "b.wav"):

@@ -85,12 +85,13 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
     """Return the options of Parquet files: small, with statistics, and with checksums that detect flipped bits."""
     integers = [f.name for f in schema if pa.types.is_integer(f.type)]
     texts = [f.name for f in schema if pa.types.is_string(f.type)]
+    confidences = [f.name for f in schema if f.name == "confidence" and pa.types.is_floating(f.type)]
     has_few_rows = (schema.metadata or {}).get(b"voxframe.table") == b"transcripts"
     dense = [name for name in schema.names if not has_few_rows or name in _LONG]
     return {
         "compression": {name: "zstd" if name in dense else "snappy" for name in schema.names},
         "compression_level": dict.fromkeys(dense, 1),
-        "use_dictionary": [*texts, *(name for name in schema.names if name == "confidence")],
+        "use_dictionary": [*texts, *confidences],
         "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         "write_statistics": [name for name in schema.names if name not in texts or name in _SHORT],
         "write_page_checksum": True,

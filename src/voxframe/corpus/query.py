@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -607,8 +608,17 @@ def _run_sql(
             if isinstance(e, duckdb.CatalogException):
                 known = f"\nThe tables are {', '.join([*tables, *others])}; Corpus.sql('show tables') lists them"
             raise CorpusError(f"the query failed: {e}{known}") from None
-    frame: pd.DataFrame = found.to_pandas(types_mapper=reading.DTYPES.get)
+    frame: pd.DataFrame = found.rename_columns(_unique(found.column_names)).to_pandas(types_mapper=reading.DTYPES.get)
     return frame
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Return names with a number after those that an earlier column has, as `DuckDBPyRelation.df` does."""
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{n}" for n in itertools.count(1))
+        found.append(next(new for new in itertools.chain([name], numbered) if new not in found))
+    return found
 
 
 _NULLS = f"null::varchar as {TEXT_ORIGINAL.name}, false as {DERIVED.name}"

@@ -61,8 +61,8 @@ class Task(NamedTuple):
         payload: The payload to store with its tables. None: rebuild the tables of the stored payload.
         replace: Replace a different payload of the transcript.
         recording: Record of the recording, to store with the payload.
-        early: Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of it
-            gives the same values. None: all of it was read.
+        early: Id, status and URL, if only the beginning of the payload was read. It is stored only if decoding all of
+            it gives the same values. None: all of it was read.
         document: Result of `frames.decode_transcript` for the payload; another process decodes it again.
     """
 

@@ -20,6 +20,8 @@ from voxframe.errors import OptionError
 _OF_WORDS = ("speaker", "speaker_name", "channel")
 #: Columns to group by that need no metadata.
 GROUPS = frozenset({"transcript_id", "person", *_OF_WORDS})
+#: Columns that every result has, or that are needed to make it.
+_OWN = frozenset({"term", "occurrences", "words", "per_1000", "rank", "utterance_idx", *_OF_WORDS})
 _VOICE = ("speaker", "channel")
 #: Columns that determine the name of a speaker.
 _FINEST = (*_VOICE, "utterance_idx")
@@ -41,12 +43,17 @@ def counts(
 ) -> pd.DataFrame:
     """Count each term per group. Labels belong to a transcript, so that "speaker" adds "transcript_id".
 
+    A column of `about` with the name of a column of the result becomes `metadata_<name>`, as in `Corpus.table`.
+
     Raises:
         OptionError: An argument is invalid.
     """
     groups = [by] if isinstance(by, str) else list(by)
     if about is not None and "transcript_id" not in about.columns:
         raise OptionError("about must be a DataFrame with a column transcript_id and columns to group by")
+    if about is not None:
+        own = _OWN if people is None else _OWN | {"person"}
+        about = about.rename(columns={name: f"metadata_{name}" for name in about.columns if name in own})
     if "speaker" in groups and "transcript_id" not in groups:
         groups = ["transcript_id", *groups]
     known = [
