@@ -100,6 +100,8 @@ def test_search_and_counts_know_metadata(filled: voxframe.Corpus) -> None:
     found = filled.search("hello", where=[("customer", "==", "Böhm"), ("start_ms", ">", 0)], metadata="calls")
     assert found[["transcript_id", "calls"]].to_numpy().tolist() == [["t2", 7]]
     assert filled.search("hello", where=[("start_ms", "<", 0)]).empty
+    assert filled.ids("customer == 'Böhm' or calls < 5") == ["t1", "t2"]
+    assert filled.counts("good", ids=filled.ids([("calls", ">", 5)]))["transcript_id"].to_list() == ["t2"]
     counted = filled.counts("good", by=["customer", "speaker"])
     assert counted[["customer", "speaker", "occurrences", "words"]].fillna("-").to_numpy().tolist() == [
         ["Acme", "A", 1, 2],

@@ -127,8 +127,28 @@ class Corpus:
     def __getitem__(self, transcript_id: str) -> dict[str, pd.DataFrame]:
         return self._query.tables(transcript_id)
 
-    def ids(self) -> list[str]:
-        """Return the ids of all transcripts, sorted."""
+    def ids(self, where: Where | None = None) -> list[str]:
+        """Return the ids of all transcripts, or of some, sorted.
+
+        Methods with an argument `ids`, such as `counts` and `export`, take the result.
+
+        Args:
+            where: Conditions on columns of the table `transcripts` and on metadata, as for `table`. None (default): all
+                transcripts.
+
+        Raises:
+            CorpusError: A condition is invalid.
+
+        Example:
+            >>> import tempfile, voxframe
+            >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
+            >>> for name, seconds in ("a1", 30), ("b2", 600):
+            ...     corpus.raw.put(name, b'{"id": "%b", "audio_duration": %d, "words": []}' % (name.encode(), seconds))
+            >>> corpus.ids(where="audio_duration_s > 60")
+            ['b2']
+        """
+        if where is not None:
+            return self.table("transcripts", columns=["transcript_id"], where=where)["transcript_id"].to_list()
         self._archive.report_missing()
         return self._archive.ids()
 
