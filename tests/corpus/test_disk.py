@@ -92,7 +92,7 @@ def test_a_directory_that_cannot_be_written(peer, kept) -> None:
     writes = (
         "corpus.raw.put('c1', b'{\"id\": \"c1\"}')",
         "corpus.submit('new.mp3', client=client)",
-        "corpus.transcribe(client, 'new.mp3')",
+        "corpus.transcribe('new.mp3', client=client)",
         "corpus.forget('b1')",
     )
     words, states, plan, *refused = run(kept, "nobody", peer.base_url, *reads, *writes)

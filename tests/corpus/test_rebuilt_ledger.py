@@ -119,9 +119,9 @@ def test_jobs_whose_answer_was_lost_are_found_without_a_ledger(peer, client, cor
 
 def test_transcribe_retry_and_plan_rebuild_the_ledger(peer, client, corpus, folder: Path) -> None:
     """Every method that sends or plans requests knows the submitted jobs."""
-    first = corpus.transcribe(client, folder / "0.mp3")
+    first = corpus.transcribe(folder / "0.mp3", client=client)
     for act in (
-        lambda: corpus.transcribe(client, folder / "0.mp3") == first,
+        lambda: corpus.transcribe(folder / "0.mp3", client=client) == first,
         lambda: corpus.retry(failed=True, uncertain=True, client=client).sent == 0,
         lambda: corpus.plan(folder / "0.mp3", client=client).known == 1,
         lambda: corpus.adopt(client).adopted == 0,
@@ -167,8 +167,8 @@ def test_a_payload_that_is_replaced_keeps_its_submission(peer, client, corpus, f
 
 def test_the_last_of_two_submissions_is_restored(peer, client, corpus, folder: Path) -> None:
     """Of two transcripts of the same audio and options, the rebuilt ledger names the later one."""
-    corpus.transcribe(client, folder / "0.mp3")
-    second = corpus.transcribe(client, folder / "0.mp3", force=True)
+    corpus.transcribe(folder / "0.mp3", client=client)
+    second = corpus.transcribe(folder / "0.mp3", client=client, force=True)
     lose(corpus._ledger.path)
     assert corpus.raw.rebuild_ledger() == 1
     assert corpus._batch.find_transcript(folder / "0.mp3", client) == second

@@ -216,7 +216,7 @@ def test_adopted_and_transcribed_recordings_have_names(peer, client, tmp_path: P
     client.submit(address)
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.adopt(client)
-    corpus.transcribe(client, tmp_path / "memo.wav")
+    corpus.transcribe(tmp_path / "memo.wav", client=client)
     found = corpus.table("transcripts", columns=["recording", "source"])
     assert set(map(tuple, found.to_numpy())) == {("interview 1.mp3", address), ("memo", str(tmp_path / "memo.wav"))}
 

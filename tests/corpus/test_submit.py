@@ -209,7 +209,7 @@ def test_passwords_and_signatures_are_masked(peer, client, corpus, caplog, monke
     )
     corpus.submit(address, client=client)
     with pytest.raises(BadRequestError) as raised:
-        corpus.transcribe(client, address)
+        corpus.transcribe(address, client=client)
     shown = [corpus.jobs().to_csv(), repr(raised.value), caplog.text]
     shown.append(corpus.plan(address, client=client).table.to_csv())
     assert not [text for text in shown if "pw1234" in text or "sig1234" in text]

@@ -20,21 +20,22 @@ from voxframe.errors import (
 
 def test_a_recording_is_submitted_once(peer, client, corpus, recording: Path) -> None:
     """The same audio and options send no second request, under any file name."""
-    first = corpus.transcribe(client, recording, speaker_labels=True)
+    first = corpus.transcribe(recording, client=client, speaker_labels=True)
     assert corpus.table("words", first)["text"].to_list() == ["Good", "morning.", "Hello!"]
     assert peer.count("POST /v2/transcript") == 1
     asked = len(peer.asked)
     again = recording.rename(recording.with_name("another name.mp3"))
+    assert corpus.transcribe(again, speaker_labels=True) == first  # the client used last
     assert corpus._batch.find_transcript(again, client, speaker_labels=True, punctuate=True) == first
-    assert voxframe.Corpus(corpus.path).transcribe(client, again, speaker_labels=True) == first
+    assert voxframe.Corpus(corpus.path).transcribe(again, client=client, speaker_labels=True) == first
     assert len(peer.asked) == asked
 
 
 def test_other_options_are_another_job(peer, client, corpus, recording: Path) -> None:
     """Other options create another job, and so does force."""
-    first = corpus.transcribe(client, recording)
-    second = corpus.transcribe(client, recording, punctuate=False)
-    third = corpus.transcribe(client, recording, force=True)
+    first = corpus.transcribe(recording, client=client)
+    second = corpus.transcribe(recording, client=client, punctuate=False)
+    third = corpus.transcribe(recording, client=client, force=True)
     assert len({first, second, third}) == 3
     assert corpus._batch.find_transcript(recording, client) == third
     assert corpus.jobs()["state"].to_list() == ["completed"] * 2
@@ -42,7 +43,7 @@ def test_other_options_are_another_job(peer, client, corpus, recording: Path) ->
 
 def test_a_url_is_not_uploaded(peer, client, corpus) -> None:
     """The service gets the URL."""
-    corpus.transcribe(client, "https://audio.example/a.mp3")
+    corpus.transcribe("https://audio.example/a.mp3", client=client)
     assert peer.count("POST /v2/upload") == 0
     assert corpus._batch.find_transcript("https://audio.example/a.mp3", client) == "t1"
 
@@ -52,33 +53,33 @@ def test_a_running_job_is_continued(peer, client, corpus, recording: Path, monke
     peer.outcome = "processing"
     monkeypatch.setattr(client, "wait", lambda i: voxframe.Client.wait(client, i, timeout=0.2))
     with pytest.raises(TimeoutError):
-        corpus.transcribe(client, recording)
+        corpus.transcribe(recording, client=client)
     monkeypatch.undo()
     assert corpus.jobs()["state"].to_list() == ["submitted"]
     peer.statuses["t1"] = "completed"
-    assert corpus.transcribe(client, recording) == "t1"
+    assert corpus.transcribe(recording, client=client) == "t1"
     assert peer.count("POST /v2/transcript") == 1
     assert corpus.jobs()["state"].to_list() == ["completed"]
 
 
 def test_a_job_lost_by_the_service_is_sent_again_with_force(peer, client, corpus, recording: Path) -> None:
     """If the service no longer has the job, it is submitted again only on demand."""
-    corpus.transcribe(client, recording)
+    corpus.transcribe(recording, client=client)
     peer.statuses = {"other": "completed"}
     for path in corpus.path.glob("raw/*/*"):
         path.unlink()
     with pytest.raises(CorpusError, match=r"as t1, which no longer exists there. force=True"):
-        corpus.transcribe(client, recording)
+        corpus.transcribe(recording, client=client)
     assert peer.count("POST /v2/transcript") == 1
-    assert corpus.transcribe(client, recording, force=True) == "t2"
+    assert corpus.transcribe(recording, client=client, force=True) == "t2"
 
 
 def test_a_lost_response_is_found_in_the_list(peer, client, corpus, recording: Path) -> None:
     """A job with a lost response is found by its URL."""
     peer.cut_submissions = 1
-    assert corpus.transcribe(client, recording) == "t1"
+    assert corpus.transcribe(recording, client=client) == "t1"
     peer.cut_submissions = 1
-    assert corpus.transcribe(client, "https://audio.example/a.mp3#t=9") == "t2"
+    assert corpus.transcribe("https://audio.example/a.mp3#t=9", client=client) == "t2"
     assert peer.audio_urls["t2"].startswith("https://audio.example/a.mp3#t=9&voxframe=")
     assert peer.count("POST /v2/transcript") == 2
 
@@ -87,12 +88,12 @@ def test_a_lost_response_needs_force(peer, client, corpus, recording: Path) -> N
     """A job that may exist is submitted again only with force."""
     peer.drop_submissions = 1
     with pytest.raises(ServiceUnreachableError):
-        corpus.transcribe(client, recording)
+        corpus.transcribe(recording, client=client)
     assert corpus.jobs()["state"].to_list() == ["uncertain"]
     with pytest.raises(CorpusError, match=r"may have been sent to http://127.*client\.list\(\).*force=True"):
-        corpus.transcribe(client, recording)
+        corpus.transcribe(recording, client=client)
     assert peer.count("POST /v2/transcript") == 1
-    assert corpus.transcribe(client, recording, force=True) == "t1"
+    assert corpus.transcribe(recording, client=client, force=True) == "t1"
 
 
 def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path) -> None:
@@ -100,7 +101,7 @@ def test_a_killed_submission_is_uncertain(peer, client, corpus, recording: Path)
     job = planned(corpus._ledger, recording, client.base_url)
     corpus._ledger.save(job, state="submitting", address="https://a.example/upload/1")
     with pytest.raises(CorpusError, match="may have been sent"):
-        corpus.transcribe(client, recording)
+        corpus.transcribe(recording, client=client)
     assert peer.count("POST") == 0
 
 
@@ -108,7 +109,7 @@ def test_the_embedded_server_needs_no_force(peer, client, corpus, recording: Pat
     """On the embedded server, a request that may have been lost is sent again."""
     monkeypatch.setattr("voxframe.corpus.services.is_embedded", lambda url: True)
     peer.drop_submissions = 1
-    assert corpus.transcribe(client, recording) == "t1"
+    assert corpus.transcribe(recording, client=client) == "t1"
     assert peer.count("POST /v2/transcript") == 2
     assert corpus._batch.find_transcript(recording) == "t1"
 
@@ -117,25 +118,25 @@ def test_a_refused_job_can_be_sent_again(peer, client, corpus, recording: Path) 
     """A refused request created no job, so it can be repeated."""
     peer.refuse_submissions = 1
     with pytest.raises(BadRequestError, match="not like this"):
-        corpus.transcribe(client, recording)
+        corpus.transcribe(recording, client=client)
     assert corpus.jobs()[["state", "transcript_id"]].isna().to_numpy().tolist() == [[False, True]]
-    assert corpus.transcribe(client, recording) == "t1"
+    assert corpus.transcribe(recording, client=client) == "t1"
 
 
 def test_a_failed_transcript_can_be_sent_again(peer, client, corpus, recording: Path) -> None:
     """A failure is stored with its reason, and is not returned as a result by the next call."""
     peer.outcome = "error"
-    failed = corpus.transcribe(client, recording)
+    failed = corpus.transcribe(recording, client=client)
     assert corpus._archive.status(failed) == "error"
     assert corpus.jobs()[["state", "error"]].values.tolist() == [["error", "no audio"]]
     assert corpus._batch.find_transcript(recording, client) is None
     peer.outcome = "completed"
-    assert corpus.transcribe(client, recording) != failed
+    assert corpus.transcribe(recording, client=client) != failed
 
 
 def test_a_transcript_without_its_payload_is_not_found(client, corpus, recording: Path) -> None:
     """A completed job does not count as a transcript if its payload is no longer in the corpus."""
-    corpus.transcribe(client, recording)
+    corpus.transcribe(recording, client=client)
     assert corpus._batch.find_transcript(recording, client) == "t1"
     raw_file(corpus, "t1.json.zst").unlink()
     assert corpus._batch.find_transcript(recording, client) is None
@@ -145,11 +146,13 @@ def test_concurrent_calls_submit_once(peer, client, corpus, recording: Path) -> 
     """Threads and processes that need the same recording wait for one another."""
     program = (
         "import sys, voxframe; client = voxframe.connect(sys.argv[2], api_key='k')\n"
-        "print(voxframe.Corpus(sys.argv[1]).transcribe(client, sys.argv[3]))"
+        "print(voxframe.Corpus(sys.argv[1]).transcribe(sys.argv[3], client=client))"
     )
     command = [sys.executable, "-c", program, str(corpus.path), peer.base_url, str(recording)]
     found: list[str] = []
-    threads = [threading.Thread(target=lambda: found.append(corpus.transcribe(client, recording))) for _ in range(3)]
+    threads = [
+        threading.Thread(target=lambda: found.append(corpus.transcribe(recording, client=client))) for _ in range(3)
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         for thread in threads:
             thread.start()
@@ -163,10 +166,10 @@ def test_concurrent_calls_submit_once(peer, client, corpus, recording: Path) -> 
 def test_invalid_arguments_send_nothing(peer, client, corpus, tmp_path: Path) -> None:
     """An invalid option, a missing file and a directory are errors before any request."""
     with pytest.raises(OptionError, match="speaker_labels"):
-        corpus.transcribe(client, "https://a.example/a.mp3", speaker_label=True)
+        corpus.transcribe("https://a.example/a.mp3", client=client, speaker_label=True)
     with pytest.raises(AudioNotFoundError, match="check its path"):
-        corpus.transcribe(client, tmp_path / "none.wav")
+        corpus.transcribe(tmp_path / "none.wav", client=client)
     with pytest.raises(AudioError, match="is a directory"):
-        corpus.transcribe(client, tmp_path)
+        corpus.transcribe(tmp_path, client=client)
     assert peer.asked == []
     assert not corpus.path.exists()

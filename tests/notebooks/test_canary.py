@@ -29,7 +29,7 @@ client = voxframe.connect()
 print(client, client.settings, vars(client))
 client""",
     """corpus = voxframe.Corpus("corpus")
-silent = corpus.transcribe(client, "silence.wav")
+silent = corpus.transcribe("silence.wav", client=client)
 corpus.add(payload)
 handle = client.transcript(silent)
 print(handle, handle.json(), client.list())

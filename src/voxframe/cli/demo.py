@@ -97,7 +97,7 @@ def _transcribe(corpus: Corpus, recording: Path, options: TranscriptOptions) -> 
 
     service = launch(resolve())  # not connect(): it would use a hosted service if one is configured
     with connect(service.base_url, api_key=service.api_key) as client:
-        transcript_id = corpus.transcribe(client, recording, **options)
+        transcript_id = corpus.transcribe(recording, client=client, **options)
         for load in (load_sentences, load_paragraphs):
             load(transcript_id, client=client, corpus=corpus)
     return transcript_id

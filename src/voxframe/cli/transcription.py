@@ -73,7 +73,7 @@ def transcribe(given: argparse.Namespace) -> int:
     failed = 0
     for source in given.audio:
         note(f"{plain(source)} ...")
-        transcript_id = corpus.transcribe(client, source, force=given.force, **options)
+        transcript_id = corpus.transcribe(source, client=client, force=given.force, **options)
         load_sentences(transcript_id, client=client, corpus=corpus)
         load_paragraphs(transcript_id, client=client, corpus=corpus)
         row = load_transcripts(transcript_id, corpus=corpus).iloc[0]

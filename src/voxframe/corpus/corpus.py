@@ -365,9 +365,9 @@ class Corpus:
     @takes_options
     def transcribe(
         self,
-        client: Client,
         audio: str | os.PathLike[str],
         *,
+        client: Client | None = None,
         force: bool = False,
         **options: Unpack[TranscriptOptions],
     ) -> str:
@@ -377,8 +377,8 @@ class Corpus:
         wait for its result.
 
         Args:
-            client: The service; `voxframe.connect()` creates one.
             audio: Path of a file, or an http or https URL.
+            client: The service. None (default): the one used last, otherwise that of `voxframe.connect()`.
             force: Submit the recording even if it was or may have been submitted before. A hosted service charges for
                 it again.
             **options: Options of the job, as for `Client.transcribe`.
@@ -393,7 +393,7 @@ class Corpus:
                 be written.
             ServiceError: The service is unavailable or refused the request.
         """
-        return self._batch.transcribe(client, audio, force, options)
+        return self._batch.transcribe(audio, client, force, options)
 
     def tables(self, transcript_id: str, *, corrected: bool = True) -> dict[str, pd.DataFrame]:
         """Return every table of one transcript by name, as `corpus[transcript_id]` does.

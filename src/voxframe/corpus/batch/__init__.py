@@ -273,12 +273,13 @@ class Batch:
         with suppress(NotFoundError):  # deleted at the service before
             client.delete(transcript_id)
 
-    def transcribe(self, client: Client, audio: str | os.PathLike[str], force: bool, options: Options) -> str:
+    def transcribe(self, audio: str | os.PathLike[str], client: Client | None, force: bool, options: Options) -> str:
         """Send a recording, or find its earlier job, and wait for the transcript. Return its id."""
         with clear_errors(self._archive.path):
             self._ledger.restore()
             ledger, source = self._ledger, os.fspath(audio)
-            job = planned(ledger, source, service_name(client), **options)
+            job = planned(ledger, source, self._default_client.service_name(client), **options)
+            client = self._default_client.use(client)
             sent = self._send(client, job, source, force, options)
             if sent.state == "completed" and self._archive.is_finished(str(sent.transcript_id)):
                 return str(sent.transcript_id)
