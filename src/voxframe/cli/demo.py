@@ -44,7 +44,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
         "audio",
         nargs="?",
         metavar="AUDIO",
-        help="wav, mp3, m4a, flac, ogg, mp4 ... (default: a two-minute interview included in voxframe)",
+        help="English speech: wav, mp3, m4a, flac, ogg, mp4 ... (default: a two-minute interview included in voxframe)",
     )
     parser.add_argument(
         "--out",
@@ -176,6 +176,7 @@ Next steps:
                       tables = voxframe.Corpus({str(out.absolute())!r}).tables({transcript_id!r})
                       tables["words"].vox.timeline()
   your own recording  {command} demo recording.mp3
+  another language    {command} transcribe -o language_detection=true recording.mp3
   many recordings     {command} transcribe *.mp3 && {command} tables
   a hosted service    export VOXFRAME_BASE_URL=https://... VOXFRAME_API_KEY=...
                       {command} transcribe recording.mp3""")

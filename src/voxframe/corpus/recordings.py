@@ -144,7 +144,8 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
     found = with_name(given)
     if len(found) > 1 and given not in found:
         raise CorpusError(
-            f"the recording {given!r} has {len(found)} transcripts: {', '.join(found)}. Pass one of these ids"
+            f"the recording {given!r} has {len(found)} transcripts: {', '.join(found)}. Pass one of these ids; "
+            "Corpus.jobs() shows the options of each"
         )
     return found[0] if len(found) == 1 else given
 
