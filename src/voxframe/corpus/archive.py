@@ -336,6 +336,7 @@ class Archive:
                 self.store.remove(transcript_id)
                 for view in get_args(View):
                     self.parts.drop(self.parts.find(view, [transcript_id]))
+                self.parts.sweep()  # unfinished files of processes that died may have its rows, too
 
     def drop_orphans(self, view: View) -> None:
         """Remove the rows of transcripts whose payload is gone.
@@ -358,6 +359,15 @@ class Archive:
         """Return those ids of which a payload that the tables of a view are made from is not stored."""
         return {i for i in ids if not (self.store.has(i, view) and self.store.has(i, "transcript"))}
 
+    def _is_current(self, view: View, transcript_id: str, source: str, mark: str) -> bool:
+        """Return True if rows made from payloads with this hash and stamp are those of the stored payloads."""
+        if self._gone(view, [transcript_id]):
+            return False
+        try:
+            return mark == self._stamp(transcript_id, view) or source == self.source_hash(transcript_id, view)
+        except DamagedFileError:
+            return False
+
     def has_left(self, transcript_id: str) -> bool:
         """Return True if there is any file or row of a transcript, even without its payload."""
         self.parts.refresh()
@@ -379,20 +389,25 @@ class Archive:
             self._merging.join()
 
     def write_parts(self, writer: PartWriter) -> None:
-        """Add a new part, but no transcript that was removed since its tables were made."""
+        """Add a new part, but no transcript that was removed or replaced since its tables were made."""
         self.prepare()
-        view = writer.part.view
+        part = writer.part
         with self.parts.writing():
             self.parts.publish(writer)
-            self.parts.drop(self.parts.find(view, self._gone(view, filter(None, writer.part.ids))))
+            made = zip(part.ids, part.sources, part.stamps, strict=True)
+            changed = [i for i, *own in made if i is not None and not self._is_current(part.view, i, *own)]
+            self.parts.drop(self.parts.find(part.view, changed))
+            for transcript_id in {*changed} - self._gone(part.view, changed):
+                with contextlib.suppress(PayloadError, CorpusError):  # the next read reports it
+                    self.write_table(part.view, self.make(transcript_id, part.view))
         self.merge_later()
 
     def write_table(self, view: View, new: NewMember) -> None:
-        """Add one transcript to the open part, unless it was removed since its tables were made."""
+        """Add one transcript to the open part, unless it was removed or replaced since its tables were made."""
         self.prepare()
         with self.parts.writing():
-            if not self._gone(view, [new.transcript_id]):
-                self.parts.add(view, new)
+            if self._is_current(view, new.transcript_id, new.source, new.stamp):
+                self._steady(lambda: self.parts.add(view, new))
         self.merge_later()
 
     def _keep(self, view: View, new: NewMember, batch: TableBatch | None) -> None:
@@ -528,7 +543,6 @@ class Archive:
             return
         folder(self.path / "tables")
         folder(self.path / "parts")
-        sweep(self.path / "parts")
         for into in places:
             folder(into)
             sweep(into)

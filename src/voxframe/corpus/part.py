@@ -16,7 +16,7 @@ import msgspec
 import orjson
 import pyarrow as pa
 
-from voxframe._files import in_threads
+from voxframe._files import acquire_lock, in_threads, release_lock
 from voxframe.corpus.part_files import TableFile, TableLayout
 from voxframe.corpus.store import Stored, View, compress, decompress
 from voxframe.frames import as_table
@@ -179,6 +179,8 @@ def new_member(transcript_id: str, tables: Mapping[str, pa.Table]) -> Callable[[
 class PartWriter:
     """A new part, or new transcripts of an open one, as files under hidden names.
 
+    It holds a lock until its files are published or discarded: see `Parts.sweep`.
+
     Args:
         parts: The parts of the corpus.
         view: Kind of response that its tables are made from.
@@ -191,6 +193,8 @@ class PartWriter:
         self.is_committed = False
         self._parts, self._base = parts, base
         self._files: dict[str, TableFile] = {}
+        self._owner = secrets.token_hex(8)
+        self._lock = acquire_lock(parts.lock_of(self._owner))
 
     def add(self, new: NewMember) -> None:
         """Add a transcript."""
@@ -230,6 +234,13 @@ class PartWriter:
         if not self.is_committed:
             for file in self._files.values():
                 file.discard()
+        self.release()
+
+    def release(self) -> None:
+        """Release the lock. It may have been released before."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            release_lock(lock)
 
     def _append(self, transcript_id: str, source: str, mark: str, status: str | None) -> int:
         part = self.part
@@ -244,7 +255,5 @@ class PartWriter:
 
     def _file(self, name: str) -> TableFile:
         if name not in self._files:
-            base = self._parts.path(name, self._base) if self._base and name in self._base.files else None
-            layout = self._base.files[name] if self._base and base else None
-            self._files[name] = TableFile(self._parts.hidden(self.part), name, base, layout)
+            self._files[name] = self._parts.new_file(name, self.part, self._base, owner=self._owner)
         return self._files[name]

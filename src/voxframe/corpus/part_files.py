@@ -163,11 +163,15 @@ class TableFile:
         try:
             self._file = pa.OSFile(os.fspath(self.path), "wb")
             self._writer = pq.ParquetWriter(self._file, self._schema, **_stored_options(name))
-            if base is not None and layout is not None:  # after the first bytes, which the writer has written
-                self._continue(base, layout, frozenset(dropped))
         except BaseException:
             self.path.unlink(missing_ok=True)
             raise
+        if base is not None and layout is not None:  # after the first bytes, which the writer has written
+            try:
+                self._continue(base, layout, frozenset(dropped))
+            except BaseException:
+                self.discard()
+                raise
 
     def add(self, member: int, table: pa.Table) -> None:
         """Add the rows of one transcript.
@@ -198,10 +202,12 @@ class TableFile:
         return TableLayout(zlib.crc32(footer), compress(msgspec.json.encode(self._groups)))
 
     def discard(self) -> None:
-        """Delete the unfinished file."""
+        """Delete the file, finished or not."""
         with contextlib.suppress(OSError, pa.ArrowException):
             self._writer.close()
-        self._file.close()
+        self._writer.is_open = False  # else it tries again when it is deleted, and prints the error of a full disk
+        with contextlib.suppress(OSError):
+            self._file.close()
         self.path.unlink(missing_ok=True)
 
     def flush(self) -> None:

@@ -120,9 +120,33 @@ class Parts:
         """Return the path of the file of a table."""
         return Path(f"{self.root}/tables/{name}/{part.name}.parquet")
 
-    def hidden(self, part: Part) -> Path:
-        """Return a new path for an unfinished file. Programs that read a folder of tables do not find it."""
-        return hidden_path(self._folder / f"{part.name}.parquet")
+    def lock_of(self, owner: str) -> Path:
+        """Return the path of the lock that a writer holds as long as it has unfinished files."""
+        return self.root / ".locks" / f"writer-{owner}"
+
+    def new_file(
+        self, name: str, part: Part, base: Part | None, dropped: Sequence[int] = (), owner: str = "change"
+    ) -> TableFile:
+        """Create an unfinished file of a part. Programs that read a folder of tables do not find it.
+
+        Args:
+            name: Name of the table.
+            part: The part.
+            base: The version of the part that it continues. None: there is none.
+            dropped: Row groups to leave out, by position.
+            owner: The writer that holds `lock_of(owner)`, if it works without the lock for changes.
+
+        Raises:
+            PartDamagedError: The file to continue is missing or damaged.
+        """
+        path = hidden_path(self._folder / f"{part.name}.{owner}")
+        if base is None or name not in base.files:
+            return TableFile(path, name)
+        before = self.path(name, base)
+        try:
+            return TableFile(path, name, before, base.files[name], dropped)
+        except (FileNotFoundError, ValueError) as error:
+            raise PartDamagedError(base, before, str(error)) from None
 
     def members(self, view: str) -> Mapping[str, Part]:
         """Return the part of each transcript that is in one, by id."""
@@ -193,14 +217,16 @@ class Parts:
         raise PartReplacedError
 
     def refresh(self) -> None:
-        """Read the manifests that have changed."""
+        """Read the manifests that have changed, and complete a change of a process that died."""
         with self._mutex:
             found: dict[str, _Manifest] = {}
+            is_changing = False
             with contextlib.suppress(FileNotFoundError), os.scandir(self._folder) as entries:
                 for entry in sorted(entries, key=lambda entry: entry.name):  # .json before .next
                     name, _, kind = entry.name.partition(".")
                     if not name or kind not in ("json", "next"):
                         continue
+                    is_changing |= kind == "next"
                     with contextlib.suppress(FileNotFoundError):
                         mark = stamp(Path(entry.path).stat())  # that of the entry lacks the inode on Windows
                         if self._ignored.get(name) == mark:
@@ -218,6 +244,9 @@ class Parts:
                 found.pop(name, None)
             self._has_strays |= not self._seen.keys() <= found.keys() | retired | self._ignored.keys()
             self._seen = found
+            if is_changing and not self._is_held:
+                with contextlib.suppress(OSError), self.writing(wait=False):
+                    pass  # other programs that read the files see the change, too
 
     def open(self, name: str, part: Part) -> OpenTable:
         """Open the file of a table.
@@ -247,18 +276,24 @@ class Parts:
         raise PartReplacedError
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *, wait: bool = True) -> Iterator[bool]:
         """Hold the lock for changes, after completing an interrupted one.
+
+        Args:
+            wait: Wait until the lock is free. False: yield False if another process holds it.
 
         Raises:
             OSError: The directory cannot be written.
         """
         with self._mutex:
             if self._is_held:
-                yield
+                yield True
                 return
             check_writable(self.root)
-            with file_lock(self.root / ".locks" / "tables"):
+            with file_lock(self.root / ".locks" / "tables", wait=wait) as is_free:
+                if not is_free:
+                    yield False
+                    return
                 self._is_held = True
                 try:
                     for path in self._folder.glob("*.next"):
@@ -272,7 +307,7 @@ class Parts:
                     self.refresh()
                     if self._has_strays:
                         self.sweep()
-                    yield
+                    yield True
                 finally:
                     self._is_held = False
 
@@ -281,6 +316,7 @@ class Parts:
 
         Raises:
             OSError: The directory cannot be written.
+            PartDamagedError: The open part is damaged.
         """
         with self.writing():
             known = self.find(view, [new.transcript_id])
@@ -295,11 +331,10 @@ class Parts:
             try:
                 writer.add(new)
                 writer.finish()
-            except BaseException:
+                writer.is_committed = True
+                self._commit(replace(writer.part, is_open=writer.part.count < OPEN))
+            finally:
                 writer.discard()
-                raise
-            writer.is_committed = True
-            self._commit(replace(writer.part, is_open=writer.part.count < OPEN))
 
     def publish(self, writer: PartWriter, retired: Collection[Part] = ()) -> bool:
         """Add a finished part.
@@ -319,6 +354,7 @@ class Parts:
             self.drop({part: ids for part, ids in here.items() if part not in retired})
             writer.is_committed = True
             self._commit(replace(writer.part, retired=tuple(part.name for part in retired)))
+            writer.release()
             self.release()
             return True
 
@@ -359,13 +395,25 @@ class Parts:
         (self._folder / f"{part_name}.json").unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Delete files that belong to no part of this version. The lock is held."""
+        """Delete files that belong to no part of this version, and unfinished files. The lock is held.
+
+        An unfinished file belongs to a writer if the lock that it names is held. All others have been put in place, or
+        are left from a process that died.
+        """
+        held: dict[str, bool] = {}
+        for path in self._folder.glob(".*.tmp"):
+            owner = path.name.split(".")[2]
+            if owner not in held:
+                with file_lock(self.lock_of(owner), wait=False) as is_free:
+                    held[owner] = not is_free
+            if not held[owner]:
+                path.unlink(missing_ok=True)
         others = self._loaded(lambda: [one for one in self._seen.values() if one.schema != SCHEMA_VERSION])
         for part in others:
             self.discard(part)
         is_changed = bool(others)
         files = {part.name: part.files for part in self.all()}
-        for path in [*self._folder.glob("[!_.]*.json")]:
+        for path in self._folder.glob("[!_.]*.json"):
             if path.stem not in self._ignored and path.stem not in self._seen:  # a damaged manifest
                 path.unlink(missing_ok=True)
         for name in self.tables:
@@ -421,25 +469,27 @@ class Parts:
     def _without(self, part: Part, gone: AbstractSet[int]) -> Part:
         """Return a new version of a part without some transcripts, with its new files under hidden names."""
         files, moves = dict(part.files), dict[str, str | None]()
-        for name, layout in part.files.items():
-            groups = [n for n, group in enumerate(layout.groups) if not gone.isdisjoint(group.members)]
-            if not groups:
-                continue
-            file = TableFile(self.hidden(part), name, self.path(name, part), layout, groups)
-            try:
+        made: list[TableFile] = []
+        try:
+            for name, layout in part.files.items():
+                groups = [n for n, group in enumerate(layout.groups) if not gone.isdisjoint(group.members)]
+                if not groups:
+                    continue
+                made.append(file := self.new_file(name, part, part, groups))
                 with self.open(name, part) as old:
                     for group in groups:
                         for place, rows in old.transcripts(group):
                             if place not in gone:
                                 file.add(place, rows)
                 files[name], moves[name] = file.close(), file.path.name
-            except BaseException:
+                if not files[name].groups:
+                    del files[name]
+                    moves[name] = None
+                    file.discard()
+        except BaseException:
+            for file in made:
                 file.discard()
-                raise
-            if not files[name].groups:
-                del files[name]
-                moves[name] = None
-                file.path.unlink()
+            raise
         ids = tuple(None if place in gone else i for place, i in enumerate(part.ids))
         blank = tuple("" if place in gone else source for place, source in enumerate(part.sources))
         return replace(part, ids=ids, sources=blank, files=files, moves=moves, retired=(), is_open=False)

@@ -275,7 +275,7 @@ class Store:
             sync(path.parent)
 
     def files(self, transcript_id: str) -> list[Path]:
-        """Return the files and folders of a transcript that exist, its payload first.
+        """Return the files and folders of a transcript that exist, its payload first, and unfinished files last.
 
         Raises:
             NotADirectoryError: A symbolic link is in place of a folder that may hold some.
@@ -292,7 +292,8 @@ class Store:
         ]
         for place in {place for path in found for place in path.parents if place.parent.is_relative_to(self.root)}:
             check_no_link(place)
-        return [path for path in found if os.path.lexists(path)]
+        unfinished = [path for place in {path.parent for path in found} for path in place.glob(f".{stem}.*.tmp")]
+        return [*(path for path in found if os.path.lexists(path)), *unfinished]
 
     def redacted_audio(self, transcript_id: str) -> list[Path]:
         """Return the paths of the stored redacted recordings of a transcript."""
