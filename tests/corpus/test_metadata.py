@@ -239,6 +239,22 @@ def test_values_without_a_common_type_are_text(filled: voxframe.Corpus) -> None:
         filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "note": pd.Series(["\ud800"], dtype=object)}))
 
 
+def test_types_are_those_of_all_recordings(filled: voxframe.Corpus) -> None:
+    """A column has the same type in every selection, batch and single transcript, also where it has no value."""
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["t1", "t2", "t3"], "level": [1, "high", None]}))
+    assert filled.metadata.get("t1")["level"].to_list() == ["1"]
+    whole = filled.table("words", metadata=True).dtypes.to_dict()
+    assert filled.table("words", "t3", metadata=True).dtypes.to_dict() == whole
+    assert [batch.dtypes.to_dict() for batch in filled.batches("words", size=1, metadata=True)] == [whole] * 3
+
+
+def test_a_name_conflicts_in_any_case(filled: voxframe.Corpus) -> None:
+    """A column that differs from a table's only in case gets a prefix, because SQL, Spark and Delta ignore case."""
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "Speaker": ["Ada"]}))
+    found = filled.table("words", metadata=["Speaker"], where="metadata_Speaker == 'Ada'")
+    assert found["metadata_Speaker"].to_list() == ["Ada"] * 3
+
+
 def test_times_keep_their_time_zone(filled: voxframe.Corpus) -> None:
     """A column in one time zone keeps it, also over summer time, and is compared with text in that zone."""
     days = pd.to_datetime(["2026-01-01", "2026-07-01", None]).tz_localize("Europe/Berlin")

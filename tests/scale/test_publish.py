@@ -273,9 +273,29 @@ def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:
         voxframe.Corpus(tmp_path / name).raw.put(f"t{number}", _payload(f"t{number}", "old"))
     target = tmp_path / "published"
     voxframe.Corpus(tmp_path / "a").publish(target, tables="words")
-    with pytest.raises(ExportError, match="1 transcripts of another corpus"):
+    with pytest.raises(ExportError, match=r"has 1 transcript, and the corpus .* has none of them"):
         voxframe.Corpus(tmp_path / "b").publish(target, tables="words")
     assert set(open_delta(target)["words"].to_pandas()["transcript_id"]) == {"t0"}
+
+
+def test_a_partition_column_without_values_stays(tmp_path: Path) -> None:
+    """After the last transcript with a value was forgotten, the rows of the others are published without one."""
+    corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
+    for name in ("t1", "t2"):
+        corpus.raw.put(name, _payload(name, "said"))
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"], "Text": ["a note"]}))
+    corpus.publish(target, tables=["words"], partition_by=["customer", "speaker"], metadata=True)
+    first = open_delta(target)["words"].to_pandas().query("transcript_id == 't1'")
+    assert first[["customer", "metadata_Text"]].drop_duplicates().to_numpy().tolist() == [["Acme", "a note"]]
+    corpus.forget("t1")
+    done = corpus.publish(target, tables=["words"], partition_by=["customer", "speaker"], metadata=True)
+    assert (done.written, done.removed) == (0, 1)
+    left = open_delta(target)["words"].to_pandas()
+    assert left[["transcript_id", "speaker"]].to_numpy().tolist() == [["t2", "A"]] * 3
+    assert left["customer"].isna().all()
+    corpus.forget("t2")
+    with pytest.raises(ExportError, match=r"has 1 transcript, and the corpus .* has no transcripts"):
+        corpus.publish(target, tables=["words"], partition_by=["customer", "speaker"])
 
 
 def test_a_transcript_forgotten_meanwhile_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

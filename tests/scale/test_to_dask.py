@@ -31,7 +31,8 @@ def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
     corpus = voxframe.Corpus(tmp_path)
     corpus.add([payload(600, seed=n) for n in range(5)], progress=False)
     ids = corpus.ids()
-    corpus.metadata.set(pd.DataFrame({"transcript_id": ids, "site": ["N", "S", None, "N", "S"]}))
+    about = {"site": ["N", "S", None, "N", "S"], "calls": [None, None, 3, 4, None], "level": [1, "high", 2, None, 1]}
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ids, **about}))
     labels = {"transcript_id": [ids[0], ids[3], ids[3]], "speaker": ["A", "A", "B"], "person": ["Ada", "Ada", "Ben"]}
     corpus.speakers.assign(pd.DataFrame(labels))
     asked = ["site", "person"]
@@ -40,6 +41,10 @@ def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
     for by in (["site"], ["person"], ["site", "speaker"]):
         pd.testing.assert_frame_equal(voxframe.scale.ngrams(words, 1, by), voxframe.analysis.ngrams(whole, 1, by))
     assert words[["person", "text"]].compute().columns.to_list() == ["person", "text"]
+    numbers, table = corpus.to_dask("words", metadata=True), corpus.table("words", metadata=True)
+    assert numbers.dtypes.to_dict() == numbers.compute().dtypes.to_dict() == table.dtypes.to_dict()
+    assert numbers["calls"].sum().compute() == table["calls"].sum()
+    assert sorted(numbers["level"].dropna().compute()) == sorted(table["level"].dropna())
     with pytest.raises(CorpusError, match="no metadata column 'nothing'"):
         corpus.to_dask("words", metadata="nothing")
 

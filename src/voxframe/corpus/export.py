@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxframe._text import masked
+from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive, changing, view_of
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.job import Job
@@ -376,14 +376,16 @@ class Publisher:
             known: dict[str, str] | None = delta.sources()
             before = dict(known or {})
             for attempt in range(_TRIES):
-                about = self._about(columns, metadata)
+                about = self._about(columns, metadata, delta)
                 schemas = {name: _schema(name, about) for name in wanted}
                 check_partitions(columns, {name: schema.names for name, schema in schemas.items()})
                 now, damaged = self._fingerprints(wanted, about)
                 if before and not before.keys() & {*now, *damaged}:
+                    found = "has none of them" if now or damaged else "has no transcripts"
                     raise ExportError(
-                        f"{os.fspath(target)} has {len(before)} transcripts of another corpus and none of "
-                        f"{self._archive.path}; publish to another target, or delete this one first"
+                        f"{os.fspath(target)} has {quantity(len(before), 'transcript')}, and the corpus "
+                        f"{self._archive.path} {found}, so that all of them would be removed; delete the target first, "
+                        "or publish to another one"
                     )
                 if not attempt and not all(delta.is_continued_by(n, s, columns) for n, s in schemas.items()):
                     known = None  # the first publication, another choice of tables, or a column with a new type
@@ -420,10 +422,16 @@ class Publisher:
             card.add(transcripts)
         return card
 
-    def _about(self, partition_by: Sequence[str], metadata: Wanted) -> pa.Table:
-        """Return the metadata columns to publish, with `transcript_id`."""
+    def _about(self, partition_by: Sequence[str], metadata: Wanted, delta: DeltaTarget) -> pa.Table:
+        """Return the metadata columns to publish, with `transcript_id`.
+
+        A column that published tables are partitioned by is one of them, even if no transcript has a value any more.
+        """
         about = self._metadata.to_arrow()
         own = {column for table in CORPUS_TABLES.values() for column in table.names}.difference(RECORDING_COLUMNS)
+        for name, kind in delta.partition_columns().items():
+            if name in partition_by and name not in {*own, *about.column_names}:
+                about = about.append_column(name, pa.nulls(len(about), kind))
         about = apart(about.select(["transcript_id", *_columns(about, metadata, partition_by)]), own)
         return about.drop_columns([f.name for f in about.schema if pa.types.is_null(f.type)])
 

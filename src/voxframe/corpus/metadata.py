@@ -96,7 +96,10 @@ class Metadata:
         return to_frame(self.to_arrow(ids))
 
     def to_arrow(self, ids: str | Iterable[str] | None = None) -> pa.Table:
-        """Return the metadata of recordings as an Arrow table; see `get`."""
+        """Return the metadata of recordings as an Arrow table; see `get`.
+
+        The type of a column depends on its values of all recordings, so that all selections of them have the same.
+        """
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         with clear_errors(self._archive.path):
             about = self._archive.recordings.table(wanted)
@@ -104,8 +107,10 @@ class Metadata:
             for transcript_id, text in self._ledger.metadata():
                 rows.setdefault(transcript_id, {}).update(metadata_from_json(text))
         names = list(dict.fromkeys(n for row in rows.values() for n in row if n not in RECORDING_COLUMNS))
-        for name, column in typed([rows.get(i, {}) for i in wanted], names).items():
-            about = about.append_column(name, column)
+        places = {transcript_id: place for place, transcript_id in enumerate(rows)}
+        chosen = pa.array([places.get(i, len(rows)) for i in wanted], pa.int64())
+        for name, column in typed([*rows.values(), {}], names).items():  # the last one is of those without metadata
+            about = about.append_column(name, column.take(chosen))
         return about
 
     def _by_id(self, about: object) -> pd.DataFrame:
@@ -217,12 +222,15 @@ def without_person(wanted: Wanted) -> tuple[Wanted, bool]:
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
     """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`.
 
+    Names conflict, too, if they differ only in case.
+
     Args:
         about: Metadata.
         own: Names of the table's columns. Of `recording` and `source`, those that the table has itself are left out.
     """
     about = about.drop_columns([n for n in RECORDING_COLUMNS if n in own and n in about.column_names])
-    return about.rename_columns([f"metadata_{n}" if n in own and n != _ID else n for n in about.column_names])
+    taken = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
+    return about.rename_columns([f"metadata_{n}" if n.lower() in taken and n != _ID else n for n in about.column_names])
 
 
 def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:

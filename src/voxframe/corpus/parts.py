@@ -3,7 +3,7 @@
     <corpus>/tables/<table>/<part>.parquet    rows of the part's transcripts; no file if there are none
              parts/<part>.json                manifest: its transcripts, and the row groups of its files
              parts/<part>.next                the next manifest, while files are being renamed
-             parts/.<part>.parquet.<x>.tmp    unfinished files, outside the folders that other programs read
+             parts/.<part>.<writer>.<x>.tmp   unfinished files, outside the folders that other programs read
 
 A program that lists `tables/<table>/*.parquet` and then reads the files sees a transcript at most once, also beside
 writers and after kills. A transcript is in at most one part. These rules hold for every change, which is made under a
@@ -18,9 +18,10 @@ Suppose that a program reads a transcript in two files X and Y, and that X held 
 it was in Y, and Y has a name from after the removal. The program listed Y, so it opened X after Y had appeared, and X
 did not hold the transcript then. A file that was removed in between is an error in that program, never a wrong answer.
 
-A change is committed when `<part>.next` is written; all its files exist under hidden names by then. Whoever holds the
-lock next completes it. A file is read only if the checksum of its footer is that of the manifest, so that a transcript
-changes in all tables at once. Everything here can be deleted: it is rebuilt from the raw payloads.
+A change is committed when `<part>.next` is written; all its files exist under hidden names by then. If its process
+dies, whoever reads or changes the parts next completes it. A file is read only if the checksum of its footer is that of
+the manifest, so that a transcript changes in all tables at once. Everything here can be deleted: it is rebuilt from the
+raw payloads.
 """
 
 from __future__ import annotations

@@ -116,6 +116,14 @@ class DeltaTarget:
         table = self.table(_SOURCES, version).to_pyarrow_table()
         return dict(zip(table["transcript_id"].to_pylist(), table["fingerprint"].to_pylist(), strict=True))
 
+    def partition_columns(self) -> dict[str, pa.DataType]:
+        """Return the columns that published tables are partitioned by, with their types."""
+        found: dict[str, pa.DataType] = {}
+        for table in filter(None, map(self._latest, self._published)):
+            schema = pa.schema(table.to_pyarrow_dataset().schema)
+            found |= {name: schema.field(name).type for name in table.metadata().partition_columns}
+        return found
+
     def is_continued_by(self, name: str, schema: pa.Schema, partition_by: Sequence[str]) -> bool:
         """Return True if rows with this schema can be added to a published table: no column has changed its type.
 
@@ -252,7 +260,9 @@ def clear_delta_errors(target: str | os.PathLike[str]) -> Iterator[None]:
         ) from e
     except (ExportError, MissingExtraError, OptionError):
         raise
-    except (DeltaError, OSError) as e:
+    except Exception as e:
+        if type(e) is not Exception and not isinstance(e, DeltaError | OSError):  # deltalake raises plain ones, too
+            raise
         raise ExportError(f"cannot use the Delta tables at {os.fspath(target)!r}: {e}") from e
 
 
