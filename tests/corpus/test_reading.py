@@ -170,6 +170,7 @@ def test_scan_reads_nothing(filled: voxframe.Corpus) -> None:
     assert data.schema.equals(TABLES["words"].arrow)
     assert data.count_rows() == 9
     assert filled.scan("words", "b").count_rows(filter=pc.field("speaker") == "B") == 1
+    assert filled.scan("words", iter(["a", "b"])).count_rows() == 6
     with pytest.warns(CorpusWarning, match="no topics: .* without iab_categories"):
         assert filled.scan("topics").count_rows() == 0
     with pytest.warns(CorpusWarning, match="no transcripts were given"):
@@ -210,6 +211,7 @@ def test_conditions_with_an_empty_list(filled: voxframe.Corpus) -> None:
 def test_polars_reads_the_same_rows(filled: voxframe.Corpus) -> None:
     """Polars scans the same rows lazily."""
     assert filled.to_polars("utterances").collect()["text"].to_list() == ["Good morning.", "Hello!"] * 3
+    assert filled.to_polars("utterances", iter(["b"])).collect()["transcript_id"].to_list() == ["b", "b"]
 
 
 def test_lazy_reads_of_files_that_changed_are_errors(filled: voxframe.Corpus) -> None:

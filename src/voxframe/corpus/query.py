@@ -432,6 +432,7 @@ class Query:
 
     def scan(self, name: str, ids: str | Iterable[str] | None = None) -> ds.Dataset:
         """Return one table over many transcripts, as stored, as a pyarrow dataset."""
+        ids = None if ids is None else reading.identifiers(ids)  # an iterator is read once
         if ids is None:
             self._report_exports(name)
         found, has_rows = self._stored(name, ids)
@@ -469,7 +470,7 @@ class Query:
 
     def to_polars(self, name: str, ids: str | Iterable[str] | None = None) -> pl.LazyFrame:
         """Return one table over many transcripts as a Polars LazyFrame."""
-        return reading.lazy_frame(name, self._apart(name, ids))
+        return reading.lazy_frame(name, self._apart(name, None if ids is None else reading.identifiers(ids)))
 
     def sql(
         self,
