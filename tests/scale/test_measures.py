@@ -125,3 +125,12 @@ def test_payloads_in_a_store_are_decoded() -> None:
         scale.read_payloads("memory://calls").compute(scheduler="threads")
     with pytest.raises(OptionError, match="leads to no payload file"):
         scale.read_payloads("memory://nothing")
+    with pytest.raises(OptionError, match="'nothing://calls' cannot be opened: Protocol not known"):
+        scale.read_payloads("nothing://calls")
+
+
+def test_no_tables_are_written_into_a_corpus(corpus: voxframe.Corpus) -> None:
+    """Files beside those of a corpus would give its rows twice."""
+    for target in (corpus.path / "tables", corpus.path):
+        with pytest.raises(OptionError, match="is inside the corpus"):
+            scale.build_tables(str(corpus.path / "raw"), str(target))

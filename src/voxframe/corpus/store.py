@@ -359,6 +359,11 @@ def _files_in(place: str) -> dict[View, dict[str, str]]:
     return {view: files for view, files in found.items() if files}
 
 
+def is_corpus(path: Path) -> bool:
+    """Return True if a directory is that of a corpus."""
+    return (path / _FORMAT_FILE).is_file() and (path / "raw").is_dir()
+
+
 def is_writable(root: Path) -> bool:
     """Return True if a directory may be changed, by this user and by this version of voxframe."""
     return os.access(root, os.W_OK) and _format(root) <= FORMAT

@@ -16,7 +16,7 @@ from voxframe import frames
 from voxframe._files import write_atomic
 from voxframe.corpus.importing import contents, is_payload_file
 from voxframe.corpus.part_files import parquet_options, stored_schema
-from voxframe.corpus.store import EXPORTS, note_in
+from voxframe.corpus.store import EXPORTS, is_corpus, note_in
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.frames.payloads import payloads
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
@@ -91,13 +91,20 @@ def build_tables(
         One row per table: `table`, `files` and `rows`.
 
     Raises:
-        OptionError: There is no such table, or no such file.
+        OptionError: There is no such table, or no such file, or the target is inside a corpus.
         MissingExtraError: Dask is not installed.
         PayloadError: A payload cannot be read. The message names the file.
     """
     dask = _dask()
     _check(tables)
     options = dict(storage_options or {}), dict(target_options or {})
+    filesystem, place = _opened(target, options[1])
+    around = Path(place, "x").parents if "file" in filesystem.protocol else ()
+    if corpora := [path for path in around if is_corpus(path)]:
+        raise OptionError(
+            f"{target!r} is inside the corpus {str(corpora[0])!r}, and readers of its tables would find rows twice; "
+            "name a folder outside it. Corpus.raw.rebuild_tables makes the tables of a corpus"
+        )
     write = dask.delayed(_write, pure=False)
     groups = [write(group, source, target, list(tables), *options) for group in _groups(source, options[0])]
     counted = dask.compute(*groups)
@@ -120,11 +127,24 @@ def _check(tables: Sequence[str]) -> None:
             raise OptionError(f"payloads of transcripts make no table {table!r}; {', '.join(TRANSCRIPT_TABLES)}")
 
 
-def _groups(source: str, options: Mapping[str, Any]) -> list[list[str]]:
-    """Return the paths of payload files, sorted, in groups."""
+def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the file system of a path or URL, and the path in it.
+
+    Raises:
+        OptionError: There is no such file system, or its package is not installed.
+    """
     import fsspec
 
-    filesystem, path = fsspec.core.url_to_fs(source, **options)
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
+    except (ImportError, ValueError) as error:
+        raise OptionError(f"{url!r} cannot be opened: {error}") from None
+    return found
+
+
+def _groups(source: str, options: Mapping[str, Any]) -> list[list[str]]:
+    """Return the paths of payload files, sorted, in groups."""
+    filesystem, path = _opened(source, options)
     found = filesystem.glob(path) if any(c in path for c in "*?[") else filesystem.find(path)
     exports = tuple(f".{view}.json.zst" for view in EXPORTS)
     paths = sorted(p for p in found if is_payload_file(p) and not p.endswith(exports) and "/." not in p)
@@ -137,9 +157,7 @@ def _decoded(
     paths: Sequence[str], source: str, tables: Sequence[str], options: Mapping[str, Any]
 ) -> Iterator[dict[str, pa.Table]]:
     """Yield the tables of each payload. This runs in a worker."""
-    import fsspec
-
-    filesystem, _ = fsspec.core.url_to_fs(source, **options)
+    filesystem, _ = _opened(source, options)
     for path in paths:
         try:
             data = filesystem.cat_file(path)
@@ -166,9 +184,7 @@ def _write(
     target_options: Mapping[str, Any],
 ) -> dict[str, tuple[int, int]]:
     """Write the tables of some payloads. Return the number of files and rows of each."""
-    import fsspec
-
-    filesystem, root = fsspec.core.url_to_fs(target, **target_options)
+    filesystem, root = _opened(target, target_options)
     whole = list(_decoded(paths, source, tables, options))
     stem = hashlib.sha256("\n".join(paths).encode()).hexdigest()[:32]
     counted = {}
