@@ -87,6 +87,15 @@ def test_a_damaged_part_hinders_no_change(tmp_path: Path, damage: str, table: st
         assert _unfinished(corpus) == []
 
 
+def test_a_damaged_file_without_rows_is_made_again(tmp_path: Path) -> None:
+    """Other programs can read a folder of tables after all files were verified."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("a", _raw("a"))
+    (corpus.path / "tables" / "words" / "_schema.parquet").write_bytes(b"PAR1")
+    corpus.raw.rebuild_tables(verify=True)
+    assert _seen(corpus) == {"a": ["word0", "word1", "word2"]}
+
+
 def test_a_put_beside_a_damaged_part_warns(tmp_path: Path) -> None:
     """The file that was damaged is named."""
     corpus = voxframe.Corpus(tmp_path / "corpus")

@@ -531,15 +531,18 @@ class Archive:
                 self._discard(damage)
         raise changing(self.path)
 
-    def prepare(self) -> None:
+    def prepare(self, *, again: bool = False) -> None:
         """Create the folders of tables and delete what belongs to no part, once per process and if one is missing.
+
+        Args:
+            again: Do it although it was done before.
 
         Raises:
             CorpusError, OSError: The directory cannot be written.
         """
         self.store.prepare()
         places = [self.path / "tables" / name for name in self.parts.tables]
-        if self._prepared and all(map(os.path.isdir, [self.path / "parts", *places])):
+        if self._prepared and not again and all(map(os.path.isdir, [self.path / "parts", *places])):
             return
         folder(self.path / "tables")
         folder(self.path / "parts")

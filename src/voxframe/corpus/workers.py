@@ -384,6 +384,9 @@ def rebuild(archive: Archive, workers: int | None, *, verify: bool, progress: bo
     from tqdm.auto import tqdm  # the other processes start a tenth faster without it
 
     count, wrong = 0, list[str]()
+    if verify and archive.path.is_dir():
+        with clear_errors(archive.path):
+            archive.prepare(again=True)  # the files without rows, which no part has, may be damaged, too
     for view in get_args(View):
         with clear_errors(archive.path):
             archive.drop_orphans(view)
