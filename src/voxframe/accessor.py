@@ -58,7 +58,7 @@ class Vox:
         return analysis.turn_statistics(self._df, by)
 
     def delivery(self, by: By = ("transcript_id", "speaker")) -> pd.DataFrame:
-        """Return pace, pauses, fillers and questions of each speaker: see `voxframe.analysis.delivery`."""
+        """Return pace, pauses and fillers of each speaker, from words: see `voxframe.analysis.delivery`."""
         from voxframe import analysis
 
         return analysis.delivery(self._df, by)
@@ -72,7 +72,7 @@ class Vox:
         return analysis.annotate(self._df, others, rule=rule, columns=columns, prefix=prefix)
 
     def turns(self, *, pause_ms: float | None = None) -> pd.DataFrame:
-        """Group words into turns: see `voxframe.analysis.turns`."""
+        """Group words or longer rows into turns: see `voxframe.analysis.turns`."""
         from voxframe import analysis
 
         return analysis.turns(self._df, pause_ms=pause_ms)

@@ -79,3 +79,10 @@ def test_a_query_of_wildcards_is_refused():
     """A query needs at least one word that is not only `*`."""
     with pytest.raises(OptionError, match="no word to search for"):
         analysis.find_words(voxframe.load_words(PAYLOADS), "* *")
+
+
+def test_occurrences_in_turns_have_the_times_of_their_turn():
+    """Turns are searched word by word, and every occurrence has the start and the end of its turn."""
+    turns = pd.DataFrame({"text": ["A tree. A tree?", "No."], "start_ms": [0, 900], "end_ms": [800, 1000]})
+    found = voxframe.analysis.find_words(turns, "a tree")
+    assert found[["start_ms", "end_ms"]].values.tolist() == [[0, 800], [0, 800]]

@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+import voxframe
 from voxframe.analysis import (
     delivery,
     label_shares,
@@ -141,3 +144,27 @@ def test_labels_per_speaker_and_minute():
     ]
     assert label_shares(labels, rows, by=None)["share"].tolist() == [0.75, 0.75]
     assert len(label_shares(labels.iloc[:0], rows)) == 0
+
+
+INTERVIEW = Path(__file__).parents[2] / "data/payloads/interview.json"
+
+
+@pytest.mark.parametrize("measure", [delivery, pauses, questions, low_confidence, pace])
+def test_measures_of_words_refuse_turns(measure):
+    """Turns, sentences and entities are an error that names the loader, also without the column `word_count`."""
+    turns = voxframe.load_utterances(INTERVIEW)
+    own = turns[["transcript_id", "speaker", "text", "start_ms", "end_ms", "confidence"]]
+    said = r"got turns or other longer rows, such as 'Good morning.*pass words instead, from voxframe\.load_words"
+    for rows in (turns, own, voxframe.load_sentences(INTERVIEW)):
+        with pytest.raises(OptionError, match=rf"^{measure.__name__} needs one word per row, {said}"):
+            measure(rows)
+    with pytest.raises(OptionError, match=r"got turns or other longer rows; pass words"):
+        measure(words(("A", "Yes.", 0, 400)).assign(word_count=1, confidence=0.9))
+    assert len(measure(words(("A", "New York", 0, 400), ("A", "is", 500, 600)).assign(confidence=0.9))) in (0, 1)
+
+
+def test_labels_of_turns_are_refused():
+    """Shares of words under a label need words."""
+    topics = pd.DataFrame({"transcript_id": "t", "label": ["Pets"], "start_ms": 0, "end_ms": 900})
+    with pytest.raises(OptionError, match="label_shares needs one word per row"):
+        label_shares(topics, words(("A", "How far is it?", 0, 900)))

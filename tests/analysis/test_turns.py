@@ -82,3 +82,11 @@ def test_missing_column_is_named() -> None:
     """The error for a DataFrame without a required column names the column."""
     with pytest.raises(ValueError, match="lacks start_ms, end_ms"):
         turns(pd.DataFrame({"transcript_id": ["t"], "text": ["a"]}))
+
+
+def test_longer_rows_keep_their_number_of_words() -> None:
+    """Sentences are joined to turns that have the words of all of them."""
+    rows = _words([("t", "A", "How far?", 0, 10), ("t", "A", "Two miles or so?", 20, 30), ("t", "B", "Yes.", 40, 50)])
+    assert turns(rows)["word_count"].to_list() == [6, 1]
+    assert turns(rows.assign(word_count=[2, None, 1]))["word_count"].to_list() == [6, 1]
+    assert turns(rows.assign(word_idx=range(3)))["word_count"].to_list() == [2, 1]  # words with a space in them

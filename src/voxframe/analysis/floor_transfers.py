@@ -14,7 +14,7 @@ from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken as spoken_words
-from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, require
+from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, require, words_in_rows
 from voxframe.errors import OptionError
 
 #: English words that show attention without taking the floor. Source: the tags "acknowledge (backchannel)",
@@ -90,10 +90,7 @@ def turn_taking(
     known, names = with_keys(spoken, by)
     known = with_keys(known, "speaker")[0]
     known["transcript_id"] = known["transcript_id"].astype(TEXT)
-    if "word_count" not in known.columns:
-        known["word_count"] = 1 if "word_idx" in known.columns else pd.NA
-    written = known["text"].fillna("").str.count(r"\S+")
-    known["word_count"] = known["word_count"].astype("Int64").fillna(written).astype("int64")
+    known["word_count"] = words_in_rows(known)
     start, end = times(known["start_ms"]), times(known["end_ms"])
     known = known[np.isfinite(start) & np.isfinite(end) & (end >= start)]
     keep = [name for name in names if name not in {"transcript_id", "speaker"}]

@@ -11,7 +11,7 @@ import pandas as pd
 from voxframe.analysis.grouping import By, durations_ms, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import annotate, split_spans
-from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.speaker_turns import TEXT, require, require_words
 from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
 
@@ -52,7 +52,7 @@ def pace(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown, or `window_s` is no multiple of `step_s`.
+        OptionError: A group is unknown, `window_s` is no multiple of `step_s`, or the rows are turns, not words.
 
     Example:
         >>> times = {"start_ms": [0, 500, 2000], "end_ms": [400, 900, 4000]}
@@ -214,7 +214,7 @@ def label_shares(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown.
+        OptionError: A group is unknown, or `words` are turns.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": ["A", "A", "B"], "text": "x",
@@ -224,7 +224,7 @@ def label_shares(
         [['A', 'Trees', 1, 0.5], ['B', 'Trees', 1, 1.0]]
     """
     require(labels, ("transcript_id", "label", "start_ms", "end_ms"), "label_shares")
-    require(words, ("transcript_id", "text", "start_ms", "end_ms"), "label_shares")
+    require_words(words, ("transcript_id", "text", "start_ms", "end_ms"), "label_shares")
     known, names = with_keys(words, by)
     keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
     group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)

@@ -31,7 +31,8 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
     phrase matches consecutive words of one transcript and one channel, in the order of the rows.
 
     Args:
-        words: Words, as returned by `voxframe.load_words`.
+        words: Words, as returned by `voxframe.load_words`. In longer rows, such as turns, an occurrence has the times
+            of its row.
         queries: A word or phrase, or an iterable of them.
 
     Returns:

@@ -12,6 +12,9 @@ import pandas as pd
 
 from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names
+from voxframe.errors import OptionError
+
+_SHOWN = 40  # characters of a text in a message
 
 
 def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
@@ -33,6 +36,44 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
     missing = [name for name in needed if name not in df.columns]
     if missing:
         raise ValueError(f"{purpose} needs the columns {', '.join(needed)}; the DataFrame lacks {', '.join(missing)}")
+
+
+def require_words(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
+    """Check that a DataFrame has the required columns and one word per row, not turns or other longer rows.
+
+    Rows with `word_idx` are words. Rows without it are words unless they have a `word_count`, as turns and sentences
+    do, or most texts contain several words.
+
+    Args:
+        df: The argument to check.
+        needed: Names of the required columns, `text` among them.
+        purpose: Operation to name in error messages.
+
+    Raises:
+        TypeError: `df` is not a DataFrame.
+        ValueError: A column is missing.
+        OptionError: The rows are longer than a word.
+    """
+    require(df, needed, purpose)
+    if "word_idx" in df.columns:
+        return
+    texts = df["text"].dropna().astype(str)
+    several = texts.str.contains(r"\S\s+\S")
+    if "word_count" in df.columns or several.mean() > 0.5:
+        example = f", such as {texts[several].iloc[0][:_SHOWN]!r}" if several.any() else ""
+        raise OptionError(
+            f"{purpose} needs one word per row, got turns or other longer rows{example}; pass words instead, from "
+            "voxframe.load_words(transcript) or corpus.table('words')"
+        )
+
+
+def words_in_rows(df: pd.DataFrame) -> pd.Series[int]:
+    """Return the number of words in each row: 1 for words, else `word_count`, else the words of `text`."""
+    if "word_idx" in df.columns:
+        return pd.Series(1, index=df.index)
+    written = df["text"].fillna("").str.count(r"\S+")
+    counted = df["word_count"].fillna(written) if "word_count" in df.columns else written
+    return counted.astype("int64")
 
 
 def row_speakers(df: pd.DataFrame) -> pd.Series[str]:
@@ -135,16 +176,16 @@ TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 @keeps_names
 def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[str] = ()) -> pd.DataFrame:
-    """Group words into turns: a new turn begins when the speaker changes.
+    """Group words, or longer rows, into turns: a new turn begins when the speaker changes.
 
-    Words are sorted by `start_ms` within each transcript; words with the same start keep their order. If a word has no
-    speaker, its channel is used ("channel 1"). If it has neither, its speaker is null. Words without a start are left
+    Rows are sorted by `start_ms` within each transcript; rows with the same start keep their order. If a row has no
+    speaker, its channel is used ("channel 1"). If it has neither, its speaker is null. Rows without a start are left
     out.
 
     Args:
-        words: Words, as returned by `voxframe.load_words`.
+        words: Words, as returned by `voxframe.load_words`, or longer rows such as sentences.
         pause_ms: Also begin a new turn after a silence longer than this, in ms. None (default): never.
-        keep: Other columns to keep, such as metadata, with the value of the first word of each turn.
+        keep: Other columns to keep, such as metadata, with the value of the first row of each turn.
 
     Returns:
         One row per turn: `transcript_id` str, `turn_idx` int64 (counts from 0 in each transcript), `speaker` str,
@@ -162,6 +203,7 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
     """
     require(words, ("transcript_id", "text", "start_ms", "end_ms", *keep), "turns")
     given = words.assign(speaker=row_speakers(words))[["transcript_id", "speaker", "text", "start_ms", "end_ms", *keep]]
+    count = words_in_rows(words)[given["start_ms"].notna()].to_numpy(np.int64)
     given = given[given["start_ms"].notna()]
     # Codes keep the order of the transcripts and sort faster than text.
     transcript, _ = pd.factorize(given["transcript_id"], use_na_sentinel=False)
@@ -169,13 +211,8 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
     start = given["start_ms"].to_numpy(np.float64)
     end = given["end_ms"].fillna(given["start_ms"]).to_numpy(np.float64)
     order = np.lexsort((start, transcript))
-    given, transcript, speaker, start, end = (
-        given.iloc[order],
-        transcript[order],
-        speaker[order],
-        start[order],
-        end[order],
-    )
+    given = given.iloc[order]
+    transcript, speaker, start, end, count = transcript[order], speaker[order], start[order], end[order], count[order]
 
     begins = np.ones(len(given), bool)
     begins[1:] = (transcript[1:] != transcript[:-1]) | (speaker[1:] != speaker[:-1])
@@ -195,7 +232,7 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
             "text": texts,
             "start_ms": start[first],
             "end_ms": np.maximum.reduceat(end, first) if len(first) else end,
-            "word_count": np.diff(edges),
+            "word_count": np.add.reduceat(count, first) if len(first) else count,
         }
         | {name: given[name].array[first] for name in keep}
     ).astype(

@@ -10,7 +10,15 @@ import pandas as pd
 from voxframe.analysis.grouping import By, durations_ms, ratio, speakers_of, time_bin, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import split_spans
-from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, label_names, require, turns
+from voxframe.analysis.speaker_turns import (
+    LONGEST_SILENCE_MS,
+    TEXT,
+    begins_spurt,
+    label_names,
+    require,
+    turns,
+    words_in_rows,
+)
 from voxframe.errors import OptionError
 
 #: Denominators of a share of talk time.
@@ -109,10 +117,8 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     keys = [name for name in names if name in spoken.columns]
     if "word_idx" in spoken.columns:
         spoken = turns(spoken, keep=[name for name in keys if name not in {"transcript_id", "speaker"}])
-    written = spoken["text"].fillna("").str.count(r"\S+")
-    counted = spoken["word_count"] if "word_count" in spoken.columns else written
     rows = spoken[["transcript_id", *(name for name in keys if name != "transcript_id"), "start_ms", "end_ms"]]
-    rows = rows.assign(words=counted.fillna(written).astype("int64"), turns=1)
+    rows = rows.assign(words=words_in_rows(spoken), turns=1)
     for name in names:
         if name not in keys:
             rows = split_spans(rows, **(time_bin(name) or {}))

@@ -13,7 +13,7 @@ from voxframe._text import join_words
 from voxframe.analysis.grouping import By, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.speaker_turns import TEXT, require, require_words
 
 #: English filled pauses. Source: H. Clark and J. Fox Tree, "Using uh and um in spontaneous speaking", Cognition 84,
 #: 2002.
@@ -47,6 +47,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
 
     Raises:
         ValueError: A column is missing.
+        OptionError: The rows are turns, not words.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Well", "no"],
@@ -89,6 +90,7 @@ def questions(words: pd.DataFrame) -> pd.DataFrame:
 
     Raises:
         ValueError: A column is missing.
+        OptionError: The rows are turns, not words.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Well.", "Is", "it?"],
@@ -125,6 +127,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
 
     Raises:
         ValueError: A column is missing.
+        OptionError: The rows are turns, not words.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["in", "Llan", "fair"],
@@ -142,7 +145,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
 
 def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
     """Return the timed words in order, a mask of those that begin a turn, and the latest end so far at each word."""
-    require(words, _WORDS, purpose)
+    require_words(words, _WORDS, purpose)
     rows = with_keys(words, "speaker")[0].astype({"transcript_id": TEXT})
     rows = rows[rows["start_ms"].notna() & rows["end_ms"].notna()]
     code, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
@@ -233,7 +236,7 @@ def delivery(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown.
+        OptionError: A group is unknown, or the rows are turns, not words.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Um,", "is", "it?"],

@@ -31,7 +31,7 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     processing", 1999, chapter 6.
 
     Args:
-        words: Words, as returned by `voxframe.load_words`.
+        words: Words, as returned by `voxframe.load_words`, or longer rows such as turns.
         n: Number of words in a sequence, at least 1.
         by: Columns to group by; see `voxframe.analysis.grouping.with_keys`. A sequence belongs to the group of its
             first word.

@@ -213,7 +213,8 @@ def dispersion(
     """Draw positions of searched words: one stroke per occurrence, one colour per query.
 
     Args:
-        df: Result of `Corpus.search` or `voxframe.load_word_matches`, or words together with `queries`.
+        df: Result of `Corpus.search` or `voxframe.load_word_matches`, or words together with `queries`. In longer rows,
+            such as turns, an occurrence is drawn at the start of its row.
         queries: Words and phrases to find in `df`, by the rules of `Corpus.search`. If `df` is a search result, the
             queries to draw. A query without occurrences still has a lane or a legend entry.
         ax: Axes to draw on. None (default): a new figure.
