@@ -72,7 +72,8 @@ def test_export(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["export", str(tmp_path / "vtt"), "--corpus", corpus, "--format", "vtt", "--id", "panel"]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'vtt'}: 1 file\n"
     assert len(webvtt.read(str(tmp_path / "vtt/panel.vtt")).captions) > 5
-    assert main(["export", str(tmp_path / "all.rttm"), "--corpus", corpus, "--format", "rttm"]) == 0
+    assert main(["export", str(tmp_path / "all.rttm"), "--corpus", corpus, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "rttm"
     assert (tmp_path / "all.rttm").read_text().count("SPEAKER panel") > 5
 
 
@@ -93,6 +94,7 @@ def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         ("search", "?", "--corpus", corpus): (2, "no word to search for"),
         ("search", "a b", "--slop", "1", "--corpus", corpus): (2, "slop must be a whole number of at least 2"),
         ("export", target, "--corpus", corpus, "--format", "odt"): (2, "no format 'odt'"),
+        ("export", f"{target}.srt", "--corpus", corpus, "--format", "vtt"): (2, "ends in .srt, which is for srt"),
         ("export", target, "--corpus", corpus, "--pii", "mask"): (2, "without entity_detection"),
         ("export", target, "--corpus", corpus, "--pii-type", "date"): (2, "--pii mask or --pii drop"),
         ("export", target, "--corpus", corpus, "--table", "nope"): (1, "nope"),

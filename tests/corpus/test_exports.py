@@ -95,6 +95,34 @@ def test_speech_and_single_files(recordings: voxframe.Corpus, tmp_path: Path) ->
         recordings.export(tmp_path / "all.srt", "srt")
 
 
+def test_the_extension_of_the_target_is_the_format(recordings: voxframe.Corpus, tmp_path: Path) -> None:
+    """Without a format, a file extension that names one decides; any other target is a directory of Parquet."""
+    recordings.export(tmp_path / "words.csv", tables="words")
+    assert len(pd.read_csv(tmp_path / "words.csv")) == len(recordings.table("words"))
+    recordings.export(tmp_path / "call.SRT", ids="call")
+    assert (tmp_path / "call.SRT").read_text().startswith("1\n00:00:0")
+    for target in ("release.2", "folder.csv/"):
+        recordings.export(f"{tmp_path}/{target}", tables="words")
+        assert (tmp_path / target / "words/part-0.parquet").is_file()
+    for target, form, said in (
+        (
+            "a.srt",
+            "vtt",
+            r"a\.srt' ends in \.srt, which is for srt, but the format is vtt; pass format='srt', or a target",
+        ),
+        ("a.csv", "huggingface", r"ends in \.csv, which is for csv, but the format is huggingface"),
+        (
+            "a.json",
+            None,
+            r"which is for labelstudio, but no format is given; pass format='labelstudio', or a target wi",
+        ),
+        ("a.txt", "md", r"is for audacity and txt, but the format is md; pass format='audacity' or format='txt', or"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            recordings.export(tmp_path / target, form)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("a.")]
+
+
 def test_personal_data(recordings: voxframe.Corpus, tmp_path: Path) -> None:
     """It is masked in the files; transcripts without entity detection are an error, and nothing is written."""
     recordings.export(tmp_path / "ann.vtt", "vtt", ids="Ann's", pii="mask")

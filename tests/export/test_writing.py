@@ -145,7 +145,8 @@ def test_a_file_a_transcript(tables: dict[str, pd.DataFrame], tmp_path: Path) ->
     names = [name for name in files(tmp_path) if name.rpartition("/")[2] not in ("README.md", "SHA256SUMS")]
     assert len(names) == 2
     assert all(name.startswith("deep/captions/") and name.endswith(".vtt") for name in names)
-    assert export.write(words, tmp_path / "all.rttm", "rttm").files == [str(tmp_path / "all.rttm")]
+    assert export.write(words, tmp_path / "all.rttm").files == [str(tmp_path / "all.rttm")]
+    assert export.write(words.head(3), tmp_path / "all.txt", "audacity").files == [str(tmp_path / "all.txt")]
 
 
 def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:

@@ -292,7 +292,7 @@ _TERMS = [
     (r"\b[Cc]orpus\.unanswered\(\)", "`voxframe doctor`"),
     (r"\b[Cc]orpus\.snapshots\.create\(\)", "`voxframe snapshot`"),
     (r"\bCorpus\.submit and Corpus\.add create", "`voxframe submit` and `voxframe transcribe` create"),
-    (r"\bvoxframe\.export\.write\(df, directory, format\)", "`voxframe export DIRECTORY`"),
+    (r"\bvoxframe\.export\.write\(df, directory, '(\w+)'\)", r"`voxframe export DIRECTORY --format \1`"),
     (r"\bCall connect\(\) to restart", "Run the command again to restart"),
     (r"after the next connect\(\); then client\.wait\('[^']*'\) waits", "at the next command, which waits"),
     (r"client\.wait\('[^']*'\) waits for it again", "run the command again to wait for it"),

@@ -14,7 +14,7 @@ from voxframe.cli.console import add_corpus, add_selection, define, open_corpus,
 from voxframe.errors import ExportWarning, OptionError
 from voxframe.export.table_writer import TABLE_FORMATS
 from voxframe.export.text_formats import srt, vtt
-from voxframe.export.writers import SPEECH_FORMATS
+from voxframe.export.writers import SPEECH_FORMATS, format_of
 
 _EXPORT_EPILOG = f"""\
 formats:
@@ -22,13 +22,14 @@ formats:
       a dataset: one file or folder per table
   {" ".join(SPEECH_FORMATS)}
       one file per transcript; a target such as calls.rttm: one file for all
+Without --format, the extension of the target is the format: words.csv is csv.
 A directory also gets a data card (README.md) and checksums (SHA256SUMS).
 In CSV an empty field is a null and "" is an empty text. Values that the format cannot represent are counted.
 
 examples:
   voxframe export calls-set --corpus calls --partition-by customer --metadata day
   voxframe export captions --format vtt --pii mask
-  voxframe export words.csv --format csv --table words
+  voxframe export words.csv --table words
   voxframe export s3://bucket/calls                    with voxframe[remote] and s3fs
 
 The target appears only after everything is written.
@@ -42,7 +43,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help="directory, file, or URL such as s3://bucket/calls")
     add_selection(parser)
     parser.add_argument(
-        "--format", default="parquet", metavar="FORMAT", help="one of the formats below (default: parquet)"
+        "--format", metavar="FORMAT", help="one of the formats below (default: by the target's extension, else parquet)"
     )
     parser.add_argument("--table", action="append", metavar="NAME", help="export only this table; may be repeated")
     parser.add_argument(
@@ -87,12 +88,13 @@ def export(given: argparse.Namespace) -> int:
     """Write a corpus to files. Print the target and the number of values that the format could not represent."""
     if given.pii_type and not given.pii:
         raise OptionError("--pii-type requires --pii mask or --pii drop")
+    form = format_of(given.target, given.format)
     corpus = open_corpus(given.corpus)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExportWarning)  # printed below
         written = corpus.export(
             given.target,
-            given.format,
+            form,
             tables=given.table,
             ids=selected_ids(corpus, given),
             partition_by=given.partition_by,
@@ -105,7 +107,7 @@ def export(given: argparse.Namespace) -> int:
         )
     if given.json:
         found = {"files": sorted(written), "losses": written.losses, "omitted": written.omitted}
-        print(json.dumps({"target": given.target, "format": given.format} | found, ensure_ascii=False))
+        print(json.dumps({"target": given.target, "format": form} | found, ensure_ascii=False))
         return 0
     summary(f"{plain(given.target)}: {quantity(len(written), 'file')}")
     for reason, count in written.losses.items():

@@ -840,7 +840,7 @@ class Corpus:
     def export(
         self,
         target: str | os.PathLike[str],
-        format: str = "parquet",  # noqa: A002  the name in pandas
+        format: str | None = None,  # noqa: A002  the name in pandas
         *,
         tables: str | Sequence[str] | None = None,
         ids: str | Iterable[str] | None = None,
@@ -860,7 +860,7 @@ class Corpus:
         `datasets.load_dataset(target, "words")` loads the table `words` of the format huggingface. Captions,
         annotations and texts (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, labelstudio, txt, md, tsv, and docx
         with the extra `docx`) are a directory with one file per transcript, named by its recording. Transcripts without
-        words are left out. A target that ends in the suffix of the format (`calls.rttm`) is one file. The target
+        words are left out. A target with the file extension of a format (`calls.rttm`) is one file. The target
         appears only after everything is written. All tables have the same version of a transcript, even if it is
         replaced meanwhile.
 
@@ -873,7 +873,8 @@ class Corpus:
 
         Args:
             target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
-            format: One of `voxframe.export.FORMATS`.
+            format: One of `voxframe.export.FORMATS`. None (default): the format that the file extension of the target
+                names (`calls.rttm`, `words.csv`), or parquet.
             tables: Tables of a dataset. None (default): all except `sentences` and `paragraphs`, which repeat the
                 words of `words` and have to be named.
             ids: Only these transcripts. None (default): all transcripts.

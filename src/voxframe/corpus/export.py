@@ -37,9 +37,10 @@ from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import file, folder, is_remote
 from voxframe.export.writers import (
-    check_format,
+    check_options,
     check_partitions,
     finished,
+    format_of,
     is_single,
     names,
     write,
@@ -74,7 +75,7 @@ class Exporter:
     def export(
         self,
         target: str | os.PathLike[str],
-        kind: str,
+        format: str | None,  # noqa: A002  the name in pandas
         tables: str | Sequence[str] | None,
         ids: str | Iterable[str] | None,
         partition_by: str | Sequence[str],
@@ -89,7 +90,8 @@ class Exporter:
         corrected: bool = True,
     ) -> ExportResult:
         """Write the transcripts to files; `Corpus.export` describes the arguments."""
-        check_format(kind, partition_by, escape_formulas=escape_formulas)
+        kind = format_of(target, format)
+        check_options(kind, partition_by, escape_formulas=escape_formulas)
         _check_outside(target, self._archive.path)
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
         single = is_single(target, kind, partition_by)

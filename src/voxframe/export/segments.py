@@ -87,7 +87,7 @@ def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = Tru
     if len(found) > 1:
         raise OptionError(
             f"{purpose} needs one transcript, got {len(found)}; select one, or write one file per transcript with "
-            "voxframe.export.write(df, directory, format)"
+            f"voxframe.export.write(df, directory, {purpose!r})"
         )
     return found[0][1] if found else []
 

@@ -67,7 +67,7 @@ FORMATS = TABLE_FORMATS | {name: form.suffix for name, form in SPEECH_FORMATS.it
 def write(
     data: pd.DataFrame | Mapping[str, pd.DataFrame],
     target: str | os.PathLike[str],
-    format: str,  # noqa: A002  the usual name in pandas
+    format: str | None = None,  # noqa: A002  the usual name in pandas
     *,
     partition_by: str | Sequence[str] = (),
     escape_formulas: bool = False,
@@ -76,9 +76,9 @@ def write(
 ) -> ExportResult:
     """Write a DataFrame or named tables to files.
 
-    If the target has the extension of the format, one file is written. Otherwise the target is a directory, with one
-    file per transcript for speech formats and one file or folder per table for the others. It appears when all is
-    written.
+    If the target has the file extension of a format (`words.csv`), one file is written. Otherwise the target is a
+    directory, with one file per transcript for speech formats and one file or folder per table for the others. It
+    appears when all is written.
 
     Values are written exactly. Values that the format cannot hold are counted in the result and in a warning. In CSV, a
     null is an empty field and an empty text is `""`; all texts are quoted.
@@ -92,7 +92,7 @@ def write(
         data: Words or turns for speech formats (srt, vtt, textgrid, eaf, rttm, ctm, stm, audacity, txt, md, docx,
             tsv, labelstudio). Any DataFrame or dict of tables for parquet, csv, jsonl and huggingface.
         target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
-        format: One of `FORMATS`.
+        format: One of `FORMATS`. None (default): see `format_of`.
         partition_by: Columns whose values become folders; Parquet only. Null and empty text share a folder. A table
             that lacks one of the columns is not divided by it.
         escape_formulas: Put an apostrophe before texts that begin with `=`, `+`, `-`, `@`, a tab or a line end; CSV
@@ -119,7 +119,8 @@ def write(
         >>> sorted(write(words, f"{tempfile.mkdtemp()}/captions", "srt"))
         ['a.srt', 'b.srt']
     """
-    check_format(format, partition_by, escape_formulas=escape_formulas)
+    format = format_of(target, format)  # noqa: A001
+    check_options(format, partition_by, escape_formulas=escape_formulas)
     losses: Losses = Counter()
     omitted: Losses = Counter()
     single = is_single(target, format, partition_by)
@@ -169,8 +170,43 @@ def write(
 
 def is_single(target: str | os.PathLike[str], format: str, partition_by: str | Sequence[str]) -> bool:  # noqa: A002
     """Return True if a target is one file: it has the extension of the format, and there are no partitions."""
-    suffix = FORMATS[format]
-    return suffix != "" and os.fspath(target).lower().endswith(suffix.lower()) and not partition_by
+    return _suffix(target) == FORMATS[format].lower() != "" and not partition_by
+
+
+def _suffix(target: str | os.PathLike[str]) -> str:
+    return os.path.splitext(os.fspath(target))[1].lower()  # noqa: PTH122  none if the target ends in /
+
+
+def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noqa: A002
+    """Return the format of an export, and check that the target fits it.
+
+    Without a format, it is the one that the file extension names: `words.csv` is csv, `call.TextGrid` is textgrid.
+    A target with another extension, or without one, is a directory of Parquet.
+
+    Args:
+        target: Path or URL.
+        format: One of `FORMATS`, or None.
+
+    Raises:
+        OptionError: There is no such format, or the file extension is that of another one.
+
+    Example:
+        >>> format_of("calls.srt", None), format_of("calls", None), format_of("labels.txt", "audacity")
+        ('srt', 'parquet', 'audacity')
+    """
+    if format is not None and format not in FORMATS:
+        raise OptionError(f"there is no format {format!r}; available: {', '.join(FORMATS)}")
+    suffix = _suffix(target)
+    fitting = [name for name, own in FORMATS.items() if own and own.lower() == suffix]
+    if format is None and suffix[1:] in fitting:
+        return suffix[1:]
+    if fitting and format not in fitting:
+        given = "no format is given" if format is None else f"the format is {format}"
+        raise OptionError(
+            f"{os.fspath(target)!r} ends in {suffix}, which is for {' and '.join(fitting)}, but {given}; pass "
+            f"{' or '.join(f'format={name!r}' for name in fitting)}, or a target without {suffix}"
+        )
+    return format or "parquet"
 
 
 def write_card(
@@ -192,19 +228,12 @@ def finished(files: list[str], target: str | os.PathLike[str], losses: Losses, o
     return ExportResult(files, dict(losses), dict(omitted))
 
 
-def check_format(
-    format: str,  # noqa: A002  the usual name in pandas
-    partition_by: str | Sequence[str] = (),
-    *,
-    escape_formulas: bool = False,
-) -> None:
-    """Check the name of a format and its options.
+def check_options(format: str, partition_by: str | Sequence[str], *, escape_formulas: bool) -> None:  # noqa: A002
+    """Check the options of a format.
 
     Raises:
-        OptionError: The format is unknown, or it does not support partitioning or formula escaping.
+        OptionError: The format does not support partitioning or formula escaping.
     """
-    if format not in FORMATS:
-        raise OptionError(f"there is no format {format!r}; available: {', '.join(FORMATS)}")
     if partition_by and format != "parquet":
         raise OptionError(f"only parquet can be partitioned, not {format}; leave partition_by out")
     if escape_formulas and format != "csv":
