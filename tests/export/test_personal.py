@@ -1,5 +1,8 @@
 """Personal data that stays at home."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pandas as pd
 import pytest
 
@@ -8,6 +11,7 @@ from voxframe import export
 from voxframe.errors import OptionError
 
 SAID = "Hi I'm Ann Smith, and my number is 555 0199. Call Smith and Sons in May. You may call."
+MASKED = "Hi I'm [PERSON_NAME], and my number is [PHONE_NUMBER]. Call [PERSON_NAME] and Sons in [DATE]. You may call."
 
 
 @pytest.fixture
@@ -41,25 +45,85 @@ def tables() -> dict[str, pd.DataFrame]:
 
 
 def test_masked_words_and_everything_made_of_them(tables: dict[str, pd.DataFrame]) -> None:
-    """No name and no number is left in any table; what is not personal stays, rows and columns too."""
+    """No name and no number is left in any table; what is not personal stays, columns and punctuation too."""
     masked = export.mask(tables)
-    said = " ".join(masked["words"]["text"])
-    assert said.startswith("Hi I'm [PERSON_NAME] [PERSON_NAME] and my number is [PHONE_NUMBER] [PHONE_NUMBER] Call")
-    assert said.endswith("Call [PERSON_NAME] and Sons in [DATE] You may call.")
     for name, df in masked.items():
         assert list(df.columns) == list(tables[name].columns)
         assert df.dtypes.equals(tables[name].dtypes)
-        assert len(df) == len(tables[name])
+        assert len(df) == len(tables[name]) - (2 if name == "words" else 0)
         whole = df.drop(columns=["transcript_id"]).to_csv()
         assert not any(part in whole for part in ("Ann", "ann ", "Smith", "smith", "555", "0199")), name
-    assert (
-        masked["utterances"]["text"]
-        .iloc[0]
-        .startswith("Hi I'm [PERSON_NAME], and my number is [PHONE_NUMBER]. Call [P")
-    )
-    assert masked["utterances"]["text"].iloc[0].endswith("in [DATE]. You may call.")
+    for name in ("transcripts", "utterances"):
+        assert masked[name]["text"].to_list() == [MASKED]
+    assert masked["words"]["text"].to_list() == MASKED.split()
     assert "number" in masked["entities"]["text"].to_list()
     assert tables["words"]["text"].to_list() == SAID.split()
+
+
+def test_words_of_one_label_are_one_row(tables: dict[str, pd.DataFrame]) -> None:
+    """The row of a label lasts from its first to its last word, and has the other values of the first."""
+    words = export.mask(tables)["words"].set_index("word_idx")
+    assert words.index.to_list() == [0, 1, 2, 4, 5, 6, 7, 8, *range(10, 19)]
+    assert words.loc[[2, 8, 11], ["text", "start_ms", "end_ms"]].values.tolist() == [
+        ["[PERSON_NAME],", 200, 390],
+        ["[PHONE_NUMBER].", 800, 990],
+        ["[PERSON_NAME]", 1100, 1190],
+    ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        partial(export.srt, chars=200),
+        partial(export.vtt, chars=200),
+        export.txt,
+        lambda words: export.md(words).replace("\\", ""),
+        export.stm,
+        export.audacity,
+        export.textgrid,
+        export.eaf,
+        export.label_studio,
+        lambda words: " ".join(line.split()[4] for line in export.ctm(words).splitlines()),
+        lambda words: " ".join(line.split("\t")[-1] for line in export.tsv(words).splitlines()),
+    ],
+)
+def test_every_format_has_the_masked_text_of_the_turn(
+    tables: dict[str, pd.DataFrame], written: Callable[[pd.DataFrame], str]
+) -> None:
+    """Formats that are made of words have each label once, and the punctuation around it."""
+    assert MASKED in written(export.mask(tables)["words"])
+
+
+@pytest.mark.parametrize(
+    ("said", "masked"),
+    [
+        ("Smith-Jones, Smith's (Smith)", "[PERSON_NAME], [PERSON_NAME]'s ([PERSON_NAME])"),
+        ("to Smith/Ann. Ann@web.org?", "to [PERSON_NAME]. [PERSON_NAME]?"),
+        ("Smith, Ann Smith Ann, ann smith", "[PERSON_NAME], [PERSON_NAME] [PERSON_NAME], [PERSON_NAME]"),
+        ("smith ann, anna blacksmith", "smith ann, anna blacksmith"),
+    ],
+)
+def test_occurrences_elsewhere_read_the_same_in_words_and_turns(said: str, masked: str) -> None:
+    """A name that occurs again is masked in the words as in the text of the turn, also in another case and in parts."""
+    spoken = f"Ann Smith {said}"
+    words = [{"text": w, "start": 100 * n, "end": 100 * n + 90} for n, w in enumerate(spoken.split())]
+    found = [{"entity_type": "person_name", "text": "Ann Smith", "start": 0, "end": 190}]
+    turns = [{"speaker": "A", "text": spoken, "start": 0, "end": 9999, "words": words}]
+    given = {"id": "t", "status": "completed", "entity_detection": True, "entities": found}
+    tables = export.mask(voxframe.tables({**given, "words": words, "utterances": turns}))
+    assert tables["utterances"]["text"].to_list() == [f"[PERSON_NAME] {masked}"]
+    assert " ".join(tables["words"]["text"]) == f"[PERSON_NAME] {masked}"
+
+
+def test_entities_that_follow_each_other_have_a_label_each() -> None:
+    """Two telephone numbers in a row are two labels, in the words as in the turn."""
+    words = [{"text": str(n), "start": n, "end": n + 1} for n in range(100, 104)]
+    found = [{"entity_type": "phone_number", "text": f"{n} {n + 1}", "start": n, "end": n + 2} for n in (100, 102)]
+    turns = [{"speaker": "A", "text": "100 101 102 103", "start": 100, "end": 104, "words": words}]
+    given = {"id": "t", "status": "completed", "entity_detection": True, "entities": found}
+    tables = export.mask(voxframe.tables({**given, "words": words, "utterances": turns}))
+    assert tables["words"]["text"].to_list() == ["[PHONE_NUMBER]"] * 2
+    assert tables["utterances"]["text"].to_list() == ["[PHONE_NUMBER] [PHONE_NUMBER]"]
 
 
 def test_dropped(tables: dict[str, pd.DataFrame]) -> None:
@@ -84,7 +148,8 @@ def test_without_times_the_words_decide(tables: dict[str, pd.DataFrame]) -> None
     """An entity whose times the service left out is found by its words."""
     entities = tables["entities"].assign(start_ms=pd.array([None] * 4, "Int64"))
     masked = export.mask(tables | {"entities": entities}, types="person_name")
-    assert [n for n, text in enumerate(masked["words"]["text"]) if text == "[PERSON_NAME]"] == [2, 3, 11]
+    words = masked["words"].set_index("word_idx")["text"]
+    assert words[words.str.contains("NAME")].to_dict() == {2: "[PERSON_NAME],", 11: "[PERSON_NAME]"}
 
 
 def test_words_that_touch_an_entity_are_not_part_of_it(tables: dict[str, pd.DataFrame]) -> None:
@@ -94,7 +159,7 @@ def test_words_that_touch_an_entity_are_not_part_of_it(tables: dict[str, pd.Data
     words.loc[3, "end_ms"] = 300
     entities = tables["entities"].iloc[:1].assign(text="none", start_ms=200, end_ms=400)
     masked = export.mask(tables | {"words": words, "entities": entities})
-    assert [n for n, text in enumerate(masked["words"]["text"]) if text == "[PERSON_NAME]"] == [2, 3]
+    assert masked["words"]["text"].to_list() == ["w0", "w1", "[PERSON_NAME]", *(f"w{n}" for n in range(4, 19))]
 
 
 def test_what_nobody_looked_through_is_not_exported(tables: dict[str, pd.DataFrame]) -> None:

@@ -885,8 +885,9 @@ class Corpus:
                 `pyarrow.dataset.dataset(path, partitioning="hive")`, which pandas can read from, return null for them.
             metadata: Metadata columns to add to every table of a dataset: a name, a list of names, or True for all.
                 `pii` does not change them. "person" is added to tables with speakers, also for `partition_by`.
-            pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels;
-                "drop" leaves the words out; see `voxframe.export.mask`. None (default): write everything.
+            pii: Treatment of personal data found by entity detection. "mask" writes `[PERSON_NAME]` and similar labels,
+                each as one word in tables and formats of words; "drop" leaves the words out; see
+                `voxframe.export.mask`. None (default): write everything.
             pii_types: Entity types that count as personal. None (default): those of `voxframe.options.PII_POLICIES`.
             escape_formulas: Put an apostrophe before texts that a spreadsheet would run as a formula; CSV only. See
                 `voxframe.export.write`.

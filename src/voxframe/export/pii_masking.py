@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from bisect import bisect, bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, groupby
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,16 @@ from voxframe.options import PII_POLICIES
 #: Columns with spoken text, or with text derived from it.
 _TEXTS = ("text", "summary", "headline", "gist", "response", "prompt", "term", "left", "match", "right")
 _SPOKEN = ("words", "utterance_words")
+_COMPOUND = re.compile(r"\w+(?:[-@./]\w+)+")  # such as a double name or an address
+_SPOKEN_PART = re.compile(r"\w(?:.*\w)?", re.DOTALL)  # words without the punctuation around them
+
+
+class _Span(NamedTuple):
+    """Personal data in a text: its place, and the label to write instead."""
+
+    start: int
+    end: int
+    label: str
 
 
 def mask(
@@ -24,7 +37,12 @@ def mask(
 
     Words spoken during such an entity become a label such as `[PERSON_NAME]`, or are dropped. The same is done for
     other occurrences in the same transcript: in words, turns, summaries and all other texts. An occurrence is the text
-    of the entity, the words spoken during it, or a part of either that is capitalized or contains a digit.
+    of the entity, the words spoken during it, or a part of either that is capitalized or contains a digit, with what a
+    hyphen, `@`, `.` or `/` joins to it. Punctuation around it stays.
+
+    The words of an occurrence become one row, so that words, turns and every format that is made of them have the same
+    text. The row lasts from the start of the first word to the end of the last one and has the other values of the
+    first. So masked tables have fewer words, and formats with an entry per word, such as CTM, have one for each label.
 
     Names of speakers are replaced by their labels, and `text_original` is null. Personal data that entity detection did
     not find is not masked. For example, a text that describes a person in other words is unchanged.
@@ -45,7 +63,7 @@ def mask(
         >>> found = {"transcript_id": "t", "entity_type": ["person_name"], "text": "Ann", "start_ms": 300}
         >>> found |= {"end_ms": [700]}
         >>> mask({"words": pd.DataFrame(said), "entities": pd.DataFrame(found)})["words"]["text"].to_list()
-        ["I'm", '[PERSON_NAME]']
+        ["I'm", '[PERSON_NAME].']
     """
     if how not in ("mask", "drop"):
         raise OptionError(f"how must be 'mask' or 'drop', not {how!r}")
@@ -144,19 +162,50 @@ def _pattern(phrase: str, *, exact: bool) -> re.Pattern[str]:
 
 
 def _words(df: pd.DataFrame, hit: Any, entities: pd.DataFrame, patterns: Mapping[str, Any], how: str) -> pd.DataFrame:
-    """Mask or drop words that are part of an entity, and words elsewhere in the transcript that match one."""
-    of_entities = entities["entity_type"].map(_label).to_numpy(object)
-    labels = [of_entities[place] if place >= 0 else None for place in hit]
-    for n, (transcript_id, text) in enumerate(zip(df["transcript_id"], df["text"], strict=True)):
-        if labels[n] is None and isinstance(text, str):
-            labels[n] = next(
-                (label for pattern, label in patterns.get(transcript_id, ()) if pattern.search(text)), None
-            )
-    named = np.array([label is not None for label in labels], bool)
-    if how == "drop":
-        return df.iloc[np.flatnonzero(~named)].reset_index(drop=True)
-    texts = [text if label is None else label for text, label in zip(df["text"], labels, strict=True)]
-    return df.assign(text=_column(texts, df["text"]))
+    """Mask or drop words that are part of an entity, and words elsewhere in the transcript that match one.
+
+    The words of a turn are masked as the text of the turn is, so that both read the same. Words that become one label
+    become one row.
+    """
+    keys = [name for name in ("transcript_id", "utterance_idx", "speaker", "channel") if name in df]
+    turn = df.groupby(keys, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    order = np.argsort(turn, kind="stable")
+    kinds = entities["entity_type"].map(_label).to_numpy(object)
+    texts, end = df["text"].to_numpy(object).copy(), df["end_ms"].to_numpy(np.float64, na_value=np.nan)
+    kept = np.ones(len(df), bool)
+    for rows in np.split(order, np.flatnonzero(np.diff(turn[order])) + 1) if len(df) else []:
+        words = [text if isinstance(text, str) else "" for text in texts[rows]]
+        text, starts = " ".join(words), list(accumulate((len(word) + 1 for word in words), initial=0))
+        spans = _personal(text, patterns.get(df["transcript_id"].iloc[rows[0]], ()))
+        for place, same in groupby(enumerate(hit[rows].tolist()), itemgetter(1)):
+            numbers = [n for n, _ in same]
+            heard = _SPOKEN_PART.search(text, starts[numbers[0]], starts[numbers[-1] + 1] - 1)
+            if place >= 0 and heard:
+                spans = _widened(spans, *heard.span(), kinds[place])
+        for first, last, inside in _by_word(spans, starts):
+            at = rows[first : last + 1]
+            texts[at[0]] = _replaced(text, inside, starts[first], starts[last + 1] - 1)
+            end[at[0]] = np.fmax.reduce(end[at])
+            kept[at if how == "drop" else at[1:]] = False
+    masked = df.assign(text=_column(texts, df["text"]), end_ms=_column(end, df["end_ms"]))
+    return masked.iloc[np.flatnonzero(kept)].reset_index(drop=True)
+
+
+def _by_word(spans: list[_Span], starts: list[int]) -> list[tuple[int, int, list[_Span]]]:
+    """Return the first and the last word of spans that share no word with others, and these spans.
+
+    Args:
+        spans: Spans of a text, in order.
+        starts: Position of each word in the text.
+    """
+    groups: list[tuple[int, int, list[_Span]]] = []
+    for span in spans:
+        first, last = bisect(starts, span.start) - 1, bisect_left(starts, span.end) - 1
+        if groups and first <= groups[-1][1]:
+            groups[-1] = (groups[-1][0], last, [*groups[-1][2], span])
+        else:
+            groups.append((first, last, [span]))
+    return groups
 
 
 def _labelled(df: pd.DataFrame, rows: Any) -> pd.DataFrame:
@@ -174,11 +223,45 @@ def _texts(df: pd.DataFrame, patterns: Mapping[str, Any], how: str) -> pd.DataFr
         texts = df[name].to_numpy(object).copy()
         for n, (transcript_id, text) in enumerate(zip(df["transcript_id"], texts, strict=True)):
             if isinstance(text, str):
-                for pattern, label in patterns.get(transcript_id, ()):
-                    text = pattern.sub("" if how == "drop" else label, text)
-                texts[n] = " ".join(text.split()) if how == "drop" else text
+                spans = _personal(text, patterns.get(transcript_id, ()))
+                masked = _replaced(text, spans if how == "mask" else [span._replace(label="") for span in spans])
+                texts[n] = " ".join(masked.split()) if how == "drop" else masked
         changed[name] = _column(texts, df[name])
     return df.assign(**changed)
+
+
+def _personal(text: str, patterns: Sequence[tuple[re.Pattern[str], str]]) -> list[_Span]:
+    """Return the personal data in a text, in order. Longer phrases go first; a compound word is personal as a whole."""
+    spans: list[_Span] = []
+    for pattern, label in patterns:
+        for match in pattern.finditer(text):
+            if not _overlapping(spans, *match.span()):
+                spans.append(_Span(*match.span(), label))
+    for match in _COMPOUND.finditer(text) if spans else ():
+        if _overlapping(spans, *match.span()):
+            spans = _widened(spans, *match.span())
+    return sorted(spans)
+
+
+def _overlapping(spans: list[_Span], start: int, end: int) -> list[_Span]:
+    return [span for span in spans if span.start < end and start < span.end]
+
+
+def _widened(spans: list[_Span], start: int, end: int, label: str = "") -> list[_Span]:
+    """Return the spans with a part of the text joined to those that it overlaps, else as a span with the label."""
+    over = _overlapping(spans, start, end)
+    ends = [place for span in over for place in span[:2]] + [start, end]
+    whole = _Span(min(ends), max(ends), over[0].label if over else label)
+    return sorted([*(span for span in spans if span not in over), whole])
+
+
+def _replaced(text: str, spans: list[_Span], start: int = 0, end: int | None = None) -> str:
+    """Return a part of a text with its spans replaced by their labels."""
+    parts = []
+    for span in spans:
+        parts += [text[start : span.start], span.label]
+        start = span.end
+    return "".join([*parts, text[start:end]])
 
 
 def _column(texts: Any, like: Any) -> Any:
