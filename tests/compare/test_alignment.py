@@ -89,7 +89,7 @@ def test_groups_add_up_to_the_total(truth: list[str]) -> None:
     heard = pd.DataFrame({"text": noisy(truth, 7)})
     heard["confidence"] = [n % 10 / 10 for n in range(len(heard))]
     rows = align(words, heard)
-    total = error_rates(rows).iloc[0].drop(["wer", "cer"])
+    total = error_rates(rows).drop(columns=["wer", "cer"]).iloc[0]
     for by in ("speaker", "minute", "confidence_band", rows["edit"] == "match"):
         sums = error_rates(rows, by).iloc[:, 1:].drop(columns=["wer", "cer"]).sum()
         pd.testing.assert_series_equal(sums, total, check_names=False)

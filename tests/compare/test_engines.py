@@ -45,6 +45,20 @@ def test_engines_are_compared_by_metadata() -> None:
     assert compare_engines(a, b, rate="cer").columns[1:4].to_list() == ["characters", "cer_a", "cer_b"]
 
 
+@pytest.mark.parametrize("by", [None, "recording"])
+def test_counts_are_integers(by: str | None) -> None:
+    """Words, characters and edits are int64 and rates float64, in total, by group, with intervals and without words."""
+    rows = align(*_corpus([1, 2]), on="recording")
+    for alignment in (rows, rows.iloc[:0]):
+        table = error_rates(alignment, by, resample="recording").drop(columns=by or [])
+        assert [name for name in table.columns if table[name].dtype == "int64"] == [
+            *("words", "matches", "substitutions", "deletions", "insertions", "characters", "char_edits", "units")
+        ]
+        assert {str(table[name].dtype) for name in ("wer", "cer", "wer_low", "cer_high")} == {"float64"}
+    assert compare_engines(rows, rows, by)["words"].dtype == "int64"
+    assert compare_engines(rows, rows, by, rate="cer")["characters"].dtype == "int64"
+
+
 def test_a_single_unit_has_no_interval() -> None:
     """One recording gives rates but no interval."""
     row = align("one two", "one too")

@@ -53,6 +53,9 @@ def test_recordings_add_up() -> None:
     heard = two.assign(text=[*_TALK["text"], "", "", "", ""])
     assert cpwer(two, heard, on="take", by="recording")["cpwer"].to_list() == [0.0, 1.0]
     assert cpwer(two, heard, on="take")["cpwer"].to_list() == [0.5]
+    for by in (None, "recording", "speaker"):
+        counts = cpwer(two, heard, on="take", by=by)[["words", "substitutions", "deletions", "insertions"]]
+        assert (counts.dtypes == "int64").all()
 
 
 def test_parts_of_the_diarization_error() -> None:

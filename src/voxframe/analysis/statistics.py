@@ -48,10 +48,9 @@ class Bootstrap:
             raise OptionError(f"resamples must be at least 1 and level between 0 and 1, got {resamples} and {level}")
         random = np.random.default_rng(seed)
         self.tails = [(1 - level) / 2, (1 + level) / 2]
-        self.units = list[int]()
-        self.samples = list[Sums]()
+        units, self.samples = list[int](), list[Sums]()
         if not keys and counts.empty:  # `summed` has one row
-            self.units, self.samples = [0], [{name: np.zeros(resamples) for name in counts.columns}]
+            units, self.samples = [0], [{name: np.zeros(resamples) for name in counts.columns}]
         numbers = counts.groupby([group_number(keys, counts.index), unit.rename("unit")], dropna=False, sort=True).sum()
         for _, rows in numbers.groupby(level=0):
             values, size = rows.to_numpy(np.float64), len(rows)
@@ -61,21 +60,22 @@ class Bootstrap:
                 for n in range(0, resamples, step)
                 for drawn in [random.integers(0, size, (min(step, resamples - n), size))]
             ]
-            self.units.append(size)
+            units.append(size)
             self.samples.append(dict(zip(counts.columns, np.concatenate(sums).T, strict=True)))
+        self.units: npt.NDArray[np.int64] = np.array(units, np.int64)
 
-    def interval(self, statistic: Callable[[Sums], npt.NDArray[np.float64]]) -> tuple[list[float], list[float]]:
-        """Return the lower and the upper ends of the percentile intervals of each group."""
+    def interval(self, statistic: Callable[[Sums], npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """Return the lower and the upper ends of the percentile intervals of each group, of shape (2, groups)."""
         ends = []
         for size, sums in zip(self.units, self.samples, strict=True):
             values = statistic(sums)
             known = size > 1 and not np.isnan(values).all()
             ends.append(np.nanquantile(values, self.tails).tolist() if known else [np.nan, np.nan])
-        return [low for low, _ in ends], [high for _, high in ends]
+        return np.array(ends, np.float64).reshape(-1, 2).T
 
-    def share(self, condition: Callable[[Sums], npt.NDArray[np.bool_]]) -> list[float]:
+    def share(self, condition: Callable[[Sums], npt.NDArray[np.bool_]]) -> npt.NDArray[np.float64]:
         """Return the fraction of the samples of each group that meet a condition."""
-        return [float(condition(sums).mean()) for sums in self.samples]
+        return np.array([condition(sums).mean() for sums in self.samples], np.float64)
 
 
 def group_number(keys: list[pd.Series[Any]], index: pd.Index[Any]) -> pd.Series[Any]:

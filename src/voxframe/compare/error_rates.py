@@ -59,11 +59,11 @@ def error_rates(
         seed: Seed of the random numbers; the same seed gives the same intervals.
 
     Returns:
-        One row per group, sorted, or one row in total. Columns: those of `by`, then float64 `words` (of the reference),
-        `matches`, `substitutions`, `deletions`, `insertions`, `wer`, `characters` (of the reference), `char_edits`,
-        `cer`. With `resample` also `units` (number of units in the group), and `wer_low`, `wer_high`, `cer_low`,
-        `cer_high`: percentile intervals; NaN for fewer than two units. Source: M. Bisani and H. Ney, "Bootstrap
-        estimates for confidence intervals in ASR performance evaluation", ICASSP 2004.
+        One row per group, sorted, or one row in total. Columns: those of `by`, then `words` (of the reference),
+        `matches`, `substitutions`, `deletions`, `insertions` int64, `wer` float64, `characters` (of the reference),
+        `char_edits` int64, `cer` float64. With `resample` also `units` int64 (number of units in the group), and
+        `wer_low`, `wer_high`, `cer_low`, `cer_high`: percentile intervals; NaN for fewer than two units. Source: M.
+        Bisani and H. Ney, "Bootstrap estimates for confidence intervals in ASR performance evaluation", ICASSP 2004.
 
     Raises:
         OptionError: A column or an argument is invalid.
@@ -73,7 +73,7 @@ def error_rates(
         >>> words = pd.DataFrame({"speaker": ["A", "A", "B"], "text": ["good", "day", "hello"]})
         >>> rates = error_rates(align(words, "good day yellow"), by="speaker")
         >>> rates[["speaker", "words", "wer"]].values.tolist()
-        [['A', 2.0, 0.0], ['B', 1.0, 1.0]]
+        [['A', 2, 0.0], ['B', 1, 1.0]]
     """
     counts, keys = _counts(alignment, by, "error_rates")
     table = _with_rates(summed(counts, keys))
@@ -121,10 +121,10 @@ def compare_engines(
         seed: Seed of the random numbers.
 
     Returns:
-        One row per group. Columns: those of `by`, `units` int64, `words` or `characters` float64 (of the reference, in
+        One row per group. Columns: those of `by`, `units`, `words` or `characters` int64 (of the reference, in
         alignment A), `wer_a`, `wer_b` (or `cer_a`, `cer_b`), `difference` (B - A), `low`, `high` (interval of the
         difference; NaN for fewer than two units), and `b_better` (fraction of samples in which B has the lower rate),
-        all float64.
+        these float64.
 
     Raises:
         OptionError: A column or an argument is invalid, or no recording is in both.
@@ -148,7 +148,7 @@ def compare_engines(
         counts, keys = _counts(alignment, by, "compare_engines")
         unit = _groups(alignment, resample)[0]
         sides.append((counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True), keys, unit))
-    counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0.0)
+    counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0).astype("int64")
     keys = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][1], sides[1][1], strict=True)]
     unit = pd.concat([side[2] for side in sides], ignore_index=True)
 
@@ -235,7 +235,7 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     counts["words"] = (alignment["edit"] != INSERTION).to_numpy(bool)
     counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
-    table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("float64")
+    table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("int64")
     return table, _groups(alignment, _within(alignment, by))
 
 

@@ -45,8 +45,8 @@ def cpwer(
 
     Returns:
         Columns: with `by`, `recording` str; with `by="speaker"`, `ref_speaker` and `hyp_speaker` str, null if there is
-        no partner; then float64 `words` (of the reference), `substitutions`, `deletions`, `insertions`, and
-        `cpwer`, NaN if there are no words.
+        no partner; then `words` (of the reference), `substitutions`, `deletions`, `insertions` int64, and `cpwer`
+        float64, NaN if there are no words.
 
     Raises:
         TypeError: An argument is neither a DataFrame nor str.
@@ -82,7 +82,7 @@ def cpwer(
             counts = [tags.count(tag) for tag in ("replace", "delete", "insert")]
             rows.append((ref.recording, *names, len(said), *counts))
     counted = ["words", "substitutions", "deletions", "insertions"]
-    types = dict.fromkeys(["recording", "ref_speaker", "hyp_speaker"], TEXT) | dict.fromkeys(counted, "float64")
+    types = dict.fromkeys(["recording", "ref_speaker", "hyp_speaker"], TEXT) | dict.fromkeys(counted, "int64")
     table = pd.DataFrame(rows, columns=[*types]).astype(types)
     if by is None:
         table = table[counted].sum().to_frame().T
