@@ -30,6 +30,8 @@ def test_the_accessor_only_delegates() -> None:
     assert words.vox.annotate(turns, rule="within")["turn_idx"].to_list() == [0, 0, 1]
     assert [t.get_text() for t in words.vox.timeline(speakers=["B"]).get_yticklabels()] == ["B"]
     assert len(words.vox.plot_talk_time().patches) == 2
+    assert len(words.vox.plot_talk_time(by="minute").patches) == 1
+    assert words.vox.timeline(colors={"B": "red"}).collections[1].get_facecolor().tolist() == [[1, 0, 0, 1]]
     pd.testing.assert_frame_equal(words.vox.find_words("is it"), voxframe.analysis.find_words(words, "is it"))
     assert [t.get_text() for t in words.vox.dispersion(["is it", "no"]).get_yticklabels()] == ["is it", "no"]
     assert words.assign(confidence=0.5).vox.confidence(window_s=1).lines[0].get_ydata().tolist() == [0.5]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -84,7 +84,7 @@ class Vox:
         by: str | None = None,
         pack: bool = False,
         speakers: Sequence[str] | None = None,
-        colors: Sequence[str] | None = None,
+        colors: Sequence[str] | Mapping[str, str] | None = None,
         bands: Bands | None = None,
         view: tuple[float, float] | None = None,
     ) -> Axes:
@@ -93,11 +93,11 @@ class Vox:
 
         return plots.timeline(self._df, ax, by=by, pack=pack, speakers=speakers, colors=colors, bands=bands, view=view)
 
-    def plot_talk_time(self, ax: Axes | None = None) -> Axes:
-        """Draw the talk time of each speaker as a bar: see `voxframe.plots.talk_time`."""
+    def plot_talk_time(self, ax: Axes | None = None, *, by: By = ("transcript_id", "speaker")) -> Axes:
+        """Draw the talk time of each speaker, or of other groups, as a bar: see `voxframe.plots.talk_time`."""
         from voxframe import plots
 
-        return plots.talk_time(self._df, ax)
+        return plots.talk_time(self._df, ax, by=by)
 
     def dispersion(
         self,

@@ -33,6 +33,18 @@ def test_speakers_of_several_transcripts_have_bars() -> None:
     assert all(text.get_text().endswith("(100%)") for text in ax.texts)
 
 
+def test_any_groups_have_bars() -> None:
+    """People, time bins and other groups have a bar each, also from a table of `analysis.talk_time`."""
+    calls = pd.concat([_TURNS, _TURNS.assign(transcript_id="u")], ignore_index=True)
+    people = calls.assign(person=["Ada", "Bob", "Ada", None])
+    for ax in (plots.talk_time(people, by="person"), plots.talk_time(analysis.talk_time(people, by="person"))):
+        assert [t.get_text() for t in ax.get_yticklabels()] == ["Ada", "B (u)", "Bob"]
+        assert [text.get_text() for text in ax.texts] == ["2:00 (75%)", "0:20 (12%)", "0:20 (12%)"]
+    bars = plots.talk_time(calls.assign(recording="call"), by=["transcript_id", "minute"])
+    assert [t.get_text() for t in bars.get_yticklabels()] == ["call-t · 0", "call-t · 1", "call-u · 0", "call-u · 1"]
+    assert [bar.get_width() for bar in plots.talk_time(calls, by=None).patches] == [160.0]
+
+
 def test_colours_belong_to_labels() -> None:
     """A letter or a small number in a label decides its colour; other labels take the free colours in order."""
     assert color_indexes(["C", "A"]) == {"A": 0, "C": 2}

@@ -77,6 +77,17 @@ def test_lanes_can_be_chosen() -> None:
     assert _spans(ax, 1) == []
 
 
+def test_colours_can_be_given_by_label() -> None:
+    """A dict sets the colours of some lanes, by label or name; the others keep theirs, and more names are ignored."""
+    own = [bars.get_facecolor()[0].tolist() for bars in plots.timeline(_turns()).collections]
+    named = _turns(speaker_name=["Bob", "Ada", "Bob"])
+    for turns, colors in ((_turns(), {"A": "red", "C": "blue"}), (named, {"A": "red"}), (named, {"Ada": "red"})):
+        lanes = plots.timeline(turns, colors=colors).collections
+        assert [bars.get_facecolor()[0].tolist() for bars in lanes] == [own[0], [1, 0, 0, 1]]
+    packed = plots.timeline(_turns(), pack=True, colors={"A": "red"}).collections
+    assert [bars.get_facecolor()[0].tolist() for bars in packed] == [own[0], [1, 0, 0, 1]]
+
+
 def test_several_transcripts_have_lanes_of_their_own() -> None:
     """Each speaker of each transcript has a lane, named by the recording if it is known."""
     several = _turns(transcript_id=["t", "u", "v"], speaker="A")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +21,7 @@ from voxframe.plots.spans import (
     Floats,
     Spans,
     corners,
+    group_names,
     joined,
     lane_names,
     lane_values,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
 
+    from voxframe.analysis.grouping import By
     from voxframe.plots.time_axis import Bands
 
 
@@ -45,7 +47,7 @@ def timeline(
     by: str | None = None,
     pack: bool = False,
     speakers: Sequence[str] | None = None,
-    colors: Sequence[str] | None = None,
+    colors: Sequence[str] | Mapping[str, str] | None = None,
     bands: Bands | None = None,
     view: tuple[float, float] | None = None,
 ) -> Axes:
@@ -60,7 +62,8 @@ def timeline(
         pack: Put the spans into as few lanes as possible without overlap, with a legend for the colours, instead of one
             lane per speaker.
         speakers: Lanes from top to bottom; all others are left out. None (default): by first occurrence.
-        colors: One colour per lane, or per label if packed. They repeat if there are more lanes than colours.
+        colors: One colour per lane, or per label if packed. They repeat if there are more lanes than colours. Also a
+            dict of colours by the name of the lane or the label of the speaker; other lanes keep their colours.
         bands: Time spans to show above the lanes: a DataFrame such as the result of `voxframe.load_chapters`, or a dict
             such as `{"chapters": chapters, "topics": topics}`. Each transcript has its own row. The title is the column
             `headline`, `label` or `text`.
@@ -99,9 +102,13 @@ def timeline(
         height = style.lanes_height(count + len(rows))
         ax = style.new_axes(10, height if lane is None else height + style.legend_height(names, 9))
     dark = style.is_dark(ax)
-    palette = style.speaker_colors(names, found.named, dark=dark) if colors is None else list(colors)
-    if lane is not None and colors is None:
-        palette = style.legend_colors(names, found.named, dark=dark)
+    palette = (style.speaker_colors if lane is None else style.legend_colors)(names, found.named, dark=dark)
+    if isinstance(colors, Mapping):
+        named = found.named or {}
+        chosen = {named.get(name, name): color for name, color in colors.items()}
+        palette = [chosen.get(name, color) for name, color in zip(names, palette, strict=True)]
+    elif colors is not None:
+        palette = list(colors)
     bars = []
     for n, of in enumerate(drawn.by_label()):
         at: Any = n if lane is None else lane[of]
@@ -162,18 +169,20 @@ def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
     return low / 1000, high / 1000
 
 
-def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Draw the talk time of each speaker of each transcript.
+def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript_id", "speaker")) -> Axes:
+    """Draw the talk time of each speaker of each transcript, or of other groups.
 
     Args:
         df: Utterances or words, or the result of `voxframe.analysis.talk_time`.
         ax: Axes to draw on. None (default): a new figure.
+        by: Columns to group utterances or words by, such as "person"; see `voxframe.analysis.grouping.with_keys`.
 
     Returns:
         The Axes, with seconds on the x axis. Each bar is labelled with its time and share.
 
     Raises:
-        ValueError: A column is missing, or there are more than 200 speakers.
+        ValueError: A column is missing, or there are more than 200 speakers or groups.
+        OptionError: A group is unknown.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -182,16 +191,23 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         >>> [text.get_text() for text in voxframe.plots.talk_time(voxframe.load_utterances(turns)).texts]
         ['1:00 (100%)']
     """
-    table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df)
+    table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df, by)
+    keys = list(table.columns[: list(table.columns).index("turns")])
+    if {*keys} <= {"transcript_id", "speaker"} and "speaker" in keys:
+        labels = table["speaker"].to_list()
+        names = list(lane_names(table, df)) if several_transcripts(table) else labels
+    else:
+        labels = names = group_names(table, keys, df)
     if len(table) > style.MAX_LANES:
-        raise ValueError(f"{len(table)} speakers are too many, at most {style.MAX_LANES} can be shown; choose some")
+        what = "speakers" if "speaker" in keys else "groups"
+        raise ValueError(f"{len(table)} {what} are too many, at most {style.MAX_LANES} can be shown; choose some")
     ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(table)))
     seconds = table["talk_s"].to_list()
-    colors = style.speaker_colors(table["speaker"].to_list(), table.attrs.get("label_names"), dark=style.is_dark(ax))
+    colors = style.speaker_colors(labels, table.attrs.get("label_names"), dark=style.is_dark(ax))
     ax.barh(range(len(table)), seconds, height=0.72, color=colors)
     for y, (length, share) in enumerate(zip(seconds, table["share"], strict=True)):
         ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
-    style.name_lanes(ax, lane_names(table, df) if several_transcripts(table) else table["speaker"])
+    style.name_lanes(ax, names)
     longest = max(seconds, default=0)
     style.clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the label of the longest bar
     return ax
@@ -220,7 +236,9 @@ def dispersion(
         ax: Axes to draw on. None (default): a new figure.
         by: Column with one lane per value: "term", "transcript_id", "speaker" or another column; "term" and "speaker"
             of each transcript. None (default): "term" for one transcript, "transcript_id" for more than one.
-        transcripts: The table `transcripts`. If given, the lane of each transcript is as long as its recording.
+        transcripts: The table `transcripts`, such as `corpus.table("transcripts")`. If given, each transcript has a
+            lane as long as its recording. None (default): the time axis ends with the last word, or with the last
+            occurrence in a search result, which does not tell how long the recordings are.
 
     Returns:
         The Axes, with seconds from the start of each recording on the x axis. Occurrences closer than 1/4000 of the

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from voxframe import analysis
-from voxframe.analysis.grouping import recordings_of
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.speaker_turns import require
 from voxframe.plots import style
-from voxframe.plots.spans import transcript_names
+from voxframe.plots.spans import group_names, transcript_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,11 +211,7 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     """
     require(table, ("units", "rate", "low", "high"), "rates")
     keys = list(table.columns[: list(table.columns).index("units")])
-    keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
-    shown = table[keys].astype("string").fillna("(unknown)")
-    if "transcript_id" in keys:
-        shown["transcript_id"] = recordings_of(table, distinct=True).astype("string").fillna("(unknown)")
-    names = [" · ".join(row) for row in shown.itertuples(index=False)] if keys else ["all"]
+    names = group_names(table, keys)
     if len(names) > style.MAX_LANES:
         raise ValueError(f"{len(names)} groups are too many, at most {style.MAX_LANES} can be shown; choose some")
     ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(names)))

@@ -184,6 +184,25 @@ def lane_names(df: pd.DataFrame, source: pd.DataFrame | None = None) -> pd.Serie
     return found
 
 
+def group_names(table: pd.DataFrame, keys: list[str], source: pd.DataFrame | None = None) -> list[str]:
+    """Return one label per row of a table of groups: its values, with the recording instead of an id.
+
+    Args:
+        table: One row per group.
+        keys: Columns of the groups.
+        source: Rows from which the table was computed, which may have the column `recording`.
+    """
+    keys = [key for key in keys if key != "transcript_id" or "recording" not in keys]
+    shown = table[keys].astype("string")
+    if "transcript_id" in keys:
+        ids = table["transcript_id"].dropna().unique().tolist()
+        shown["transcript_id"] = table["transcript_id"].map(
+            dict(zip(ids, distinct_names(ids, table, source), strict=True))
+        )
+    rows = shown.astype("string").fillna("(unknown)").itertuples(index=False)
+    return [" · ".join(row) for row in rows] if keys else ["all"] * len(table)
+
+
 def one_transcript(df: pd.DataFrame, purpose: str, otherwise: str = "") -> None:
     """Check that all rows belong to one transcript.
 
