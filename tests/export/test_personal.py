@@ -115,6 +115,21 @@ def test_occurrences_elsewhere_read_the_same_in_words_and_turns(said: str, maske
     assert " ".join(tables["words"]["text"]) == f"[PERSON_NAME] {masked}"
 
 
+def test_words_of_others_during_an_entity_stay() -> None:
+    """What another speaker says between the words of an entity is not part of it, in the words as in the turns."""
+    said = [("A", "It's", 0), ("A", "oh", 100), ("A", "two,", 200), ("B", "Right.", 300), ("A", "nine.", 400)]
+    words = [{"text": text, "start": at, "end": at + 90, "speaker": who} for who, text, at in said]
+    found = [{"entity_type": "phone_number", "text": "oh two, nine", "start": 100, "end": 490}]
+    given = {"id": "t", "status": "completed", "entity_detection": True, "entities": found, "words": words}
+    masked = export.mask(voxframe.tables(given))["words"]
+    assert masked["text"].to_list() == ["It's", "[PHONE_NUMBER],", "Right.", "[PHONE_NUMBER]."]
+    digits = {**given, "entities": [{**found[0], "text": "029"}]}  # written in another way
+    assert export.mask(voxframe.tables(digits))["words"]["text"].to_list() == [
+        "It's",
+        *["[PHONE_NUMBER]" + end for end in ",.."],
+    ]
+
+
 def test_entities_that_follow_each_other_have_a_label_each() -> None:
     """Two telephone numbers in a row are two labels, in the words as in the turn."""
     words = [{"text": str(n), "start": n, "end": n + 1} for n in range(100, 104)]

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from voxframe.analysis.speaker_turns import speaker_codes
 from voxframe.errors import OptionError
 from voxframe.options import PII_POLICIES
 
@@ -35,10 +36,11 @@ def mask(
 ) -> dict[str, pd.DataFrame]:
     """Return copies of tables without the personal data that entity detection found.
 
-    Words spoken during such an entity become a label such as `[PERSON_NAME]`, or are dropped. The same is done for
-    other occurrences in the same transcript: in words, turns, summaries and all other texts. An occurrence is the text
-    of the entity, the words spoken during it, or a part of either that is capitalized or contains a digit, with what a
-    hyphen, `@`, `.` or `/` joins to it. Punctuation around it stays.
+    The words of such an entity become a label such as `[PERSON_NAME]`, or are dropped: those of its text during its
+    time, or all words during its time if the text is written in another way. The same is done for other occurrences in
+    the same transcript: in words, turns, summaries and all other texts. An occurrence is the text of the entity, its
+    words, or a part of either that is capitalized or contains a digit, with what a hyphen, `@`, `.` or `/` joins to it.
+    Punctuation around it stays.
 
     The words of an occurrence become one row, so that words, turns and every format that is made of them have the same
     text. The row lasts from the start of the first word to the end of the last one and has the other values of the
@@ -108,9 +110,14 @@ def _check_detected(transcripts: pd.DataFrame | None) -> None:
 
 
 def _entity_of_word(words: pd.DataFrame, entities: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the index of the entity that each word is part of, or -1. Texts are compared if times are missing."""
+    """Return the index of the entity that each word is part of, or -1.
+
+    These are the words during the time of the entity: those that are its text if a speaker says it, else all of them.
+    If times are missing, the words of its text.
+    """
     hit = np.full(len(words), -1)
     start, end = (words[name].astype("float64").to_numpy() for name in ("start_ms", "end_ms"))
+    voice, _ = speaker_codes(words)
     of_transcript = words.groupby("transcript_id", sort=False).indices
     rows = zip(*(entities[name] for name in ("transcript_id", "text", "start_ms", "end_ms")), strict=True)
     for place, (transcript_id, text, first, last) in enumerate(rows):
@@ -119,11 +126,33 @@ def _entity_of_word(words: pd.DataFrame, entities: pd.DataFrame) -> np.ndarray[A
         inside = np.zeros(len(places), bool)
         if timed.any():
             inside = timed & (start[places] < last) & (np.maximum(end[places], start[places] + 1) > first)
+        own = np.zeros(len(places), bool)
+        for one in np.unique(voice[places[inside]]) if isinstance(text, str) else ():
+            at = np.flatnonzero(inside & (voice[places] == one))
+            own[at[_saying(_bare(text), [_bare(word) for word in words["text"].iloc[places[at]]])]] = True
+        inside = own if own.any() else inside
         if not timed.all() and isinstance(text, str):
             named = {_bare(part) for part in text.split()}
             inside |= ~timed & np.array([_bare(word) in named for word in words["text"].iloc[places]], bool)
         hit[places[inside]] = place
     return hit
+
+
+def _saying(text: str, words: list[str]) -> list[int]:
+    """Return the positions of the words that say a text, at every place; all are without blanks and punctuation.
+
+    Example:
+        >>> _saying("annsmith", ["is", "ann", "smith", "smithson"])
+        [1, 2]
+    """
+    edges, said = list(accumulate(map(len, words), initial=0)), "".join(words)
+    found: list[int] = []
+    begin = said.find(text) if text else -1
+    while begin >= 0:
+        if {begin, begin + len(text)} <= {*edges}:
+            found += range(bisect(edges, begin) - 1, bisect_left(edges, begin + len(text)))
+        begin = said.find(text, begin + 1)
+    return found
 
 
 def _patterns(
@@ -169,6 +198,9 @@ def _words(df: pd.DataFrame, hit: Any, entities: pd.DataFrame, patterns: Mapping
     """
     keys = [name for name in ("transcript_id", "utterance_idx", "speaker", "channel") if name in df]
     turn = df.groupby(keys, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    if len(df):  # words outside utterances belong together until the speaker changes
+        alone = df["utterance_idx"].isna().to_numpy(bool) if "utterance_idx" in df else np.ones(len(df), bool)
+        turn = np.where(alone, -np.cumsum(np.r_[True, turn[1:] != turn[:-1]]), turn)
     order = np.argsort(turn, kind="stable")
     kinds = entities["entity_type"].map(_label).to_numpy(object)
     texts, end = df["text"].to_numpy(object).copy(), df["end_ms"].to_numpy(np.float64, na_value=np.nan)
