@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe.analysis.speaker_turns import TEXT
+from voxframe.corpus.conditions import all_of
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
@@ -245,7 +245,7 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`.
 
     Raises:
-        CorpusError: The conditions are invalid, or name a column that the table does not have.
+        CorpusError: A column does not exist, or a condition is invalid or does not fit the type of its column.
     """
     if where is None or isinstance(where, pc.Expression):
         return where
@@ -262,37 +262,9 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     if not conditions:
         return None
     clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]
-    try:
-        return reduce(or_, (all_of(clause) for clause in clauses))
-    except (ValueError, TypeError, OverflowError) as e:
-        raise CorpusError(f"where={where!r}: {e}; an operator is one of ==, !=, <, >, <=, >=, in, not in") from None
-
-
-def all_of(conditions: Sequence[tuple[str, str, Any]]) -> pc.Expression:
-    """Return conditions that must all hold as a pyarrow expression. The values None, NaN, NA and NaT stand for null.
-
-    Raises:
-        ValueError: An operator is unknown, or the value of "in" or "not in" is a text instead of a list.
-    """
-    return reduce(and_, (_condition(*one) for one in conditions))
-
-
-def _condition(column: str, operator: str, value: Any) -> pc.Expression:
-    value = [_plain(one) for one in value] if isinstance(value, list | tuple | set) else _plain(value)
-    if value is None and operator in ("=", "==", "!="):
-        null = pc.field(column).is_null()
-        return ~null if operator == "!=" else null
-    if operator in ("in", "not in") and isinstance(value, str):
-        raise ValueError(f"({column!r}, {operator!r}, {value!r}) needs a list of values, such as [{value!r}]")
-    if operator in ("in", "not in") and all(one is None for one in value):  # Arrow would give the list the type null
-        found = pc.field(column).is_null() if value else pc.scalar(False)
-        return found if operator == "in" else ~found
-    return pq.filters_to_expression([(column, operator, value)])
-
-
-def _plain(value: Any) -> Any:
-    """Return None if pandas treats the value as missing, otherwise the value."""
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+    schema = CORPUS_TABLES[name].arrow
+    schema = schema.append(PERSON) if person else schema
+    return reduce(or_, (all_of(clause, schema) for clause in clauses))
 
 
 def check_column(name: str, column: str) -> None:
