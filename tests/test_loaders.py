@@ -573,3 +573,16 @@ def test_an_unknown_argument_is_named_with_the_loader(name: str) -> None:
     said = rf"{name}\(\) has no argument 'limits'; its arguments are source, client, corpus, refresh, limit"
     with pytest.raises(TypeError, match=said):
         getattr(voxframe, name)({"id": "a", "words": []}, limits=3)
+
+
+def test_an_unknown_table_is_answered_with_the_tables(tmp_path: Path) -> None:
+    """A misspelled name of a table is an error with the closest name and all tables, of a loader and of a corpus."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add(_PAYLOAD)
+    close = r"there is no table 'utterance' \(did you mean 'utterances'\?\); the tables are transcripts, words, "
+    for found in (voxframe.tables(_PAYLOAD), corpus["mine"], corpus.tables("mine")):
+        with pytest.raises(KeyError, match=close):
+            found["utterance"]
+        assert found.get("utterance") is None
+    with pytest.raises(CorpusError, match=r"no table 'utterance' \(did you mean 'utterances'\?\); it has transcripts"):
+        corpus.table("utterance")

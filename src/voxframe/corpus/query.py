@@ -107,7 +107,7 @@ class Query:
         transcript_id = self._archive.recordings.id(transcript_id)
         names = [*TRANSCRIPT_TABLES, *EXPORTS]
         found = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
-        return {name: attach(frame, self._archive.recordings) for name, frame in found.items()}
+        return reading.TablesByName({name: attach(frame, self._archive.recordings) for name, frame in found.items()})
 
     def arrow_tables(
         self, transcript_id: str, names: Collection[str], *, corrected: bool = True

@@ -20,6 +20,7 @@ from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
+from voxframe.validators import nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,6 +46,13 @@ DTYPES: dict[pa.DataType, Any] = {
     pa.int32(): pd.Int64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
+
+
+class TablesByName(dict[str, pd.DataFrame]):
+    """DataFrames by name of table. The error for another name lists the tables."""
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        raise KeyError(f"there is no table {name!r}{nearest(name, [*self])}; the tables are {', '.join(self)}")
 
 
 def identifiers(ids: Ids) -> list[str]:

@@ -45,6 +45,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, cast, runtime_chec
 import pandas as pd
 
 from voxframe import frames
+from voxframe.corpus.reading import TablesByName
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
 from voxframe.frames.responses import Messages, Responses, response_table, stream_table, stream_word_table
@@ -137,7 +138,7 @@ def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.Data
         >>> tables({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480}]})["words"]["text"].to_list()
         ['Hello']
     """
-    return load_all(source, **options)
+    return TablesByName(load_all(source, **options))
 
 
 @_documented
