@@ -25,7 +25,18 @@ from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, Payloa
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
 from voxframe.frames.repair import caller
-from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, cached_export, cached_tables, each, resolve
+from voxframe.importers import converted
+from voxframe.loaders.sources import (
+    Content,
+    Fetcher,
+    Remote,
+    Source,
+    Sources,
+    cached_export,
+    cached_tables,
+    each,
+    resolve,
+)
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
@@ -343,12 +354,17 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
     return good
 
 
-def _each_payload(raw: bytes, make: OfBytes) -> Iterator[tuple[str, Made | PayloadError]]:
-    """Yield location and tables of each payload in some bytes, or the error if it cannot be read.
+def _each_payload(content: Content, make: OfBytes) -> Iterator[tuple[str, Made | PayloadError]]:
+    """Yield location and tables of each payload of a source, or the error if it cannot be read.
 
     The bytes are nearly always one payload, and searching for others would take longer than reading it. So they are
     only split if they cannot be read as one.
     """
+    try:
+        raw = converted(content.data, content.file)
+    except PayloadError as error:
+        yield "", error
+        return
     try:
         made = make(raw)
     except PayloadError as error:
