@@ -438,6 +438,36 @@ def test_transcripts_without_a_result_are_named() -> None:
         assert voxframe.load_transcripts([good, *others])["status"].to_list() == ["completed", "error", "queued"]
 
 
+def test_a_saved_error_response_is_not_an_empty_transcript() -> None:
+    """A response with only an error has no words: a warning has what the service answered, also among others."""
+    answer = {"error": "Unauthorized"}
+    said = r"no words in .*not completed: one without an id \(the service answered 'Unauthorized'\); "
+    for source, texts in ((answer, []), ([answer, _PAYLOAD], ["Guten", "Tag."])):
+        with pytest.warns(PayloadWarning, match=said):
+            assert voxframe.load_words(source)["text"].to_list() == texts
+    assert voxframe.load_transcripts(answer)["error"].to_list() == ["Unauthorized"]
+
+
+def test_a_text_without_words_is_named(tmp_path: Path) -> None:
+    """A transcript with a text but without words gives a warning, also from a corpus; one without speech does not."""
+    said = "no words in transcripts with a text but no list of words: 'x'; voxframe.load_transcripts has the text"
+    payload = {"id": "x", "status": "completed", "text": "hi"}
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add(payload)
+    for read in (
+        lambda: voxframe.load_words(payload),
+        lambda: voxframe.load_words("x", corpus=corpus),
+        lambda: corpus.table("words"),
+    ):
+        with pytest.warns(match=said):
+            assert read().empty
+    with pytest.warns(PayloadWarning, match="list of words: one without an id; "):
+        assert voxframe.load_words([_PAYLOAD, {"text": "hi"}])["text"].to_list() == ["Guten", "Tag."]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert voxframe.load_words({"id": "y", "status": "completed", "text": "", "words": []}).empty
+
+
 @pytest.mark.parametrize(("failed", "end"), [(5, "'4' (error); "), (6, "'4' (error) and 1 more; ")])
 def test_five_transcripts_without_a_result_are_named_and_the_others_counted(failed: int, end: str) -> None:
     """The warning names the first five transcripts without words; only if there are others, it has their number."""

@@ -40,7 +40,6 @@ from voxframe.schema import (
     CORRECTED_TABLES,
     DERIVED,
     RECORDING_COLUMNS,
-    REQUESTED_BY,
     SPEAKER_NAME,
     TABLES,
     TEXT_ORIGINAL,
@@ -226,7 +225,7 @@ class Query:
         if not self._archive.path.is_dir():  # reported already
             return
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        about = self.arrow("transcripts", wanted, ["transcript_id", "status", *REQUESTED_BY.get(name, ())])
+        about = self.arrow("transcripts", wanted, reading.columns_about(name))
         reason = reading.why_empty(name, about)
         if not wanted and ids is not None:
             reason = reading.NONE_GIVEN

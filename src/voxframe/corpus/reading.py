@@ -20,7 +20,7 @@ from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
-from voxframe.validators import nearest
+from voxframe.validators import nearest, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,23 +88,33 @@ def check_limit(limit: int | None) -> None:
         raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
 
 
-def why_empty(name: str, about: pa.Table) -> str | None:
+def columns_about(name: str) -> list[str]:
+    """Return the columns of `transcripts` that tell why a table has no rows."""
+    return ["transcript_id", "status", "error", *(["text"] if name == "words" else []), *REQUESTED_BY.get(name, ())]
+
+
+def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
     """Return why a table has no rows, and what to do about it. None if nothing is missing.
 
     Args:
         name: Name of the table.
-        about: `transcript_id`, `status` and the options of the transcripts that were read.
+        about: The `columns_about` of the transcripts without rows.
+        of_all: False if other transcripts have rows, so that an option that was not set is no reason.
     """
     if name == "transcripts":
         return None
-    rows = zip(about["transcript_id"].to_pylist(), about["status"].to_pylist(), strict=True)
-    without = [f"{one!r} ({status})" for one, status in rows if status not in (None, "completed")]
-    if without:
-        return unfinished(name, without)
+    rows = about.select(columns_about(name)).to_pylist()
+    if failed := [row for row in rows if row["error"] or row["status"] not in (None, "completed")]:
+        return unfinished(name, [_why_failed(row) for row in failed])
+    if name == "words" and (untimed := [_named(row["transcript_id"]) for row in rows if row["text"]]):
+        return (
+            f"no words in transcripts with a text but no list of words: {_some(untimed)}; "
+            "voxframe.load_transcripts has the text"
+        )
     options = REQUESTED_BY.get(name, ())
     asked = any(pc.any(about[option], min_count=0).as_py() for option in options if about[option].type == pa.bool_())
     others = [option for option in options if about[option].type != pa.bool_()]
-    if not options or not about.num_rows or asked or any(about[o].null_count < about.num_rows for o in others):
+    if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in others):
         return None
     wanted = options[0] if options[0] in others else f"{options[0]}=True"
     return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {wanted}"
@@ -112,8 +122,25 @@ def why_empty(name: str, about: pa.Table) -> str | None:
 
 def unfinished(name: str, without: Sequence[str]) -> str:
     """Return the message about transcripts without rows because they are not completed."""
-    shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
-    return f"no {name} in transcripts that are not completed: {shown}; voxframe.load_transcripts has status and error"
+    return (
+        f"no {name} in transcripts that are not completed: {_some(without)}; voxframe.load_transcripts has status and "
+        "error"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names of a list, and the number of the others."""
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _named(transcript_id: str | None) -> str:
+    return "one without an id" if transcript_id is None else repr(transcript_id)
+
+
+def _why_failed(row: Mapping[str, Any]) -> str:
+    """Return the name of a transcript and its status; without one, the error that the service sent."""
+    why = row["status"] or f"the service answered {shown(row['error'])}"
+    return f"{_named(row['transcript_id'])} ({why})"
 
 
 def dataset(name: str, files: Iterable[Path]) -> ds.Dataset:

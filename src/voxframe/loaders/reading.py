@@ -205,14 +205,13 @@ class _Empty:
         self._about.append(transcripts.select(TABLES["transcripts"].names))
 
     def report(self, found: Sequence[Made]) -> None:
-        """Warn about failed transcripts. If no table has rows, also about an option that was not set."""
+        """Warn about transcripts without a result. If no table has rows, also about an option that was not set."""
         if not self._about or "transcripts" in self._names:
             return
         about = pa.concat_tables(self._about)
         name = " or ".join(sorted(self._names))
-        if any(_rows(table) for made in found for table in made.values()):
-            about = about.filter(pc.not_equal(about["status"], "completed"))
-        if about.num_rows and (reason := why_empty(name, about)) is not None:
+        of_all = not any(_rows(table) for made in found for table in made.values())
+        if (reason := why_empty(name, about, of_all=of_all)) is not None:
             warnings.warn(reason, PayloadWarning, stacklevel=caller())
 
 
