@@ -53,11 +53,69 @@ def test_every_form_of_a_payload_gives_the_same(tmp_path: Path) -> None:
 
 def test_an_iterable_is_joined_in_order(tmp_path: Path) -> None:
     """A generator of payloads in any form gives one DataFrame, index from 0."""
-    forms = _forms(tmp_path)
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps({**_PAYLOAD, "id": "b"}))
+    forms = [{**_PAYLOAD, "id": "c"}, path, json.dumps(_PAYLOAD).encode()]
     words = voxframe.load_words(form for form in forms)
-    assert len(words) == 2 * len(forms)
-    assert words.index.to_list() == list(range(len(words)))
-    assert len(voxframe.tables(forms)["transcripts"]) == len(forms)
+    assert words["transcript_id"].to_list() == ["c", "c", "b", "b", "mine", "mine"]
+    assert words.index.to_list() == list(range(6))
+    assert voxframe.tables(forms)["transcripts"]["transcript_id"].to_list() == ["c", "b", "mine"]
+
+
+def test_a_transcript_is_loaded_once(tmp_path: Path) -> None:
+    """The same payload in nine forms, a copy in a folder, and a repeated line give its rows once, with a warning."""
+    said = r"8 of 9 payloads repeat another one and are loaded once, such as source 1 .*'mine', as in source 0"
+    with pytest.warns(PayloadWarning, match=said) as caught:
+        assert voxframe.load_words(_forms(tmp_path))["word_idx"].to_list() == [0, 1]
+    assert len(caught) == 1
+    folder = tmp_path / "calls"
+    for name in ("a.vtt", "copy/a.vtt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nHello there\n")
+    with pytest.warns(PayloadWarning, match=r"1 of 2 payloads .*/copy/a\.vtt' \(transcript .*, as in .*calls/a\.vtt'"):
+        assert voxframe.load_words(folder)["text"].to_list() == ["Hello", "there"]
+    line = json.dumps(_PAYLOAD).encode()
+    with pytest.warns(PayloadWarning, match=r"such as payload:2 \(transcript 'mine', as in payload:1\)"):
+        assert len(voxframe.tables(line + b"\n" + line)["transcripts"]) == 1
+
+
+def test_of_two_payloads_with_one_id_the_first_is_kept(tmp_path: Path) -> None:
+    """A different payload with a known id is left out, and a warning names it, the id and the payload that is kept."""
+    for name, text in (("a", "one"), ("b", "two")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"id": "x", "words": [{"text": text}]}))
+    with pytest.warns(PayloadWarning) as caught:
+        assert voxframe.load_words([tmp_path / "a.json", _PAYLOAD, tmp_path / "b.json"])["text"].to_list() == [
+            "one",
+            "Guten",
+            "Tag.",
+        ]
+    (said,) = (str(warning.message) for warning in caught)
+    assert said.startswith("1 of 3 payloads differ from another one with the same id and are left out: ")
+    assert f"{str(tmp_path / 'b.json')!r} has the id 'x' of {str(tmp_path / 'a.json')!r}. Give them other ids" in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no table has rows of both, and without an id nothing tells that they are one
+        export = {"id": "mine", "sentences": [{"text": "Guten Tag."}]}
+        both = voxframe.tables([_PAYLOAD, export])
+        assert (len(both["words"]), len(both["sentences"])) == (2, 1)
+        assert len(voxframe.load_words([{"words": [{"text": "a"}]}, {"words": [{"text": "a"}]}])) == 2
+
+
+def test_a_transcript_of_a_corpus_is_loaded_once(tmp_path: Path) -> None:
+    """Repeated ids, the name of a recording beside its id, and a payload that is also in the corpus are read once."""
+    file = tmp_path / "call.json"
+    file.write_text(json.dumps(_PAYLOAD))
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.add(file)
+    for source, said in (
+        (["mine", "mine", "call"], "2 of 3 payloads repeat another one .* such as 'mine'"),
+        ([file, "mine"], r"1 of 2 payloads .*'mine' \(transcript 'mine', as in .*call\.json'\)"),
+        (["mine", file], r"1 of 2 payloads .*call\.json' \(transcript 'mine', as in 'mine'\)"),
+    ):
+        with pytest.warns(PayloadWarning, match=said):
+            assert voxframe.load_words(source, corpus=corpus)["text"].to_list() == ["Guten", "Tag."]
+    corpus.corrections.set("mine", {0: "Schönen Tag."})
+    with pytest.warns(PayloadWarning, match="1 of 2 payloads differ from another one"):
+        assert voxframe.load_words(["mine", file], corpus=corpus)["text"].to_list() == ["Schönen", "Tag."]
 
 
 @pytest.mark.filterwarnings("ignore::voxframe.errors.PayloadWarning")  # why a table is empty
@@ -307,7 +365,7 @@ def test_one_bad_payload_never_stops_the_others(tmp_path: Path) -> None:
     cut.write_bytes(zstandard.compress(json.dumps(_PAYLOAD).encode())[:-3])
     deep = b'{"words":' + b"[" * 200_000
     with pytest.warns(PayloadWarning) as caught:
-        words = voxframe.load_words([bad, good, cut, deep, {"name": "y"}, _PAYLOAD])
+        words = voxframe.load_words([bad, good, cut, deep, {"name": "y"}, {**_PAYLOAD, "id": "other"}])
     assert words["text"].to_list() == ["Guten", "Tag."] * 2
     assert len(caught) == 1
     said = str(caught[0].message)
@@ -436,6 +494,36 @@ def test_transcripts_without_a_result_are_named() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # here their rows show status and error
         assert voxframe.load_transcripts([good, *others])["status"].to_list() == ["completed", "error", "queued"]
+
+
+def test_a_saved_error_response_is_not_an_empty_transcript() -> None:
+    """A response with only an error has no words: a warning has what the service answered, also among others."""
+    answer = {"error": "Unauthorized"}
+    said = r"no words in .*not completed: one without an id \(the service answered 'Unauthorized'\); "
+    for source, texts in ((answer, []), ([answer, _PAYLOAD], ["Guten", "Tag."])):
+        with pytest.warns(PayloadWarning, match=said):
+            assert voxframe.load_words(source)["text"].to_list() == texts
+    assert voxframe.load_transcripts(answer)["error"].to_list() == ["Unauthorized"]
+
+
+def test_a_text_without_words_is_named(tmp_path: Path) -> None:
+    """A transcript with a text but without words gives a warning, also from a corpus; one without speech does not."""
+    said = "no words in transcripts with a text but no list of words: 'x'; voxframe.load_transcripts has the text"
+    payload = {"id": "x", "status": "completed", "text": "hi"}
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add(payload)
+    for read in (
+        lambda: voxframe.load_words(payload),
+        lambda: voxframe.load_words("x", corpus=corpus),
+        lambda: corpus.table("words"),
+    ):
+        with pytest.warns(match=said):
+            assert read().empty
+    with pytest.warns(PayloadWarning, match="list of words: one without an id; "):
+        assert voxframe.load_words([_PAYLOAD, {"text": "hi"}])["text"].to_list() == ["Guten", "Tag."]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert voxframe.load_words({"id": "y", "status": "completed", "text": "", "words": []}).empty
 
 
 @pytest.mark.parametrize(("failed", "end"), [(5, "'4' (error); "), (6, "'4' (error) and 1 more; ")])
@@ -573,3 +661,16 @@ def test_an_unknown_argument_is_named_with_the_loader(name: str) -> None:
     said = rf"{name}\(\) has no argument 'limits'; its arguments are source, client, corpus, refresh, limit"
     with pytest.raises(TypeError, match=said):
         getattr(voxframe, name)({"id": "a", "words": []}, limits=3)
+
+
+def test_an_unknown_table_is_answered_with_the_tables(tmp_path: Path) -> None:
+    """A misspelled name of a table is an error with the closest name and all tables, of a loader and of a corpus."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add(_PAYLOAD)
+    close = r"there is no table 'utterance' \(did you mean 'utterances'\?\); the tables are transcripts, words, "
+    for found in (voxframe.tables(_PAYLOAD), corpus["mine"], corpus.tables("mine")):
+        with pytest.raises(KeyError, match=close):
+            found["utterance"]
+        assert found.get("utterance") is None
+    with pytest.raises(CorpusError, match=r"no table 'utterance' \(did you mean 'utterances'\?\); it has transcripts"):
+        corpus.table("utterance")

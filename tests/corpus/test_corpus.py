@@ -120,7 +120,7 @@ def test_errors_for_missing_data_say_how_to_get_it(corpus: voxframe.Corpus) -> N
         corpus.raw.get("t1", "sentences")
     with pytest.raises(CorpusError, match="no transcript 'nope'"):
         corpus.table("sentences", "nope")
-    with pytest.raises(CorpusError, match="no table 'word'; it has transcripts, words"):
+    with pytest.raises(CorpusError, match=r"no table 'word' \(did you mean 'words'\?\); it has transcripts, words"):
         corpus.table("word")
     with pytest.raises(CorpusError, match="not 'srt'"):
         corpus.raw.get("t1", "srt")

@@ -201,7 +201,7 @@ def test_unknown_columns_are_named(filled: voxframe.Corpus) -> None:
         filled.table("words", metadata="region")
     with pytest.raises(CorpusError, match="no column 'region'"):
         filled.table("words", where=[("region", "==", "x")])
-    with pytest.raises(CorpusError, match="is not valid"):
+    with pytest.raises(CorpusError, match="the column 'calls' contains numbers, but 'x' is text"):
         filled.table("words", where=[("calls", "<", "x")])
     with pytest.raises(OptionError, match=r"channel, person, recording, source, customer, calls.*got 'region'"):
         filled.counts("good", by="region")

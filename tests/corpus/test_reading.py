@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -53,18 +55,57 @@ def test_columns_and_rows_are_selected(filled: voxframe.Corpus) -> None:
         ({"columns": ["nonsense"]}, "has no column 'nonsense'; it has transcript_id"),
         ({"where": [("nonsense", "==", 1)]}, "has no column 'nonsense'"),
         ({"where": [("speaker", "~", "A")]}, "an operator is one of =="),
-        ({"where": [("start_ms", "==", "soon")]}, r"voxframe.describe\('words'\) says"),
+        ({"where": [("start_ms", "==", "soon")]}, "the column 'start_ms' contains numbers, but 'soon' is text"),
         ({"where": 5}, "where takes text such as .*, not 5"),
         ({"where": ["speaker"]}, "takes .column, operator, value. triples"),
         ({"where": "nonsense > 1"}, "has no column 'nonsense'"),
         ({"where": "speaker"}, "cannot be answered"),
-        ({"where": "start_ms > 'soon'"}, r"voxframe.describe\('words'\) says"),
+        ({"where": pc.field("start_ms") > "soon"}, r"voxframe.describe\('words'\) says"),
     ],
 )
 def test_unknown_columns_and_conditions_are_named(filled: voxframe.Corpus, asked: dict, said: str) -> None:
     """An unknown column and an invalid condition are errors that name them."""
     with pytest.raises(CorpusError, match=said):
         filled.table("words", **asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("confidence < '0.5'", "the column 'confidence' contains numbers, but '0.5' is text; compare it with a number"),
+        ("start_ms in [1, 'a']", "the column 'start_ms' contains numbers, but 'a' is text; compare it with a number"),
+        ("speaker > 3", "the column 'speaker' contains text, but 3 is a number; compare it with text in quotes"),
+        ("speaker", "the column 'speaker' contains text, but True is a boolean; compare it with text in quotes"),
+        ("start_ms > None", "a null is neither less nor greater than a value; write start_ms is null"),
+        ("n == '2'", "the column 'n' contains numbers, but '2' is text; compare it with a number"),
+        ("`call type` < 2", "the column 'call type' contains text, but 2 is a number; compare it with text in quotes"),
+        ("day > 20260102", "the column 'day' contains times, but 20260102 is a number; compare it with an ISO date"),
+        ("day > '01.02.2026'", "'01.02.2026' is not an ISO date; write year, month and day, such as '2026-01-31'"),
+        ("day > '2026-01-02T10:00+01:00'", "the column has times without a time zone; leave the time zone out"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_column_is_named(filled: voxframe.Corpus, text: str, said: str) -> None:
+    """The error shows the condition, what the column contains, and what was given, also for metadata."""
+    days = pd.to_datetime(["2026-01-02"])
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["a"], "n": [2], "call type": ["new"], "day": days}))
+    shown = {"speaker": "speaker == True"}.get(text, text)
+    with pytest.raises(CorpusError, match=re.escape(said)) as caught:
+        filled.words(where=f"{text} and transcript_id == 'a'")
+    assert str(caught.value).startswith(f"the condition {shown} cannot be answered: ")
+
+
+def test_dates_in_conditions(filled: voxframe.Corpus) -> None:
+    """A column of dates is compared with ISO dates and times as text, and with date objects."""
+    days = pd.to_datetime(["2026-01-02", "2026-02-01", "2026-02-03T10:00"], format="ISO8601")
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["a", "b", "c"], "day": days, "zoned": days.tz_localize("UTC")}))
+    for where, expected in {
+        "day >= '2026-02-01'": {"b", "c"},
+        "day > '2026-02-03T09:30'": {"c"},
+        "day in ['2026-01-02', '20260201']": {"a", "b"},
+        "zoned < '2026-02-01T01:00+02:00'": {"a"},
+        (("day", "<", date(2026, 2, 1)),): {"a"},
+    }.items():
+        assert set(filled.table("words", where=where)["transcript_id"]) == expected
 
 
 @pytest.mark.parametrize(

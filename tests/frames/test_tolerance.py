@@ -1,5 +1,6 @@
 """Reading is lenient: each oddity that real payloads have, in a payload of real shape."""
 
+import gzip
 import json
 import warnings
 from pathlib import Path
@@ -370,6 +371,8 @@ def test_nesting_that_json_allows_is_kept(known: bool) -> None:
         (b"null", "not null"),
         (b"42", "not a number"),
         (b'"text"', "not a string"),
+        (b"Hello there", "not JSON: it begins with 'Hello there'"),
+        (b"1\n2", "not JSON: it begins with"),
     ],
 )
 def test_what_cannot_be_read(raw: bytes, reason: str) -> None:
@@ -379,6 +382,30 @@ def test_what_cannot_be_read(raw: bytes, reason: str) -> None:
     assert "fetch it again" in str(e.value)
     assert isinstance(e.value, ValueError)
     assert len(str(e.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"ID3\x04\0\0", "audio or video, not a transcript; transcribe it with client.transcribe"),
+        (b"\xff\xfb\x90\x44", "audio or video"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "audio or video"),
+        (b"\0\0\0\x20ftypM4A ", "audio or video"),
+        (b"%PDF-1.7\n%\xe2\xe3", "a PDF document, not a transcript; save its text as a .txt file"),
+        (b"PK\x03\x04\x14\0", "a zip archive or an Office document"),
+        (b"\x89PNG\r\n\x1a\n", "an image"),
+        (gzip.compress(b'{"id": "a"}'), "compressed with gzip or zstd"),
+    ],
+)
+def test_other_files_are_named(raw: bytes, said: str, tmp_path: Path) -> None:
+    """Audio, documents, archives and images are named with what to do, by tables, loaders and `Corpus.add` alike."""
+    file = tmp_path / "talk"
+    file.write_bytes(raw)
+    left_out = voxframe.Corpus(tmp_path / "corpus").add(file).left_out
+    for read in (transcript_tables, voxframe.load_words):
+        with pytest.raises(PayloadError, match=said) as caught:
+            read(raw)
+        assert left_out == [(str(file), str(caught.value))]
 
 
 def test_only_what_is_asked_for() -> None:

@@ -1,5 +1,7 @@
 """Captions, annotation files and plain text: by the formats' documentation, by other libraries, and our own export."""
 
+import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from praatio.data_classes.interval_tier import IntervalTier
 from pympi import Elan
 
 import voxframe
-from voxframe.errors import PayloadError
+from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.importers import text_formats, with_speakers
 
 _NO_TIMES = [None, None]
@@ -220,9 +222,51 @@ def test_a_folder_of_files_is_added(tmp_path: Path) -> None:
 
 
 def test_other_encodings_are_named(tmp_path: Path) -> None:
-    """A file that is neither UTF-8 nor UTF-16 is an error that says what to do."""
-    with pytest.raises(PayloadError, match="save it as UTF-8"):
-        _load(tmp_path, "a.srt", "1\n00:00:00,500 --> 00:00:01,250\nZoë\n".encode("latin-1"))
+    """A text that is neither UTF-8 nor UTF-16 is an error with its path and what to do, and is left out of several."""
+    data = "1\n00:00:00,500 --> 00:00:01,250\nZoë\n".encode("latin-1")
+    with pytest.raises(PayloadError, match=r"/a\.srt': the text is neither UTF-8 .*; save it as UTF-8, or convert it"):
+        _load(tmp_path, "a.srt", data)
+    good = {"id": "good", "words": [{"text": "Hi"}]}
+    with pytest.warns(PayloadWarning, match=r"1 of 2 payloads .* left out: .*/a\.srt': the text is neither UTF-8"):
+        assert voxframe.load_words([tmp_path / "a.srt", good])["text"].to_list() == ["Hi"]
+    with pytest.raises(PayloadError, match=r"^the text is neither UTF-8"):
+        voxframe.load_words(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "a.srt",
+            "1\n00:00:01 -> 00:00:02\nHello\n",
+            "not a valid SRT file: line 2 should be the times of the first cue",
+        ),
+        ("a.srt", "\nHello there\n", "but is 'Hello there'"),
+        ("a.vtt", "1\n00:01.000 --> x\nHi\n", "not a valid WebVTT file: line 1 should be WEBVTT, but is '1'"),
+        ("a.TextGrid", "hello", 'not a valid TextGrid file: line 1 should be File type = "ooTextFile", but is'),
+        ("a.eaf", "<html>", "not a valid EAF file: line 1 should be <ANNOTATION_DOCUMENT ...>, but is '<html>'"),
+        ("a.ctm", "x 1 0.0 0.5 Hi\nx 1 0.6\n", "line 2 must begin with recording, channel, start, duration, word, but"),
+        ("a.stm", "x\n", "line 1 must begin with recording, channel, speaker, start, end, but is 'x'"),
+        ("a.srt", " \n", "the file is empty; export or fetch the transcript again"),
+        ("a.txt", "", "the file is empty"),
+        ("a.json.gz", "", "the file is empty"),
+    ],
+)
+def test_a_file_that_is_not_of_its_format_is_named(name: str, text: str, said: str, tmp_path: Path) -> None:
+    """A file whose content does not fit its suffix, or that is empty, is the same error for loaders and `add`."""
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    with pytest.raises(PayloadError, match=re.escape(said)) as caught:
+        voxframe.load_words(file)
+    ((path, reason),) = voxframe.Corpus(tmp_path / "corpus").add(file).left_out
+    assert str(caught.value) == f"{path!r}: {reason}"
+
+
+def test_an_incomplete_textgrid_says_so(tmp_path: Path) -> None:
+    """A TextGrid that announces two intervals and has none is an error that says that it ends too early."""
+    text = 'File type = "ooTextFile"\nObject class = "TextGrid"\n0\n1\n<exists>\n1\n"IntervalTier"\n"x"\n0\n1\n2\n'
+    with pytest.raises(PayloadError, match="the TextGrid ends before its last tier is complete"):
+        _load(tmp_path, "a.TextGrid", text.encode())
 
 
 def test_a_time_begins_a_turn_without_a_name() -> None:

@@ -31,6 +31,7 @@ from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
 from voxframe.frames.repair import caller
 from voxframe.schema import TRANSCRIPT_TABLES
+from voxframe.validators import nearest
 
 T = TypeVar("T")
 
@@ -234,8 +235,8 @@ class Archive:
             CorpusError: There is no such table.
         """
         if name not in TRANSCRIPT_TABLES and name not in EXPORTS:
-            known = ", ".join([*TRANSCRIPT_TABLES, *EXPORTS])
-            raise CorpusError(f"a corpus has no table {name!r}; it has {known}")
+            known = [*TRANSCRIPT_TABLES, *EXPORTS]
+            raise CorpusError(f"a corpus has no table {name!r}{nearest(name, known)}; it has {', '.join(known)}")
         if ids is not None:
             return list(ids)
         view = view_of(name)

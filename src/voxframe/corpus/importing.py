@@ -203,16 +203,17 @@ class _Adding:
                 path = source if isinstance(source, Path) else None  # else its bytes would be kept until it is stored
                 tell = partial(self._tell_of_unread, str(found.head.id), number, path, tell)
             self._count += 1
+            payload = found.payload
             try:
-                if isinstance(found.payload, PayloadError):
-                    raise found.payload
-                head = _checked_head(found)
+                if isinstance(payload, PayloadError):
+                    raise payload
+                head = _checked_head(found, payload)
                 self._archive.check_id(str(head.id), head.kind)
             except (PayloadError, CorpusError) as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
             self._held.append((tell, found, head, -1 if only is not None else number, source))
-            self._bytes += len(found.payload)
+            self._bytes += len(payload)
             if len(self._held) == TOGETHER or self._bytes >= _BYTES_NAMED:
                 self.store()
 
@@ -415,14 +416,18 @@ def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = 
         yield _Found(name, error)
 
 
-def _checked_head(found: _Found) -> Head:
-    """Return the fields of a payload that identify it."""
+def _checked_head(found: _Found, payload: bytes) -> Head:
+    """Return the fields of a payload that identify it.
+
+    Raises:
+        PayloadError: It is not the finished response of a service about one transcript.
+    """
     if found.head is not None:
         head = found.head
     elif (one := found.document) is not None:
         head = Head("transcript", one.id, one.status, frozenset({"status"}), one.audio_url)
     else:
-        head = head_of(found.members)
+        head = head_of(payload, found.members)
     if not head.id:
         raise PayloadError("it has no id")
     if head.kind == "transcript" and not head.fields & _FINISHED:

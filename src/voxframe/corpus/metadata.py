@@ -15,9 +15,10 @@ import pyarrow.compute as pc
 from voxframe import frames
 from voxframe._text import masked
 from voxframe.corpus.archive import Archive
+from voxframe.corpus.conditions import all_of
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.reading import DTYPES, PERSON, Where, all_of, as_list
+from voxframe.corpus.reading import DTYPES, PERSON, Where, as_list
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
 
@@ -166,7 +167,7 @@ def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | No
             clauses.append(clause)
             possible = None
             continue
-        left = _matching(mine, about)
+        left = set(about.filter(all_of(mine, about.schema))[_ID].to_pylist())
         rest = [triple for triple in clause if triple not in mine]
         clauses.append([(_ID, "in", sorted(left)), *rest])
         if possible is not None:
@@ -318,27 +319,6 @@ def _is_condition(triple: object) -> bool:
 
 def _is_about(column: str, own: Collection[str], about: pa.Table) -> bool:
     return column not in own and column in about.column_names
-
-
-def _matching(conditions: Sequence[Any], about: pa.Table) -> set[str]:
-    try:
-        typed = [(name, operator, _moment(value, about[name].type)) for name, operator, value in conditions]
-        return set(about.filter(all_of(typed))[_ID].to_pylist())
-    except (pa.ArrowException, TypeError, ValueError) as e:
-        raise CorpusError(
-            f"where={list(conditions)!r} is not valid ({str(e).splitlines()[0]}); corpus.metadata.get() shows the "
-            "columns and their types"
-        ) from None
-
-
-def _moment(value: Any, kind: pa.DataType) -> Any:
-    """Return a value that can be compared with a column: for times, text is parsed and a missing time zone is added."""
-    if value is None or not pa.types.is_timestamp(kind):
-        return value
-    if isinstance(value, list | tuple | set):
-        return [_moment(one, kind) for one in value]
-    moment = pd.Timestamp(value)
-    return moment.tz_localize(kind.tz) if kind.tz and moment.tz is None else moment
 
 
 def metadata_to_json(metadata: Mapping[str, Any]) -> str:

@@ -40,7 +40,6 @@ from voxframe.schema import (
     CORRECTED_TABLES,
     DERIVED,
     RECORDING_COLUMNS,
-    REQUESTED_BY,
     SPEAKER_NAME,
     TABLES,
     TEXT_ORIGINAL,
@@ -107,7 +106,7 @@ class Query:
         transcript_id = self._archive.recordings.id(transcript_id)
         names = [*TRANSCRIPT_TABLES, *EXPORTS]
         found = reading.to_frames(self.arrow_tables(transcript_id, names, corrected=corrected))
-        return {name: attach(frame, self._archive.recordings) for name, frame in found.items()}
+        return reading.TablesByName({name: attach(frame, self._archive.recordings) for name, frame in found.items()})
 
     def arrow_tables(
         self, transcript_id: str, names: Collection[str], *, corrected: bool = True
@@ -226,7 +225,7 @@ class Query:
         if not self._archive.path.is_dir():  # reported already
             return
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        about = self.arrow("transcripts", wanted, ["transcript_id", "status", *REQUESTED_BY.get(name, ())])
+        about = self.arrow("transcripts", wanted, reading.columns_about(name))
         reason = reading.why_empty(name, about)
         if not wanted and ids is not None:
             reason = reading.NONE_GIVEN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -12,14 +12,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe.analysis.speaker_turns import TEXT
+from voxframe.corpus.conditions import all_of
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
+from voxframe.validators import nearest, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,6 +46,13 @@ DTYPES: dict[pa.DataType, Any] = {
     pa.int32(): pd.Int64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
+
+
+class TablesByName(dict[str, pd.DataFrame]):
+    """DataFrames by name of table. The error for another name lists the tables."""
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        raise KeyError(f"there is no table {name!r}{nearest(name, [*self])}; the tables are {', '.join(self)}")
 
 
 def identifiers(ids: Ids) -> list[str]:
@@ -80,23 +88,33 @@ def check_limit(limit: int | None) -> None:
         raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
 
 
-def why_empty(name: str, about: pa.Table) -> str | None:
+def columns_about(name: str) -> list[str]:
+    """Return the columns of `transcripts` that tell why a table has no rows."""
+    return ["transcript_id", "status", "error", *(["text"] if name == "words" else []), *REQUESTED_BY.get(name, ())]
+
+
+def why_empty(name: str, about: pa.Table, *, of_all: bool = True) -> str | None:
     """Return why a table has no rows, and what to do about it. None if nothing is missing.
 
     Args:
         name: Name of the table.
-        about: `transcript_id`, `status` and the options of the transcripts that were read.
+        about: The `columns_about` of the transcripts without rows.
+        of_all: False if other transcripts have rows, so that an option that was not set is no reason.
     """
     if name == "transcripts":
         return None
-    rows = zip(about["transcript_id"].to_pylist(), about["status"].to_pylist(), strict=True)
-    without = [f"{one!r} ({status})" for one, status in rows if status not in (None, "completed")]
-    if without:
-        return unfinished(name, without)
+    rows = about.select(columns_about(name)).to_pylist()
+    if failed := [row for row in rows if row["error"] or row["status"] not in (None, "completed")]:
+        return unfinished(name, [_why_failed(row) for row in failed])
+    if name == "words" and (untimed := [_named(row["transcript_id"]) for row in rows if row["text"]]):
+        return (
+            f"no words in transcripts with a text but no list of words: {_some(untimed)}; "
+            "voxframe.load_transcripts has the text"
+        )
     options = REQUESTED_BY.get(name, ())
     asked = any(pc.any(about[option], min_count=0).as_py() for option in options if about[option].type == pa.bool_())
     others = [option for option in options if about[option].type != pa.bool_()]
-    if not options or not about.num_rows or asked or any(about[o].null_count < about.num_rows for o in others):
+    if not of_all or not options or not rows or asked or any(about[o].null_count < len(rows) for o in others):
         return None
     wanted = options[0] if options[0] in others else f"{options[0]}=True"
     return f"no {name}: the transcripts were made without {options[0]}; transcribe them with {wanted}"
@@ -104,8 +122,25 @@ def why_empty(name: str, about: pa.Table) -> str | None:
 
 def unfinished(name: str, without: Sequence[str]) -> str:
     """Return the message about transcripts without rows because they are not completed."""
-    shown = ", ".join(without[:_SHOWN]) + (f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else "")
-    return f"no {name} in transcripts that are not completed: {shown}; voxframe.load_transcripts has status and error"
+    return (
+        f"no {name} in transcripts that are not completed: {_some(without)}; voxframe.load_transcripts has status and "
+        "error"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names of a list, and the number of the others."""
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _named(transcript_id: str | None) -> str:
+    return "one without an id" if transcript_id is None else repr(transcript_id)
+
+
+def _why_failed(row: Mapping[str, Any]) -> str:
+    """Return the name of a transcript and its status; without one, the error that the service sent."""
+    why = row["status"] or f"the service answered {shown(row['error'])}"
+    return f"{_named(row['transcript_id'])} ({why})"
 
 
 def dataset(name: str, files: Iterable[Path]) -> ds.Dataset:
@@ -245,7 +280,7 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     """Return conditions as a pyarrow expression, or None if there are none; the arguments are those of `checked`.
 
     Raises:
-        CorpusError: The conditions are invalid, or name a column that the table does not have.
+        CorpusError: A column does not exist, or a condition is invalid or does not fit the type of its column.
     """
     if where is None or isinstance(where, pc.Expression):
         return where
@@ -262,37 +297,9 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     if not conditions:
         return None
     clauses = conditions if not isinstance(conditions[0], tuple) else [conditions]
-    try:
-        return reduce(or_, (all_of(clause) for clause in clauses))
-    except (ValueError, TypeError, OverflowError) as e:
-        raise CorpusError(f"where={where!r}: {e}; an operator is one of ==, !=, <, >, <=, >=, in, not in") from None
-
-
-def all_of(conditions: Sequence[tuple[str, str, Any]]) -> pc.Expression:
-    """Return conditions that must all hold as a pyarrow expression. The values None, NaN, NA and NaT stand for null.
-
-    Raises:
-        ValueError: An operator is unknown, or the value of "in" or "not in" is a text instead of a list.
-    """
-    return reduce(and_, (_condition(*one) for one in conditions))
-
-
-def _condition(column: str, operator: str, value: Any) -> pc.Expression:
-    value = [_plain(one) for one in value] if isinstance(value, list | tuple | set) else _plain(value)
-    if value is None and operator in ("=", "==", "!="):
-        null = pc.field(column).is_null()
-        return ~null if operator == "!=" else null
-    if operator in ("in", "not in") and isinstance(value, str):
-        raise ValueError(f"({column!r}, {operator!r}, {value!r}) needs a list of values, such as [{value!r}]")
-    if operator in ("in", "not in") and all(one is None for one in value):  # Arrow would give the list the type null
-        found = pc.field(column).is_null() if value else pc.scalar(False)
-        return found if operator == "in" else ~found
-    return pq.filters_to_expression([(column, operator, value)])
-
-
-def _plain(value: Any) -> Any:
-    """Return None if pandas treats the value as missing, otherwise the value."""
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+    schema = CORPUS_TABLES[name].arrow
+    schema = schema.append(PERSON) if person else schema
+    return reduce(or_, (all_of(clause, schema) for clause in clauses))
 
 
 def check_column(name: str, column: str) -> None:

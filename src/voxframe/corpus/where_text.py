@@ -39,8 +39,8 @@ def parse(text: str) -> list[list[Triple]]:
 
     The text is a Python expression of comparisons of a column with a value, joined by `and`, `or` and `not` (or `&`,
     `|` and `~`, with parentheses around comparisons). `in` and `not in` take a list. A name with blanks is written in
-    backticks. Nulls meet only tests for null: `speaker is null` as in SQL, `speaker is None` or `speaker.isna()`, and
-    their opposites `is not null`, `is not None` and `notna()`.
+    backticks. Dates are ISO text, such as '2026-01-31'. Nulls meet only tests for null: `speaker is null` as in SQL,
+    `speaker is None` or `speaker.isna()`, and their opposites `is not null`, `is not None` and `notna()`.
 
     Raises:
         CorpusError: The text is anything else.

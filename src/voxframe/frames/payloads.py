@@ -16,6 +16,7 @@ import msgspec
 import orjson
 
 from voxframe.errors import PayloadError
+from voxframe.frames.diagnosis import not_an_object, too_deep
 from voxframe.frames.json_schema import shape
 from voxframe.frames.repair import parse
 from voxframe.schema import TRANSCRIPT_TABLES
@@ -107,13 +108,14 @@ def head(raw: bytes) -> Head:
     Raises:
         PayloadError: The payload is not a JSON object, or is neither a transcript nor an export.
     """
-    return head_of(_members(raw))
+    return head_of(raw, _members(raw))
 
 
-def head_of(fields: Members) -> Head:
-    """Like `head`, for the fields that `members_of_payloads` found."""
+def head_of(raw: bytes, fields: Members) -> Head:
+    """Like `head`, for a payload and the fields that `members_of_payloads` found in it."""
     if fields is None:
-        raise PayloadError("a payload must be a JSON object, as the service returns it; pass one transcript")
+        document = parse(raw)  # raises the error if it is not JSON
+        raise too_deep() if isinstance(document, dict) else not_an_object(document)
     names = frozenset(fields)
     transcript_id, status, audio_url = (_scalar(fields.get(name)) for name in ("id", "status", "audio_url"))
     return Head(_kind(names), transcript_id, status, names, audio_url)

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from voxframe.errors import PayloadError, PayloadWarning
+from voxframe.errors import PayloadWarning
+from voxframe.frames.diagnosis import kind_of, not_an_object, not_json, too_deep
 from voxframe.frames.extra import Misfit, is_nothing, json_text
 from voxframe.frames.json_schema import Shape
 from voxframe.schema import BOOL, FLOAT, INT, Column
@@ -46,9 +47,7 @@ def repair_payload(raw: bytes, shape: Shape) -> tuple[bytes, dict[str, Any]]:
     repair = _Repair()
     document = parse(bytes(raw), repair)
     if not isinstance(document, dict):
-        raise PayloadError(
-            f"a payload must be a JSON object, not {_kind(document)}; pass one transcript, or fetch it again"
-        )
+        raise not_an_object(document)
     try:
         clean = repair.convert(document, shape, None)
     except RecursionError:  # json.dumps uses more stack per level than json.loads
@@ -63,7 +62,13 @@ def parse(raw: bytes, repair: _Repair | None = None) -> Any:
     Raises:
         PayloadError: The text is not JSON.
     """
-    return _parse(_text(raw, repair or _Repair()))
+    text = _text(raw, repair or _Repair())
+    try:
+        return json.loads(text, strict=False, parse_int=_whole_number, parse_float=_float, parse_constant=_constant)
+    except RecursionError:
+        raise too_deep() from None
+    except ValueError as e:
+        raise not_json(raw, text, e) from None
 
 
 class _Repair:
@@ -179,15 +184,6 @@ def _text(raw: bytes, repair: _Repair) -> str:
         return raw.decode(encoding, "replace")
 
 
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text, strict=False, parse_int=_whole_number, parse_float=_float, parse_constant=_constant)
-    except RecursionError:
-        raise too_deep() from None
-    except ValueError as e:
-        raise _unreadable(_diagnosis(text, e)) from None
-
-
 def _whole_number(digits: str) -> int | str:
     try:
         return int(digits)
@@ -202,30 +198,6 @@ def _float(digits: str) -> float | str:
 
 def _constant(name: str) -> float | str:
     return math.nan if name == "NaN" else name
-
-
-def too_deep() -> PayloadError:
-    """Return the error for a payload nested too deeply for the Python stack."""
-    return _unreadable("the payload is nested too deeply")
-
-
-def _unreadable(reason: str) -> PayloadError:
-    return PayloadError(f"{reason}; fetch it again, or pass the response of the service unchanged")
-
-
-def _diagnosis(text: str, error: ValueError) -> str:
-    start = text[:500].lstrip()
-    if not text.strip():
-        return "the payload is empty"
-    if start.startswith("<"):
-        return "the payload is a web page or XML, not JSON"
-    if not isinstance(error, json.JSONDecodeError):
-        return f"the payload is not JSON ({error})"
-    if error.msg == "Extra data":
-        return f"the payload has extra data after its end (character {error.pos} of {len(text)})"
-    if start[0] in "{[" and not text.rstrip().endswith(("}", "]")):
-        return f"the payload is truncated after {len(text)} characters"
-    return f"the payload is not JSON ({error.msg} at character {error.pos} of {len(text)})"
 
 
 def _number(value: Any) -> float | None:
@@ -254,15 +226,9 @@ def _path(place: Place) -> str:
 
 def _brief(value: Any) -> str:
     if isinstance(value, (dict, list)):
-        return _kind(value)
+        return kind_of(value)
     shown = repr(value) if isinstance(value, str) else json.dumps(value)
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, (dict, list)):
-        return f"{'an object' if isinstance(value, dict) else 'a list'} of {len(value)}"
-    return {str: "a string", bool: "true or false", type(None): "null"}.get(type(value), "a number")
 
 
 def caller() -> int:

@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from voxframe.frames.columns import TEXT, Arrays, as_table, from_columns, from_rows
+from voxframe.frames.diagnosis import too_deep
 from voxframe.frames.extra import (
     FastPathUnsupported,
     Rest,
@@ -24,7 +25,7 @@ from voxframe.frames.extra import (
 )
 from voxframe.frames.json_lists import columns, read_lists
 from voxframe.frames.json_schema import chosen, decoder, known_fields, raw_lists, shape, skipped
-from voxframe.frames.repair import repair_payload, too_deep
+from voxframe.frames.repair import repair_payload
 from voxframe.frames.words import read_words, word_tables
 from voxframe.schema import TRANSCRIPT_TABLES, TRANSCRIPTS
 

@@ -29,8 +29,16 @@ __all__ = ["SUFFIXES", "converted", "with_speakers"]
 #: Suffixes of files of other formats that are read from folders and zips, besides .json. A .txt file must be named.
 SUFFIXES = (".srt", ".vtt", ".textgrid", ".eaf", ".ctm", ".stm")
 
+_JSON = (b"{", b"[")  # first characters of payloads
 _SEGMENT = frozenset({"id", "seek", "start", "end", "text"})
 _PACKED = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
+#: Formats of files that the beginning of the content must confirm, by suffix, and what is expected there.
+_BEGINNINGS = {
+    ".srt": ("SRT", "the times of the first cue, such as 00:00:01,000 --> 00:00:02,500"),
+    ".vtt": ("WebVTT", "WEBVTT"),
+    ".textgrid": ("TextGrid", 'File type = "ooTextFile"'),
+    ".eaf": ("EAF", "<ANNOTATION_DOCUMENT ...>"),
+}
 #: Fields of engines with spoken text.
 _TEXT_FIELDS = ("text", "word", "punctuated_word", "content", "value", "transcript", "full_transcript")
 _NULL_TEXT = re.compile(rf'"(?:{"|".join(_TEXT_FIELDS)})"\s*:\s*null'.encode())
@@ -51,12 +59,15 @@ def converted(data: bytes, name: str = "") -> bytes:
         The payload as JSON; a JSON list of payloads if the file has several recordings.
 
     Raises:
-        PayloadError: The format is recognised, but the content is not as it should be.
+        PayloadError: The format is recognised by content or name, but the content is not as it should be. The message
+            does not contain the name.
 
     Example:
         >>> converted(b'{"monologues": [{"speaker": 0, "elements": [{"type": "text", "value": "Hi"}]}]}')[:38]
         b'{"id":"rev-355d2b6d","imported_from":"'
     """
+    if name and (not data or data.isspace()):
+        raise PayloadError("the file is empty; export or fetch the transcript again")
     try:
         format_name, read = _json_format(data) or _text_format(data, name) or ("", None)
         if read is None:
@@ -66,8 +77,8 @@ def converted(data: bytes, name: str = "") -> bytes:
         if isinstance(error, PayloadError):
             raise
         raise PayloadError(
-            f"{name or 'the payload'!r} looks like a transcript of {format_name}, but cannot be read "
-            f"({type(error).__name__}: {error}); check that it is complete"
+            f"the payload looks like a transcript of {format_name}, but cannot be read ({type(error).__name__}: "
+            f"{error}); check that it is complete"
         ) from None
     stem = PurePath(_PACKED.sub("", name)).stem or format_name
     mark = hashlib.sha256(data).hexdigest()[:8]
@@ -86,8 +97,8 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16", "replace").encode()
     data = data.removeprefix(codecs.BOM_UTF8)
-    start = data[:1024].lstrip()[:1]
-    if start not in (b"{", b"[") or (b'"audio_url"' in data and b'"full_transcript"' not in data):
+    start = _first(data)
+    if start not in _JSON or (b'"audio_url"' in data and b'"full_transcript"' not in data):
         return None
     try:
         if start == b"[":  # segments of faster-whisper
@@ -111,6 +122,11 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
         if recognises(document):
             return format_name, partial(read, document)
     return None
+
+
+def _first(data: bytes) -> bytes:
+    """Return the first byte that is not white space."""
+    return data[:1024].removeprefix(codecs.BOM_UTF8).lstrip()[:1]
 
 
 def _without_null_texts(value: Any) -> Any:
@@ -140,7 +156,8 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
     """Return the name and the reader of a text format.
 
     Raises:
-        PayloadError: The text is neither UTF-8 nor UTF-16, or it is RTTM, which has no words.
+        PayloadError: The text is neither UTF-8 nor UTF-16, it is not what its name says, or it is RTTM, which has no
+            words.
     """
     suffix = PurePath(_PACKED.sub("", name)).suffix.lower()
     begin = data[:400]
@@ -151,17 +168,30 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
     try:
         text = data.decode("utf-16" if utf16 else "utf-8-sig")
     except UnicodeDecodeError:
-        if not known:
+        if _first(data) in _JSON or (utf16 and not known):  # invalid bytes of JSON are replaced later
             return None
-        raise PayloadError(f"{name!r} is neither UTF-8 nor UTF-16 with a byte order mark; save it as UTF-8") from None
+        raise PayloadError(
+            "the text is neither UTF-8 nor UTF-16 with a byte order mark, and its encoding cannot be told from its "
+            "bytes; save it as UTF-8, or convert it with iconv -f CP1252 -t UTF-8 OLD > NEW (CP1252 is the usual "
+            "encoding of Western European subtitles)"
+        ) from None
     if suffix == ".rttm":
         raise PayloadError(
-            f"{name!r} says who speaks when, but has no words; join it to a transcript with "
+            "an RTTM file says who speaks when, but has no words; join it to a transcript with "
             "voxframe.importers.with_speakers(payload, text)"
         )
     for format_name, (recognises, read) in _TEXTS.items():
         if recognises(text, suffix):
             return format_name, partial(read, text)
+    if suffix in _BEGINNINGS and _first(data) not in _JSON:
+        format_name, expected = _BEGINNINGS[suffix]
+        lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        is_numbered = suffix == ".srt" and len(lines) > 1 and lines[0][1].isdecimal()
+        n, line = lines[is_numbered]
+        raise PayloadError(
+            f"not a valid {format_name} file: line {n} should be {expected}, but is {line[:60]!r}; check that the file "
+            "is complete and that its suffix is right"
+        )
     return None
 
 

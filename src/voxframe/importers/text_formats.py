@@ -171,7 +171,7 @@ def ctm(text: str) -> list[tuple[str, dict[str, Any]]]:
     """
     found: dict[str, list[SpokenWord]] = {}
     is_other = False
-    for fields in _rows(text):
+    for fields in _rows(text, "recording, channel, start, duration, word"):
         recording, channel, begin, length, word = fields[:5]
         if begin == "*":  # <ALT_BEGIN>, <ALT> and <ALT_END> have no times
             is_other = word == "<ALT>" or (is_other and word != "<ALT_END>")
@@ -194,7 +194,7 @@ def stm(text: str) -> list[tuple[str, dict[str, Any]]]:
         Name and payload of each recording.
     """
     found: dict[str, list[SpokenTurn]] = {}
-    for fields in _rows(text):
+    for fields in _rows(text, "recording, channel, speaker, start, end"):
         recording, channel, speaker, start, end = fields[:5]
         words = fields[5:]
         if words and words[0].startswith("<") and words[0].endswith(">"):  # labels, such as <o,f0,male>
@@ -277,8 +277,19 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
     return from_words(words, **kept)
 
 
-def _rows(text: str) -> list[list[str]]:
-    return [line.split() for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";;")]
+def _rows(text: str, needed: str = "") -> Iterator[list[str]]:
+    """Yield the fields of each line that is not a comment.
+
+    Raises:
+        PayloadError: A line has fewer fields than are needed.
+    """
+    for n, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith(";;"):
+            continue
+        if len(fields) < needed.count(",") + bool(needed):
+            raise PayloadError(f"line {n} must begin with {needed}, but is {line.strip()[:60]!r}")
+        yield fields
 
 
 def _channels(rows: list[Any]) -> list[Any]:

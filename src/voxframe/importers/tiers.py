@@ -44,7 +44,11 @@ def textgrid(text: str) -> dict[str, Any]:
 
 
 def textgrid_tiers(text: str) -> list[Tier]:
-    """Return the tiers of a TextGrid."""
+    """Return the tiers of a TextGrid.
+
+    Raises:
+        PayloadError: It is not a TextGrid, or it ends before its last tier is complete.
+    """
     tokens = [
         float(found[2]) if found[1] is None else found[1].replace('""', '"')
         for found in _TOKEN.finditer(text)
@@ -55,6 +59,14 @@ def textgrid_tiers(text: str) -> list[Tier]:
             'a TextGrid begins with File type = "ooTextFile" and Object class = "TextGrid"; '
             'save it in Praat with "Save as text file..." or "Save as short text file..."'
         )
+    try:
+        return _tiers_of(tokens)
+    except IndexError:
+        raise PayloadError("the TextGrid ends before its last tier is complete; save it in Praat again") from None
+
+
+def _tiers_of(tokens: Sequence[Any]) -> list[Tier]:
+    """Return the tiers of a TextGrid, given its texts and numbers."""
     at, tiers = 5, []
     for _ in range(int(tokens[4])):
         kind, name, count = tokens[at], str(tokens[at + 1]), int(tokens[at + 4])

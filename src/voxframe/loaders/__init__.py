@@ -30,6 +30,11 @@ service does not return a transcript. If only some of several payloads cannot be
 `PayloadWarning` names those left out. A value that cannot be used becomes null, with one warning per transcript; the
 rest of the transcript is loaded.
 
+A transcript is loaded once. Of several payloads with the same id and rows in the same table, the first is kept, as by
+`Corpus.add`. One `PayloadWarning` counts those that repeat its rows, such as copies of a file, and another one names
+those that differ, with the payload that was kept. To compare two payloads of one transcript, load them separately.
+Payloads without an id are all kept.
+
 `load_responses`, `load_word_matches`, `load_stream` and `load_stream_words` read the objects that the client returns
 for other requests, or their JSON. Nothing of these is stored in a corpus.
 """
@@ -45,6 +50,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, Unpack, cast, runtime_chec
 import pandas as pd
 
 from voxframe import frames
+from voxframe.corpus.reading import TablesByName
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
 from voxframe.frames.responses import Messages, Responses, response_table, stream_table, stream_word_table
@@ -137,7 +143,7 @@ def tables(source: Sources, **options: Unpack[LoadOptions]) -> dict[str, pd.Data
         >>> tables({"id": "a", "words": [{"text": "Hello", "start": 120, "end": 480}]})["words"]["text"].to_list()
         ['Hello']
     """
-    return load_all(source, **options)
+    return TablesByName(load_all(source, **options))
 
 
 @_documented

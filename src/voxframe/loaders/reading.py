@@ -25,24 +25,34 @@ from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, Payloa
 from voxframe.frames.corrected import with_original
 from voxframe.frames.payloads import Head, head, payloads
 from voxframe.frames.repair import caller
-from voxframe.loaders.sources import Fetcher, Remote, Source, Sources, cached_export, cached_tables, each, resolve
+from voxframe.importers import converted
+from voxframe.loaders.collected import Collected, Made, as_table, first_of, ids_in, rows_in
+from voxframe.loaders.sources import (
+    Content,
+    Fetcher,
+    Remote,
+    Source,
+    Sources,
+    cached_export,
+    cached_tables,
+    each,
+    resolve,
+)
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
 
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
 _TOGETHER = 64  # transcripts of a corpus that are read together
-_SHOWN = 5  # payloads named in one warning
 _ROW = "_row"
 #: Columns of `transcripts` that an envelope or an error object may fill as well.
 _OUTSIDE = frozenset({"transcript_id", "status", "error", "extra"})
 _CONTENT = [place for place, name in enumerate(TABLES["transcripts"].names) if name not in _OUTSIDE]
 
 #: Builds the tables of a payload, as column arrays.
-OfBytes: TypeAlias = "Callable[[bytes], Made]"
+OfBytes: TypeAlias = Callable[[bytes], Made]
 #: Reads or fetches the tables of a transcript of a service.
 OfRemote: TypeAlias = Callable[[Corpus, Remote], Mapping[str, pa.Table]]
 #: Errors of an unreadable payload, passed as a source or stored in a corpus.
 Unreadable: TypeAlias = PayloadError | DamagedFileError
-Made: TypeAlias = Mapping[str, "frames.Arrays | pa.Table"]
 
 
 class LoadOptions(TypedDict, total=False):
@@ -194,14 +204,13 @@ class _Empty:
         self._about.append(transcripts.select(TABLES["transcripts"].names))
 
     def report(self, found: Sequence[Made]) -> None:
-        """Warn about failed transcripts. If no table has rows, also about an option that was not set."""
+        """Warn about transcripts without a result. If no table has rows, also about an option that was not set."""
         if not self._about or "transcripts" in self._names:
             return
         about = pa.concat_tables(self._about)
         name = " or ".join(sorted(self._names))
-        if any(_rows(table) for made in found for table in made.values()):
-            about = about.filter(pc.not_equal(about["status"], "completed"))
-        if about.num_rows and (reason := why_empty(name, about)) is not None:
+        of_all = not any(rows_in(table) for made in found for table in made.values())
+        if (reason := why_empty(name, about, of_all=of_all)) is not None:
             warnings.warn(reason, PayloadWarning, stacklevel=caller())
 
 
@@ -255,12 +264,12 @@ class _Reads(NamedTuple):
         """Return True if the tables have so many rows that no other source is needed."""
         if self.limit is None or not good:
             return False
-        sizes = [[*map(_rows, made.values())] for made in good]
+        sizes = [[*map(rows_in, made.values())] for made in good]
         return all(sum(size) >= self.limit for size in zip(*sizes, strict=True))
 
 
 def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads: _Reads) -> list[Made]:
-    """Build the tables of each payload of each source; warn of payloads that cannot be read.
+    """Build the tables of each payload of each source; warn of payloads that are left out.
 
     Raises:
         PayloadError: A source is invalid, or no payload can be read.
@@ -269,13 +278,14 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
         raise OptionError(f"client must be the result of voxframe.connect(), not of type {type(client).__name__}")
     if isinstance(source, Corpus):
         corpus, source = _only(source, corpus), source.ids()
-    good: list[Made] = []
+    collected = Collected()
     bad: list[Unreadable] = []
     stored: dict[str, Remote] = {}
+    asked = set[str]()
 
     def read_one(where: Corpus, found: Remote) -> None:
         try:
-            good.append(reads.of_remote(where, found))
+            collected.add(reads.of_remote(where, found), repr(found.transcript_id))
         except (PayloadError, DamagedFileError) as error:
             if not where._archive.has(found.transcript_id):  # not stored at all, rather than damaged
                 raise
@@ -288,16 +298,20 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
         if not some:
             return
         where = _corpus(corpus)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", CorpusWarning)
-                good.append(reads.of_stored(where, list(some)))
-        except (CorpusWarning, PayloadError, DamagedFileError):
-            for found in some.values():
-                read_one(where, found)
+        if not any(transcript_id in collected for transcript_id in some):  # else they are compared one by one
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", CorpusWarning)
+                    collected.add_stored(reads.of_stored(where, list(some)), some)
+            except (CorpusWarning, PayloadError, DamagedFileError):
+                pass
+            else:
+                return
+        for found in some.values():
+            read_one(where, found)
 
     for n, one in enumerate(each(source)):
-        if reads.is_enough(good):
+        if reads.is_enough(collected.good):
             break
         name = _name(one, None if one is source else n)
         try:
@@ -313,7 +327,11 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             known = where._archive.recordings.id(found.transcript_id)
             if known != found.transcript_id:  # the name of a recording
                 found = Remote(known, None if client is None else partial(client.fetch, known))
-            if known in stored or len(stored) == _TOGETHER:
+            if known in asked:
+                collected.repeat(name, known)
+                continue
+            asked.add(known)
+            if len(stored) == _TOGETHER:
                 read_stored()
             if reads.is_stored(where, found):
                 stored[known] = found
@@ -323,32 +341,37 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             continue
         read_stored()
         for place, made in _each_payload(found, reads.of_bytes):
+            label = f"{name or 'payload'}{place}"
             if isinstance(made, PayloadError):
-                bad.append(_named(made, f"{name or 'payload'}{place}" if name or place else ""))
-            else:
-                good.append(made)
-                if not place and isinstance(one, str | os.PathLike) and (stem := payload_stem(str(one))):
-                    reads.stems.update(dict.fromkeys(_ids(made), stem))
+                bad.append(_named(made, label if name or place else ""))
+            elif collected.add(made, label) and not place and isinstance(one, str | os.PathLike):
+                stem = payload_stem(str(one))
+                reads.stems.update(dict.fromkeys(ids_in(made), stem) if stem else {})
     read_stored()
-    if bad and not good:
+    if bad and not collected.good:
         raise bad[0]
     if bad:
-        more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
-        shown = "; ".join(map(str, bad[:_SHOWN]))
         warnings.warn(
-            f"{len(bad)} of {len(good) + len(bad)} payloads cannot be read and are left out: {shown}{more}",
+            f"{len(bad)} of {collected.count + len(bad)} payloads cannot be read and are left out: "
+            f"{first_of([*map(str, bad)])}",
             PayloadWarning,
             stacklevel=caller(),
         )
-    return good
+    collected.report()
+    return collected.good
 
 
-def _each_payload(raw: bytes, make: OfBytes) -> Iterator[tuple[str, Made | PayloadError]]:
-    """Yield location and tables of each payload in some bytes, or the error if it cannot be read.
+def _each_payload(content: Content, make: OfBytes) -> Iterator[tuple[str, Made | PayloadError]]:
+    """Yield location and tables of each payload of a source, or the error if it cannot be read.
 
     The bytes are nearly always one payload, and searching for others would take longer than reading it. So they are
     only split if they cannot be read as one.
     """
+    try:
+        raw = converted(content.data, content.file)
+    except PayloadError as error:
+        yield "", error
+        return
     try:
         made = make(raw)
     except PayloadError as error:
@@ -385,21 +408,7 @@ def _named(error: Unreadable, name: str) -> Unreadable:
 def _one_each(found: Sequence[Made], names: Collection[str]) -> dict[str, pd.DataFrame]:
     if len(found) == 1 and not any(isinstance(table, pa.Table) for table in found[0].values()):
         return frames.all_to_pandas(found[0])
-    return to_frames({name: _together([_table(name, made[name]) for made in found], name) for name in names})
-
-
-def _ids(made: Made) -> list[str]:
-    """Return the id of the transcript in a payload; an empty list if no table has rows."""
-    firsts = [table["transcript_id"] if isinstance(table, pa.Table) else table[0] for table in made.values()]
-    return [one[0].as_py() for one in firsts if len(one)][:1]
-
-
-def _rows(table: frames.Arrays | pa.Table) -> int:
-    return len(table) if isinstance(table, pa.Table) else len(table[0])
-
-
-def _table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
-    return made if isinstance(made, pa.Table) else frames.as_table(name, made)
+    return to_frames({name: _together([as_table(name, made[name]) for made in found], name) for name in names})
 
 
 def _together(found: Sequence[pa.Table], name: str) -> pa.Table:

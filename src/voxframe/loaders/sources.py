@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
@@ -23,7 +23,6 @@ from voxframe.corpus.store import FINAL, View
 from voxframe.errors import PayloadError
 from voxframe.frames.payloads import encode
 from voxframe.frames.repair import caller
-from voxframe.importers import converted
 from voxframe.schema import CORPUS_TABLES
 
 
@@ -62,6 +61,18 @@ Source: TypeAlias = "Handle | str | os.PathLike[str] | bytes | bytearray | memor
 
 #: One transcript or several.
 Sources: TypeAlias = "Source | pd.DataFrame | Corpus | Iterable[Source]"
+
+
+class Content(NamedTuple):
+    """The content of a source, which may have another format than the interface.
+
+    Attributes:
+        data: The bytes.
+        file: Path of the file; empty if there is none.
+    """
+
+    data: bytes
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,8 +134,8 @@ def _files(source: Source) -> Iterable[Source]:
     return found or [source]
 
 
-def resolve(source: Source, client: Fetcher | None) -> bytes | Remote:
-    """Return the payload of a source, or the remote transcript that it refers to.
+def resolve(source: Source, client: Fetcher | None) -> Content | Remote:
+    """Return the content of a source, or the remote transcript that it refers to.
 
     Args:
         source: A single source.
@@ -135,9 +146,9 @@ def resolve(source: Source, client: Fetcher | None) -> bytes | Remote:
         UnreadableFileError: It is a damaged file.
     """
     if isinstance(source, Mapping):
-        return converted(encode(source))
+        return Content(encode(source))
     if isinstance(source, bytes | bytearray | memoryview):
-        return converted(bytes(source))
+        return Content(bytes(source))
     if isinstance(source, os.PathLike):
         return _read(Path(source))
     if isinstance(source, str):
@@ -164,10 +175,10 @@ def _names_file(text: str) -> bool:
         return False
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> Content:
     try:
         with path.open("rb") as file:
-            return converted(contents(file, str(path)), path.name)
+            return Content(contents(file, str(path)), str(path))
     except OSError as e:
         what = "it is a directory; pass the files in it" if path.is_dir() else (e.strerror or str(e)).lower()
         raise PayloadError(f"cannot read the payload file {str(path)!r}: {what}") from None

@@ -14,7 +14,7 @@ from voxframe.analysis.speaker_turns import label_names, speaker_labels
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
 from voxframe.loaders.reading import load_some
-from voxframe.loaders.sources import Fetcher, Handle, Source, resolve
+from voxframe.loaders.sources import Fetcher, Handle, Remote, Source, resolve
 from voxframe.widgets.base import absolute_path
 from voxframe.widgets.player_passages import PlayerPassages, split_passages
 
@@ -74,7 +74,7 @@ def origin(source: Any, client: Fetcher | None) -> Origin:
         return Origin(None, False, "the dict of tables")
     if isinstance(source, Handle):
         return Origin(repr(source.id), True, "the transcript id")
-    if isinstance(source, str) and not isinstance(resolve(source, client), bytes):
+    if isinstance(source, str) and isinstance(resolve(source, client), Remote):
         return Origin(repr(source), True, "the transcript id")
     if isinstance(source, str | os.PathLike):
         return Origin(repr(absolute_path(source)), False, "the path", is_payload=True)

@@ -1,0 +1,131 @@
+"""Tables of several payloads, with each transcript once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxframe import frames
+from voxframe.errors import PayloadWarning
+from voxframe.frames.repair import caller
+from voxframe.schema import TABLES
+
+#: Tables by name: of one payload, or of several transcripts of a corpus.
+Made: TypeAlias = Mapping[str, "frames.Arrays | pa.Table"]
+
+_SHOWN = 5  # payloads named in one warning
+
+
+class Collected:
+    """Tables of payloads in their order. Of payloads with the same id and rows in the same table, the first is kept.
+
+    Attributes:
+        good: The tables that are kept.
+        count: Number of payloads, including those that are not kept.
+    """
+
+    def __init__(self) -> None:
+        self.good: list[Made] = []
+        self.count = 0
+        self._of: dict[str, list[tuple[Made, str]]] = {}
+        self._equal: list[str] = []
+        self._different: list[str] = []
+
+    def __contains__(self, transcript_id: str) -> bool:
+        return transcript_id in self._of
+
+    def add(self, made: Made, name: str) -> bool:
+        """Add the tables of one payload. Return False if they are left out.
+
+        Args:
+            made: The tables.
+            name: Name of the source, for messages.
+        """
+        self.count += 1
+        for transcript_id in ids_in(made):
+            for before, source in self._of.get(transcript_id, ()):
+                if (is_equal := _is_equal(made, before, transcript_id)) is not None:
+                    if is_equal:
+                        self._note(name, transcript_id, source)
+                    else:
+                        self._different.append(f"{name} has the id {transcript_id!r} of {source}")
+                    return False
+            self._of.setdefault(transcript_id, []).append((made, name))
+        self.good.append(made)
+        return True
+
+    def add_stored(self, made: Made, ids: Iterable[str]) -> None:
+        """Add the tables of several transcripts of a corpus, none of which was added before."""
+        for transcript_id in ids:
+            self.count += 1
+            self._of[transcript_id] = [(made, repr(transcript_id))]
+        self.good.append(made)
+
+    def repeat(self, name: str, transcript_id: str) -> None:
+        """Note that a source names a transcript that another source has named, so that it is not read."""
+        self.count += 1
+        self._note(name, transcript_id, repr(transcript_id))
+
+    def report(self) -> None:
+        """Warn about payloads that were left out."""
+        if self._equal:
+            warnings.warn(
+                f"{len(self._equal)} of {self.count} payloads repeat another one and are loaded once, such as "
+                f"{self._equal[0]}",
+                PayloadWarning,
+                stacklevel=caller(),
+            )
+        if self._different:
+            warnings.warn(
+                f"{len(self._different)} of {self.count} payloads differ from another one with the same id and are "
+                f"left out: {first_of(self._different)}. Give them other ids, or load them separately",
+                PayloadWarning,
+                stacklevel=caller(),
+            )
+
+    def _note(self, name: str, transcript_id: str, source: str) -> None:
+        self._equal.append(name if name == source else f"{name} (transcript {transcript_id!r}, as in {source})")
+
+
+def ids_in(made: Made) -> list[str]:
+    """Return the id of the transcript in a payload; an empty list if no table has rows, or if it has no id."""
+    for table in made.values():
+        column = table["transcript_id"] if isinstance(table, pa.Table) else table[0]
+        if len(column):
+            found = column[0].as_py()
+            return [] if found is None else [found]
+    return []
+
+
+def rows_in(table: frames.Arrays | pa.Table) -> int:
+    """Return the number of rows of a table."""
+    return len(table) if isinstance(table, pa.Table) else len(table[0])
+
+
+def as_table(name: str, made: frames.Arrays | pa.Table) -> pa.Table:
+    """Return a table that may be column arrays as an Arrow table."""
+    return made if isinstance(made, pa.Table) else frames.as_table(name, made)
+
+
+def first_of(messages: Sequence[str]) -> str:
+    """Return the first messages of a list as one, with the number of the others."""
+    more = f"; and {len(messages) - _SHOWN} more" if len(messages) > _SHOWN else ""
+    return "; ".join(messages[:_SHOWN]) + more
+
+
+def _is_equal(made: Made, before: Made, transcript_id: str) -> bool | None:
+    """Return True if a payload has the same rows of a transcript as another one; None if no table has rows of both."""
+    found = {name: _rows_of(name, table, transcript_id) for name, table in made.items() if rows_in(table)}
+    known = {name: _rows_of(name, before[name], transcript_id) for name in found}
+    shared = [name for name, table in known.items() if len(table)]
+    return None if not shared else all(found[name].equals(known[name]) for name in found)
+
+
+def _rows_of(name: str, table: frames.Arrays | pa.Table, transcript_id: str) -> pa.Table:
+    """Return the rows of a transcript, without the columns that a corpus adds."""
+    whole = as_table(name, table).select(TABLES[name].names).cast(TABLES[name].arrow)
+    return whole.filter(pc.field("transcript_id") == transcript_id)
