@@ -57,6 +57,8 @@ def test_columns_and_rows_are_selected(filled: voxframe.Corpus) -> None:
         ({"where": [("speaker", "~", "A")]}, "an operator is one of =="),
         ({"where": [("start_ms", "==", "soon")]}, "the column 'start_ms' contains numbers, but 'soon' is text"),
         ({"where": 5}, "where takes text such as .*, not 5"),
+        ({"where": b"x"}, "where takes text such as .*, not b'x'"),
+        ({"where": [[]]}, "where has an empty list of conditions"),
         ({"where": ["speaker"]}, "takes .column, operator, value. triples"),
         ({"where": "nonsense > 1"}, "has no column 'nonsense'"),
         ({"where": "speaker"}, "cannot be answered"),
@@ -203,6 +205,27 @@ def test_limit_returns_the_first_rows(filled: voxframe.Corpus, monkeypatch: pyte
     assert filled.words(limit=2, category=True, timedeltas=True)["speaker"].dtype == "category"
     with pytest.raises(OptionError, match="limit must be an integer of at least 0"):
         filled.table("words", limit=-1)
+
+
+@pytest.mark.parametrize(
+    ("operator", "value"),
+    [
+        ("in", pa.array(["b", "c"])),
+        ("in", pa.chunked_array([["b"], ["c"]])),
+        ("in", np.array(["b", "c"])),
+        ("in", pd.Series(["b", "c"])),
+        ("in", iter(["b", "c"])),
+        ("in", frozenset({"b", "c"})),
+        (">=", pa.scalar("b")),
+        (">=", np.str_("b")),
+    ],
+)
+def test_values_of_other_libraries_are_compared(filled: voxframe.Corpus, operator: str, value: object) -> None:
+    """Values of pyarrow, NumPy and pandas and iterators select rows of any column, also beside metadata."""
+    found = filled.table("words", where=[("transcript_id", operator, value), ("speaker", "==", pa.scalar("B"))])
+    assert found["transcript_id"].to_list() == ["b", "c"]
+    again = filled.table("words", where=[("speaker", "in", iter(["B"]))], metadata="recording")
+    assert again["recording"].to_list() == ["a", "b", "c"]
 
 
 def test_scan_reads_nothing(filled: voxframe.Corpus) -> None:

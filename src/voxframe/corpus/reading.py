@@ -210,7 +210,7 @@ def as_list(where: str | Sequence[Any]) -> list[Any]:
     Raises:
         CorpusError: They are neither text nor a sequence.
     """
-    if not isinstance(where, Iterable):
+    if not isinstance(where, Iterable) or isinstance(where, bytes):
         raise CorpusError(
             "where takes text such as \"speaker == 'A'\", (column, operator, value) triples, or an expression of "
             f"pyarrow, not {where!r}"
@@ -286,6 +286,8 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
         return where
     conditions = as_list(where)
     for condition in conditions:
+        if not condition:
+            raise CorpusError("where has an empty list of conditions; leave it out, or name a condition in it")
         for triple in [condition] if isinstance(condition, tuple) else condition:
             if not (isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)):
                 raise CorpusError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -153,6 +153,8 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
 def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
     """Return conditions with ids instead of names of recordings in the conditions on `transcript_id`.
 
+    Values of pyarrow and NumPy, and iterators, become Python values.
+
     Args:
         where: The conditions.
         id_of: Returns the id of a transcript, given the id or the name of its recording.
@@ -161,8 +163,19 @@ def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
         where = parse(where)
     if not isinstance(where, list | tuple):
         return where
-    if len(where) == 3 and where[0] == _ID:
+    if len(where) == 3 and isinstance(where[0], str) and isinstance(where[1], str):
         column, operator, value = where
-        several = isinstance(value, list | tuple | set)
-        return column, operator, [id_of(one) for one in value] if several else id_of(value)
+        value = _plain(value)
+        if column == _ID:
+            several = isinstance(value, list | tuple | set | frozenset)
+            value = [id_of(one) for one in value] if several else id_of(value)
+        return (column, operator, value) if isinstance(where, tuple) else [column, operator, value]
     return [in_where(part, id_of) for part in where] if all(isinstance(p, list | tuple) for p in where) else where
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of pyarrow or NumPy as a Python value, and an iterator as a list."""
+    for name in ("as_py", "to_pylist", "tolist"):  # a scalar and an array of pyarrow; an array and a scalar of NumPy
+        if (convert := getattr(value, name, None)) is not None:
+            return convert()
+    return list(value) if isinstance(value, Iterator) else value
