@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from voxframe._text import one_line
+
 #: Largest integer that every JSON reader keeps exactly.
 LARGEST_INTEGER = 2**53
 
@@ -261,8 +263,9 @@ def nearest(value: object, allowed: Sequence[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value, shortened to 80 characters, for an error message."""
+    """Return the repr of a value on one line, shortened to 80 characters, for an error message."""
     text = repr(value)
+    text = one_line(text) if "\n" in text else text  # a DataFrame
     return text if len(text) <= 80 else text[:77] + "..."
 
 

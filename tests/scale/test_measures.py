@@ -134,3 +134,11 @@ def test_no_tables_are_written_into_a_corpus(corpus: voxframe.Corpus) -> None:
     for target in (corpus.path / "tables", corpus.path):
         with pytest.raises(OptionError, match="is inside the corpus"):
             scale.build_tables(str(corpus.path / "raw"), str(target))
+
+
+def test_a_dataframe_of_pandas_is_refused() -> None:
+    """Each function says that it needs a Dask DataFrame, and what takes one in memory."""
+    words = pd.DataFrame({"transcript_id": ["a"], "text": ["Hi"]})
+    for call in (scale.talk_time, scale.ngrams, lambda df: scale.counts(df, "hi"), lambda df: scale.search(df, "hi")):
+        with pytest.raises(OptionError, match=r"needs a Dask DataFrame, .*use voxframe\.analysis"):
+            call(words)

@@ -36,6 +36,7 @@ from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
+from voxframe.errors import OptionError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
@@ -45,6 +46,24 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxframe.client import Client
+
+
+def chosen_corpus(given: Corpus | None) -> Corpus:
+    """Return the corpus that a user gave as an argument; the default corpus for None.
+
+    Raises:
+        OptionError: It is no corpus.
+    """
+    if given is None:
+        return Corpus()
+    if isinstance(given, str | os.PathLike):
+        raise OptionError(f"corpus must be a Corpus, not a path; pass corpus=voxframe.Corpus({str(given)!r})")
+    if not isinstance(given, Corpus):
+        raise OptionError(
+            f"corpus must be a voxframe.Corpus, not of type {type(given).__name__}; voxframe.Corpus(path) opens one, "
+            "and other arguments are passed by name"
+        )
+    return given
 
 
 class Corpus:

@@ -22,7 +22,7 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.speaker_names import checked_text
+from voxframe.corpus.speaker_names import checked_mapping, checked_text
 from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables
@@ -64,7 +64,7 @@ class Corrections:
 
         Raises:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
-            OptionError: There is no such turn, or a text is invalid.
+            OptionError: There is no such turn, or the texts are no dict of texts.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -77,6 +77,7 @@ class Corrections:
             [['Hello', 'Helo.', 40], ['there.', '', 90]]
         """
         transcript_id = self._archive.recordings.id(transcript_id)
+        texts = checked_mapping(texts, "the texts of turns", '{0: "Hello there."}')
         given = {position: checked_text(text, *_TURN) for position, text in texts.items()}
 
         def make(found: Corrected, active: list[Edit]) -> tuple[list[Edit], list[Edit]]:
@@ -391,7 +392,7 @@ class Corrections:
     def _word(self, transcript_id: str, found: Corrected, word_idx: int) -> tuple[Turn, int]:
         """Return the turn of a word, and the position of the word in it."""
         owner = found.word_turns
-        if not 0 <= word_idx < len(owner) or owner[word_idx] < 0:
+        if word_idx not in range(len(owner)) or owner[word_idx] < 0:
             there = f"0 to {len(owner) - 1}" if len(owner) else "no words"
             raise OptionError(f"{transcript_id!r} has no turn with word {word_idx!r}; it has {there}")
         turn = found.turns.turns[int(owner[word_idx])]

@@ -18,6 +18,7 @@ from voxframe.corpus.store import Store
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS
+from voxframe.validators import shown
 
 if TYPE_CHECKING:
     from voxframe.corpus.reading import Ids
@@ -100,7 +101,7 @@ class RecordingNames:
         """Return the id of a transcript, given the id or the name of its recording. An unknown text is returned as is.
 
         Raises:
-            CorpusError: The recording has several transcripts.
+            CorpusError: The recording has several transcripts, or what is given is no text.
         """
         return one_id(given, lambda text: self._store.has(text, "transcript"), self.with_name)
 
@@ -137,9 +138,14 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
         with_name: Returns the ids of the transcripts of the recordings with a name.
 
     Raises:
-        CorpusError: The recording has several transcripts.
+        CorpusError: The recording has several transcripts, or what is given is no text.
     """
-    if not isinstance(given, str) or not given or is_id(given):
+    if not isinstance(given, str):
+        raise CorpusError(
+            "a transcript is named by one text, its id or the name of its recording, not by "
+            f"{shown(given)}; Corpus.ids() lists the ids, and Corpus.table reads several transcripts"
+        )
+    if not given or is_id(given):
         return given
     found = with_name(given)
     if len(found) > 1 and given not in found:
@@ -166,9 +172,10 @@ def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
     if len(where) == 3 and isinstance(where[0], str) and isinstance(where[1], str):
         column, operator, value = where
         value = _plain(value)
-        if column == _ID:
-            several = isinstance(value, list | tuple | set | frozenset)
-            value = [id_of(one) for one in value] if several else id_of(value)
+        if column == _ID and isinstance(value, list | tuple | set | frozenset):
+            value = [id_of(one) if isinstance(one, str) else one for one in value]
+        elif column == _ID and isinstance(value, str):  # None stands for null
+            value = id_of(value)
         return (column, operator, value) if isinstance(where, tuple) else [column, operator, value]
     return [in_where(part, id_of) for part in where] if all(isinstance(p, list | tuple) for p in where) else where
 

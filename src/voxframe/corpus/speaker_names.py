@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from voxframe.corpus.transcript_files import TranscriptFiles
 from voxframe.errors import OptionError
 from voxframe.schema import SPEAKER_NAME
+from voxframe.validators import shown
 
 #: Fingerprint of a turn: its start in milliseconds, and its text as received.
 Fingerprint: TypeAlias = tuple[int | None, str | None]
@@ -151,6 +152,22 @@ def checked_text(value: object, description: str, longest: int) -> str | None:
             f"{description} must be text of 1 to {longest:,} characters, or None to remove it, got {value!r:.100}"
         )
     return text
+
+
+def checked_mapping(value: object, description: str, example: str) -> dict[Any, Any]:
+    """Return a mapping of names or texts as a dict.
+
+    Args:
+        value: The mapping, as given.
+        description: Description of the mapping for the error message, such as "names of speakers".
+        example: A mapping as code.
+
+    Raises:
+        OptionError: It is no mapping.
+    """
+    if not isinstance(value, Mapping):
+        raise OptionError(f"{description} must be a dict, such as {example}, got {shown(value)}")
+    return dict(value)
 
 
 def with_names(

@@ -17,7 +17,15 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.people import Assignment, People
 from voxframe.corpus.reading import Ids
-from voxframe.corpus.speaker_names import Fingerprint, SpeakerNames, checked_text, fingerprints, voices_of, with_names
+from voxframe.corpus.speaker_names import (
+    Fingerprint,
+    SpeakerNames,
+    checked_mapping,
+    checked_text,
+    fingerprints,
+    voices_of,
+    with_names,
+)
 from voxframe.errors import OptionError
 
 _NAME = ("the name of a speaker", 200)  # description and maximum number of characters
@@ -136,7 +144,7 @@ class Speakers:
 
         Raises:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
-            OptionError: There is no such label or turn, or a name is not text.
+            OptionError: There is no such label or turn, a name is not text, or neither names nor turns were given.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -148,7 +156,13 @@ class Speakers:
             ['Ada', 'B', 'B']
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        new_names, new_turns = self._checked(transcript_id, names or {}, turns or {})
+        if names is None and turns is None:
+            raise OptionError('there is nothing to set; give names, such as {"A": "Ada"}, or turns, such as {2: "A"}')
+        new_names, new_turns = self._checked(
+            transcript_id,
+            checked_mapping({} if names is None else names, "the names of speakers", '{"A": "Ada"}'),
+            checked_mapping({} if turns is None else turns, "the speakers of turns", '{2: "A"}'),
+        )
         files = self._archive.names
         with clear_errors(self._archive.path), files.lock(transcript_id):
             history = files.history(transcript_id)

@@ -16,6 +16,7 @@ from voxframe import frames
 from voxframe.analysis.recordings import Source as NameSource
 from voxframe.analysis.recordings import attach
 from voxframe.corpus import Corpus
+from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.reading import NONE_GIVEN, Where, check_limit, checked, to_frames, unfinished, why_empty
 from voxframe.corpus.recordings import RecordingNames
@@ -297,7 +298,7 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
         stored.clear()
         if not some:
             return
-        where = _corpus(corpus)
+        where = chosen_corpus(corpus)
         if not any(transcript_id in collected for transcript_id in some):  # else they are compared one by one
             try:
                 with warnings.catch_warnings():
@@ -321,7 +322,7 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
             bad.append(error)
             continue
         if isinstance(found, Remote):
-            where = _corpus(corpus)
+            where = chosen_corpus(corpus)
             if where._archive.recordings not in reads.corpora:
                 reads.corpora.append(where._archive.recordings)
             known = where._archive.recordings.id(found.transcript_id)
@@ -426,16 +427,6 @@ def _with_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
     for field in missing:
         table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     return table.select(schema.names)
-
-
-def _corpus(given: Corpus | None) -> Corpus:
-    if given is None:
-        return Corpus()
-    if isinstance(given, str | os.PathLike):
-        raise OptionError(f"corpus must be a Corpus, not a path; pass corpus=voxframe.Corpus({str(given)!r})")
-    if not isinstance(given, Corpus):
-        raise OptionError(f"corpus must be a voxframe.Corpus, not of type {type(given).__name__}")
-    return given
 
 
 def _says_nothing(tables: Mapping[str, frames.Arrays]) -> bool:

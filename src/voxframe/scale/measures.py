@@ -18,6 +18,7 @@ from voxframe.analysis.grouping import By
 from voxframe.analysis.vocabulary import sorted_counts
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
 from voxframe.corpus.search.counts import counts as count_words
+from voxframe.corpus.search.counts import group_columns
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
 from voxframe.errors import OptionError
@@ -57,6 +58,7 @@ def each(frame: dd.DataFrame, measure: Callable[..., pd.DataFrame], **options: A
     Returns:
         The rows of all transcripts, sorted by transcript.
     """
+    _check(frame)
     meta = measure(frame._meta, **options)
     if "transcript_id" not in meta.columns:
         raise OptionError("each needs a measure by transcript_id, whose rows belong to one transcript each")
@@ -78,6 +80,7 @@ def ngrams(words: dd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     Raises:
         OptionError: A group is unknown.
     """
+    _check(words)
     meta = analysis.ngrams(words._meta, n, by)
     found = _map(words, lambda part: analysis.ngrams(part, n, by), meta)
     names = list(meta.columns[:-2])
@@ -146,9 +149,7 @@ def counts(
         OptionError: An argument is invalid.
     """
     wanted = SearchQuery.check(query, slop)
-    groups = [by] if isinstance(by, str) else list(by)
-    if "speaker" in groups and "transcript_id" not in groups:  # as `Corpus.counts` does
-        groups = ["transcript_id", *groups]
+    groups = group_columns(by)
     speaker = speaker if speaker is None or isinstance(speaker, str) else list(speaker)
 
     def count(part: pd.DataFrame) -> pd.DataFrame:
@@ -168,7 +169,18 @@ def _map(frame: dd.DataFrame, function: Callable[[pd.DataFrame], pd.DataFrame], 
     return found
 
 
+def _check(frame: object) -> None:
+    """Raise an OptionError unless the argument is a Dask DataFrame."""
+    if not hasattr(frame, "map_partitions"):
+        raise OptionError(
+            "voxframe.scale needs a Dask DataFrame, such as corpus.to_dask('words'), not one of type "
+            f"{type(frame).__name__}; "
+            "for a DataFrame in memory use voxframe.analysis, or Corpus.search and Corpus.counts"
+        )
+
+
 def _needed(words: dd.DataFrame) -> dd.DataFrame:
+    _check(words)
     return words[[name for name in [*_INDEXED, SPEAKER_NAME.name] if name in words.columns]]
 
 

@@ -16,6 +16,7 @@ from voxframe.client import Client, connect
 from voxframe.client.llm_api import LlmResponse
 from voxframe.corpus import Corpus
 from voxframe.corpus.citations import citations
+from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.llm import Answers
 from voxframe.corpus.services import service_name
 from voxframe.errors import LostAnswerError, NotFoundError, OptionError
@@ -92,7 +93,7 @@ class AskPanel(CorpusPlayerWidget):
         audio: Mapping[str, str | os.PathLike[str]] | None = None,
         title: str = "Ask",
     ) -> None:
-        corpus = Corpus() if corpus is None else corpus
+        corpus = chosen_corpus(corpus)
         self._client = client
         self._responses: dict[str, tuple[LlmResponse, ...]] = {}
         self._calls: dict[str, str] = {}  # code that returns these responses

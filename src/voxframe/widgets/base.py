@@ -156,7 +156,10 @@ def absolute_path(path: str | os.PathLike[str]) -> str:
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(text, str):
-        raise OptionError(f"a recording must be a path or a URL, got {type(path).__name__}")
+        raise OptionError(
+            f"a recording must be a path or a URL, got {type(path).__name__}; "
+            "pass other arguments by name, such as corpus="
+        )
     return text if is_address(text) or is_remote(text) else str(Path(text).expanduser().absolute())
 
 

@@ -16,6 +16,7 @@ from voxframe.analysis.grouping import recordings_of
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote, short_name
+from voxframe.corpus.corpus import chosen_corpus
 from voxframe.errors import AudioError, CorpusError, CorpusWarning, OptionError
 from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors
 from voxframe.widgets.player import TranscriptPlayer
@@ -150,7 +151,7 @@ class CorpusPlayerWidget(PlayerWidget):
         linked: TranscriptPlayer | None,
         **traits: Any,
     ) -> None:
-        self._corpus = Corpus() if corpus is None else corpus
+        self._corpus = chosen_corpus(corpus)
         self._recordings = RecordingFinder(self._corpus, audio)
         super().__init__(linked, **traits)
 
@@ -208,7 +209,7 @@ class RowPlayerWidget(PlayerWidget):
         **traits: Any,
     ) -> None:
         require(df, ("start_ms", "end_ms"), type(self).__name__)
-        self._df, self._corpus = df, corpus
+        self._df, self._corpus = df, None if corpus is None else chosen_corpus(corpus)
         self._key = next((name for name in ("transcript_id", "recording") if name in df.columns), None)
         if corpus is not None and self._key is None and player is None:
             raise OptionError(

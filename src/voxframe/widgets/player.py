@@ -17,6 +17,7 @@ from voxframe._text import clock, join_words
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
 from voxframe.corpus import Corpus
+from voxframe.corpus.corpus import chosen_corpus
 from voxframe.errors import VoxframeError
 from voxframe.loaders.sources import Fetcher
 from voxframe.plots.style import color_indexes
@@ -137,9 +138,10 @@ class TranscriptPlayer(ScriptedWidget):
         names: Mapping[str, str] | None = None,
         title: str | None = None,
     ) -> None:
+        self._audio = None if audio is None else absolute_path(audio)
+        corpus = None if corpus is None else chosen_corpus(corpus)
         given = load_tables(source, client, corpus)
         self._origin, self._client = origin(source, client), client
-        self._audio = None if audio is None else absolute_path(audio)
         self._corpus, self._given_title = Corpus() if corpus is None and self._origin.remote else corpus, title
         found = split_passages(given["words"])
         self._transcript_id = found.transcript_id

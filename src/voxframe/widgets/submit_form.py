@@ -16,6 +16,7 @@ from voxframe._text import PLAIN
 from voxframe.client import Client, connect
 from voxframe.corpus import Corpus
 from voxframe.corpus.batch.plan import TO_SEND, Plan
+from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
 from voxframe.errors import OptionError, ServiceError, SettingsError
 from voxframe.options import check
@@ -71,7 +72,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
     def __init__(
         self, corpus: Corpus | None = None, client: Client | None = None, *, presets: Path | None = None
     ) -> None:
-        self._corpus = Corpus() if corpus is None else corpus
+        self._corpus = chosen_corpus(corpus)
         self._client = client
         self._presets = Presets(presets)
         self._plan: Plan | None = None

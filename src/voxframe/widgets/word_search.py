@@ -12,6 +12,8 @@ import traitlets
 
 from voxframe._text import clock
 from voxframe.corpus import Corpus
+from voxframe.corpus.corpus import chosen_corpus
+from voxframe.corpus.search.counts import check_about
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.widgets import encoding
 from voxframe.widgets.base import absolute_path, corpus_call, define_comment, escaped, show_errors
@@ -88,12 +90,11 @@ class WordSearch(CorpusPlayerWidget):
         query: str = "",
         title: str = "Word search",
     ) -> None:
-        corpus = Corpus() if corpus is None else corpus
+        corpus = chosen_corpus(corpus)
         self._given_about = about is not None
         self._given_audio = {name: absolute_path(path) for name, path in (audio or {}).items()}
         self._about = _metadata(corpus) if about is None else about
-        if self._about is not None and "transcript_id" not in self._about.columns:
-            raise OptionError("about must be a DataFrame with a column transcript_id and columns to count by")
+        check_about(self._about)
         more = [] if self._about is None else [str(name) for name in self._about.columns if name != "transcript_id"]
         choices = ["transcript_id", *_WORD_COLUMNS, *more]
         super().__init__(corpus, audio, player, title=title, _choices=choices, query=query)

@@ -19,7 +19,7 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.reading import DTYPES, Where, check_limit, to_frame
 from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
-from voxframe.corpus.search.counts import GROUPS, counts
+from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
@@ -219,7 +219,7 @@ class Search:
         """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
         check_limit(limit)
         ids = self._known(ids)
-        if about is None and not set([by] if isinstance(by, str) else by) <= GROUPS:
+        if about is None and not set(by := group_columns(by)) <= GROUPS:
             about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)
         named = self._named if self._names.all() else labelled
         found = counts(

@@ -16,6 +16,7 @@ from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelle
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.errors import OptionError
+from voxframe.validators import shown
 
 _OF_WORDS = ("speaker", "speaker_name", "channel")
 #: Columns to group by that need no metadata.
@@ -30,6 +31,32 @@ _WHO = pa.schema(
 )
 
 
+def group_columns(by: str | Sequence[str]) -> list[str]:
+    """Return the columns to group by as a list. Labels belong to a transcript, so "speaker" adds "transcript_id".
+
+    Raises:
+        OptionError: They are neither text nor a sequence.
+
+    Example:
+        >>> group_columns("speaker"), group_columns(())
+        (['transcript_id', 'speaker'], [])
+    """
+    if not isinstance(by, Iterable):
+        raise OptionError(f"by must be a column or a list of columns, [] for one total, got {shown(by)}")
+    groups = [by] if isinstance(by, str) else list(by)
+    return ["transcript_id", *groups] if "speaker" in groups and "transcript_id" not in groups else groups
+
+
+def check_about(about: object) -> None:
+    """Check metadata to group by, as given by the user; None is allowed.
+
+    Raises:
+        OptionError: It is no DataFrame with a column `transcript_id`.
+    """
+    if about is not None and not (isinstance(about, pd.DataFrame) and "transcript_id" in about.columns):
+        raise OptionError("about must be a DataFrame with a column transcript_id and columns to group by")
+
+
 def counts(
     view: OpenIndex,
     query: SearchQuery,
@@ -41,21 +68,18 @@ def counts(
     about: pd.DataFrame | None = None,
     people: Callable[[pd.DataFrame], pd.Series[str]] | None = None,
 ) -> pd.DataFrame:
-    """Count each term per group. Labels belong to a transcript, so that "speaker" adds "transcript_id".
+    """Count each term per group; see `group_columns`.
 
     A column of `about` with the name of a column of the result becomes `metadata_<name>`, as in `Corpus.table`.
 
     Raises:
         OptionError: An argument is invalid.
     """
-    groups = [by] if isinstance(by, str) else list(by)
-    if about is not None and "transcript_id" not in about.columns:
-        raise OptionError("about must be a DataFrame with a column transcript_id and columns to group by")
+    groups = group_columns(by)
+    check_about(about)
     if about is not None:
         own = _OWN if people is None else _OWN | {"person"}
         about = about.rename(columns={name: f"metadata_{name}" for name in about.columns if name in own})
-    if "speaker" in groups and "transcript_id" not in groups:
-        groups = ["transcript_id", *groups]
     known = [
         "transcript_id",
         *_OF_WORDS,

@@ -1,0 +1,96 @@
+"""Arguments of a wrong type are refused before anything is read or changed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.corpus.conftest import payload
+
+import voxframe
+from voxframe.errors import CorpusError, OptionError
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> voxframe.Corpus:
+    """A corpus with one transcript of two turns, by A and B."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("t1", json.dumps(payload("t1")).encode())
+    return corpus
+
+
+@pytest.mark.parametrize("name", [0, None, b"t1", ["t1"], pd.DataFrame({"transcript_id": ["t1"]})])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda corpus, name: corpus[name],
+        lambda corpus, name: corpus.tables(name),
+        lambda corpus, name: corpus.forget(name),
+        lambda corpus, name: corpus.raw.get(name),
+        lambda corpus, name: corpus.speakers.set(name, {"A": "Ada"}),
+        lambda corpus, name: corpus.corrections.turns(name),
+    ],
+)
+def test_a_transcript_is_named_by_one_text(corpus: voxframe.Corpus, read: Callable, name: object) -> None:
+    """Anything but a text as the name of a transcript is an error that says so, and nothing is changed."""
+    with pytest.raises(CorpusError, match=r"named by one text, .* not by .*Corpus\.ids\(\) lists"):
+        read(corpus, name)
+    assert corpus.ids() == ["t1"]
+    assert corpus.speakers.get().empty
+
+
+def test_the_error_shows_a_table_on_one_line(corpus: voxframe.Corpus) -> None:
+    """A DataFrame given instead of an id makes no message of several lines."""
+    with pytest.raises(CorpusError) as error:
+        corpus.tables(pd.DataFrame({"transcript_id": ["t1", "t2"]}))
+    assert "\n" not in str(error.value)
+
+
+def test_conditions_on_a_null_id_are_allowed(corpus: voxframe.Corpus) -> None:
+    """A condition compares ids with null, which is no name of a transcript."""
+    assert len(corpus.words(where="transcript_id is not null")) == 3
+    assert len(corpus.words(where=[("transcript_id", "in", ["t1", None])])) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda corpus: corpus.corrections.set("t1", "abc"), "the texts of turns must be a dict, .* got 'abc'"),
+        (lambda corpus: corpus.corrections.set("t1", None), "the texts of turns must be a dict, .* got None"),
+        (lambda corpus: corpus.speakers.set("t1", ["A"]), r"the names of speakers must be a dict, .* got \['A'\]"),
+        (
+            lambda corpus: corpus.speakers.set("t1", turns=["A"]),
+            r"the speakers of turns must be a dict, .* \['A'\]",
+        ),
+        (lambda corpus: corpus.speakers.set("t1", None), "nothing to set; give names, .* or turns"),
+        (lambda corpus: corpus.corrections.split("t1", "1"), "no turn with word '1'; it has 0 to 2"),
+        (lambda corpus: corpus.corrections.split("t1", None), "no turn with word None; it has 0 to 2"),
+    ],
+)
+def test_names_and_texts_are_dicts(corpus: voxframe.Corpus, change: Callable, said: str) -> None:
+    """A name or text that is no dict, and no names at all, are errors instead of changes."""
+    with pytest.raises(OptionError, match=said):
+        change(corpus)
+    assert corpus.corrections.history().empty
+    assert corpus.speakers.get().empty
+
+
+def test_a_word_may_be_a_number_of_numpy(corpus: voxframe.Corpus) -> None:
+    """A `word_idx` read from a DataFrame names a word like an int."""
+    assert corpus.corrections.split("t1", np.int64(1))["text"].to_list() == ["Good", "morning.", "Hello!"]
+
+
+@pytest.mark.parametrize("by", [None, 5])
+def test_groups_of_counts_are_columns(corpus: voxframe.Corpus, by: object) -> None:
+    """Groups that are neither a text nor a list are refused; an empty list is one total."""
+    with pytest.raises(OptionError, match=rf"by must be a column or a list of columns, \[\] for one total, got {by}"):
+        corpus.counts("hello", by=by)  # type: ignore[arg-type]
+    assert corpus.counts("hello", by=[])[["occurrences", "words"]].to_numpy().tolist() == [[1, 3]]
+
+
+def test_metadata_to_count_by_is_a_dataframe(corpus: voxframe.Corpus) -> None:
+    """A list instead of a DataFrame with ids is refused."""
+    with pytest.raises(OptionError, match="about must be a DataFrame with a column transcript_id"):
+        corpus.counts("hello", about=["Acme"])  # type: ignore[arg-type]
