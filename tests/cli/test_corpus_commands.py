@@ -165,6 +165,45 @@ def test_doctor_finds_damaged_files(tmp_path: Path, capsys, monkeypatch: pytest.
     assert "v=1/words/part-0.parquet is missing or damaged; `voxframe snapshot`" in wrong[1]
     assert main(["doctor", "--corpus", str(tmp_path / "none")]) == 1
     assert "the directory does not exist" in capsys.readouterr().out
+    (tmp_path / "call.mp3").touch()
+    assert main(["doctor", "--corpus", str(tmp_path / "call.mp3"), "--rebuild-ledger"]) == 1
+    wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("no")]
+    assert "call.mp3' is a file; a corpus is a directory" in wrong[0]
+    assert len(wrong) == 2  # and the service
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [
+        (["customer=acme"], "no transcript meets customer=acme (did you mean 'Acme'?); the values are Acme, Böhm"),
+        (["customer=Acme", "year=2026"], "no transcript meets customer=Acme and year=2026; change or leave out"),
+        (["customer == 'acme'"], "no transcript meets customer == 'acme'; change or leave out"),
+    ],
+)
+@pytest.mark.parametrize("command", ["search bridge", "tables", "people", "export {}/out"])
+def test_a_selection_of_no_transcript_is_an_error(
+    directory: str, tmp_path: Path, capsys, command: str, conditions: list[str], said: str
+) -> None:
+    """If no transcript meets --where, the message names the condition and the values, and nothing is written."""
+    where = [text for condition in conditions for text in ("--where", condition)]
+    assert main([*command.format(tmp_path).split(), "--corpus", directory, *where]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"voxframe {command.split(maxsplit=1)[0]}: {said}")
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_tables_name_a_failed_job_once(tmp_path: Path, capsys) -> None:
+    """The overview of a corpus with a failed transcript has one line about it, not one per empty table."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.raw.put("t1", b'{"id": "t1", "status": "error", "error": "no speech"}')
+    assert main(["tables", "--corpus", str(tmp_path), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out.splitlines()[0]) == {"table": "transcripts", "rows": 1}
+    assert shown.err == (
+        "voxframe tables: no words in transcripts that are not completed: 't1' (error); "
+        "`voxframe tables --table transcripts` has status and error\n"
+    )
 
 
 def test_people_are_named_and_assigned(tmp_path: Path, capsys) -> None:

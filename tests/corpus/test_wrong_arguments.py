@@ -10,7 +10,7 @@ import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe.errors import CorpusError, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 
 @pytest.fixture
@@ -94,3 +94,32 @@ def test_metadata_to_count_by_is_a_dataframe(corpus: voxframe.Corpus) -> None:
     """A list instead of a DataFrame with ids is refused."""
     with pytest.raises(OptionError, match="about must be a DataFrame with a column transcript_id"):
         corpus.counts("hello", about=["Acme"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("below", [".", "calls"])
+def test_a_file_is_no_corpus(tmp_path: Path, below: str) -> None:
+    """The path of a file, or a path below one, is refused when the corpus is opened, and the message names the file."""
+    file = tmp_path / "call.mp3"
+    file.touch()
+    with pytest.raises(CorpusError, match=r"call\.mp3' is a file; a corpus is a directory"):
+        voxframe.Corpus(file / below)
+
+
+@pytest.mark.parametrize("speaker", [5, [None]])
+def test_speakers_to_choose_are_texts(corpus: voxframe.Corpus, speaker: object) -> None:
+    """A speaker that is neither a text nor texts is refused by search and counts."""
+    for call in (corpus.search, corpus.counts):
+        with pytest.raises(OptionError, match="speaker must be a label or a name, or a list of them, got"):
+            call("hello", speaker=speaker)
+
+
+def test_an_unknown_speaker_is_named(corpus: voxframe.Corpus) -> None:
+    """Search and counts without words by the speakers warn with the known labels and names, others do not."""
+    corpus.speakers.set("t1", {"A": "Ada"})
+    said = r"no words are by the speaker 'Adda' \(did you mean 'Ada'\?\); the labels and names are A, Ada, B$"
+    with pytest.warns(CorpusWarning, match=said):
+        assert corpus.search("hello", speaker="Adda").empty
+    with pytest.warns(CorpusWarning, match=said):
+        assert corpus.counts("hello", speaker=iter(["Adda"]), by=[])["words"].to_list() in ([], [0])
+    assert corpus.search("hello", speaker="Ada").empty  # a known speaker who did not say it
+    assert len(corpus.search(["hello", "good"], speaker=iter(["B", "A"]))) == 2

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from voxframe._text import quantity
 from voxframe.client import progress
 from voxframe.errors import CorpusError, OptionError
+from voxframe.validators import nearest
 
 if TYPE_CHECKING:  # `voxframe models` needs no pandas
     import pandas as pd
@@ -110,6 +111,7 @@ def open_corpus(directory: str | Path | None) -> Corpus:
     return corpus
 
 
+_SHOWN_VALUES = 8  # values of a metadata column named in an error
 #: COLUMN=VALUE: no operator, quote or bracket before the equals sign, and no blank directly before it.
 _METADATA_PAIR = re.compile(r"([^=!<>'\"\[]*[^=!<>'\"\[\s])=(?!=)(.*)", re.DOTALL)
 
@@ -121,7 +123,7 @@ def selection(corpus: Corpus, given: argparse.Namespace) -> tuple[list[str] | No
         Ids by --id and COLUMN=VALUE, None for all, and the other conditions as `Corpus.table(where=)` takes them.
 
     Raises:
-        CorpusError: A metadata column does not exist.
+        CorpusError: A metadata column does not exist, or no transcript has the values.
     """
     pairs, texts = [], []
     for condition in given.where or ():
@@ -133,24 +135,46 @@ def selection(corpus: Corpus, given: argparse.Namespace) -> tuple[list[str] | No
     if not pairs:
         return given.id, where
     metadata = corpus.metadata.get(given.id)
+    chosen = metadata
     for name, value in pairs:
         if name not in metadata.columns:
             columns = ", ".join(metadata.columns[1:]) or "none"
             raise CorpusError(f"there is no metadata column {name!r}; the columns are: {columns}")
-        metadata = metadata[metadata[name].astype("string").eq(value).fillna(False)]
-    return metadata["transcript_id"].to_list(), where
+        values = metadata[name].astype("string")
+        if not values.eq(value).any():
+            known = values.dropna().unique().tolist()
+            some = (
+                f"some values are {', '.join(known[:_SHOWN_VALUES])}"
+                if len(known) > _SHOWN_VALUES
+                else (f"the values are {', '.join(known) or '(none)'}")
+            )
+            raise CorpusError(f"no transcript meets {name}={value}{nearest(value, known)}; {some}")
+        chosen = chosen[values.loc[chosen.index].eq(value).fillna(False)]
+    return _not_empty(chosen["transcript_id"].to_list(), given), where
+
+
+def _not_empty(ids: list[str], given: argparse.Namespace) -> list[str]:
+    """Return the ids of selected transcripts, of which there must be one.
+
+    Raises:
+        CorpusError: There are none.
+    """
+    if not ids:
+        raise CorpusError(f"no transcript meets {' and '.join(given.where)}; change or leave out a --where")
+    return ids
 
 
 def selected_ids(corpus: Corpus, given: argparse.Namespace) -> list[str] | None:
     """Return the transcript ids that the arguments of `add_selection` select. None: all.
 
     Raises:
-        CorpusError: A column does not exist, or a condition is invalid.
+        CorpusError: A column does not exist, a condition is invalid, or no transcript meets the conditions.
     """
     ids, where = selection(corpus, given)
-    if where is None or ids == []:
+    if where is None:
         return ids
-    return corpus.table("transcripts", ids, columns=["transcript_id"], where=where)["transcript_id"].to_list()
+    chosen = corpus.table("transcripts", ids, columns=["transcript_id"], where=where)
+    return _not_empty(chosen["transcript_id"].to_list(), given)
 
 
 def job_options(given: argparse.Namespace) -> dict[str, Any]:
@@ -302,6 +326,7 @@ _TERMS = [
     (r"\bWithout a key, connect\(\) uses", "Without a key, voxframe uses"),
     (r"\bgive it as [a-z_]+='[^']*', or in\b", "give it in"),
     (r"\bgive another data_dir, or set (\w+)", r"set \1 to another directory"),
+    (r"\bvoxframe\.load_transcripts has\b", "`voxframe tables --table transcripts` has"),
     (r"\bvoxframe\.describe\((['\"])options\1\)", "voxframe options"),
     (r"`extra_body=\{\.\.\.\}`", "`-o 'extra_body={...}'`"),
     (r"\b(with) ([a-z_]+)=True\b", r"\1 -o \2=true"),

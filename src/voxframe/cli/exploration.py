@@ -19,6 +19,8 @@ from voxframe.cli.console import (
     add_format,
     add_selection,
     define,
+    in_command_terms,
+    note,
     open_corpus,
     plain,
     selected_ids,
@@ -28,6 +30,7 @@ from voxframe.cli.console import (
 )
 from voxframe.corpus.importing import is_payload_file
 from voxframe.corpus.llm import Answers, Refresh
+from voxframe.corpus.reading import unfinished
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import OptionError, PayloadError
 from voxframe.schema import TRANSCRIPT_TABLES
@@ -71,7 +74,12 @@ def tables(given: argparse.Namespace) -> int:
         corpus = open_corpus(given.corpus)
         if table is None:
             ids = selected_ids(corpus, given)
-            found = {name: corpus.table(name, ids) for name in names}
+            # The reading half of `Corpus.table`, which would give the same reason for each empty table.
+            found = {name: corpus._query.table(name, ids, ["transcript_id"]) for name in names}
+            statuses = corpus.table("transcripts", ids, columns=["recording", "status"])
+            failed = statuses[statuses["status"].notna() & (statuses["status"] != "completed")]
+            if without := [f"{one.recording!r} ({one.status})" for one in failed.itertuples()]:
+                note(f"voxframe tables: {in_command_terms(unfinished('words', without))}")
         else:
             ids, where = selection(corpus, given)
             found = {table: corpus.table(table, ids, where=where, metadata="recording")}

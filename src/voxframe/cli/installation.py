@@ -90,9 +90,7 @@ def _checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[b
         yield False, f"settings: {e}"
         return
     yield _disk(settings.data_dir)
-    if rebuild_ledger:
-        yield _rebuild(directory)
-    yield from _corpus_checks(directory)
+    yield from _corpus_checks(directory, rebuild_ledger=rebuild_ledger)
     yield _service(settings)
 
 
@@ -134,11 +132,17 @@ def _service(settings: Settings) -> tuple[bool, str]:
     return True, f"{name} responds and accepts the API key"
 
 
-def _corpus_checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
+def _corpus_checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[bool, str]]:
     """Yield checks of a corpus: readable, writable, and jobs that need action."""
     from voxframe.corpus import Corpus
 
-    corpus = Corpus(directory)
+    try:
+        corpus = Corpus(directory)
+    except VoxframeError as e:
+        yield False, str(e)
+        return
+    if rebuild_ledger:
+        yield _rebuild(corpus)
     if not corpus.path.exists() and directory is None:
         return
     where = f"corpus {corpus.path}"
@@ -152,11 +156,8 @@ def _corpus_checks(directory: Path | None) -> Iterator[tuple[bool, str]]:
     yield from _jobs(corpus, where)
 
 
-def _rebuild(directory: Path | None) -> tuple[bool, str]:
+def _rebuild(corpus: Corpus) -> tuple[bool, str]:
     """Rebuild the ledger of a corpus and report the number of restored submissions."""
-    from voxframe.corpus import Corpus
-
-    corpus = Corpus(directory)
     where = f"corpus {corpus.path}"
     if not corpus.path.is_dir():
         return False, f"{where}: the directory does not exist; the ledger was not rebuilt"

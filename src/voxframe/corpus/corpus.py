@@ -32,11 +32,12 @@ from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
 from voxframe.corpus.reading import Where
 from voxframe.corpus.search import RowFilter, Search
+from voxframe.corpus.search.concordance import speaker_list
 from voxframe.corpus.search.meaning import DiscoveredTopics
 from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.snapshots import Snapshots
 from voxframe.corpus.speakers import CurrentNames, Speakers
-from voxframe.errors import OptionError
+from voxframe.errors import CorpusError, OptionError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
@@ -81,6 +82,9 @@ class Corpus:
         path: Directory of the corpus. None (default): the default corpus in voxframe's data directory
             (`VOXFRAME_DATA_DIR`).
 
+    Raises:
+        CorpusError: The path is a file, or inside one.
+
     Attributes:
         path: Absolute path of the directory.
         speakers: Names of speakers, and people across recordings: `set`, `get`, `assign`, `table`, `undo`.
@@ -105,6 +109,9 @@ class Corpus:
         chosen = settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser()
         # Absolute: valid after a change of directory, and Arrow and SQLite read "a:b" as a URL.
         self.path = chosen.absolute()
+        existing = next(filter(os.path.exists, (self.path, *self.path.parents)), self.path)
+        if existing.is_file():
+            raise CorpusError(f"{str(existing)!r} is a file; a corpus is a directory, so give the path of a directory")
         self._client = DefaultClient()
         self._archive = Archive(self.path)
         self._ledger = self._archive.ledger
@@ -716,6 +723,9 @@ class Corpus:
             MissingExtraError: "meaning" needs the extra `local`.
             ModelError: "meaning" needs a model that is not on this machine; the message says how to get it.
 
+        Warns:
+            CorpusWarning: Nothing was found, because the transcripts have no words or none by these speakers.
+
         Example:
             >>> import json, tempfile, voxframe
             >>> corpus = voxframe.Corpus(tempfile.mkdtemp())
@@ -724,7 +734,7 @@ class Corpus:
             >>> corpus.search("climate change", context=1)[["left", "match", "right"]].to_numpy().tolist()
             [['the', 'Climate, change', 'it']]
         """
-        rows = RowFilter(speaker, ids, where, limit, metadata)
+        rows = RowFilter(speaker_list(speaker), ids, where, limit, metadata)
         return self._search.search(query, mode, context, slop, rows, corrected=corrected, progress=progress)
 
     def similar(
@@ -762,7 +772,9 @@ class Corpus:
             >>> found = corpus.search("people complain about the price", mode="meaning")  # doctest: +SKIP
             >>> more = corpus.similar(found.iloc[0])  # doctest: +SKIP
         """
-        return self._search.similar(sentence, context, RowFilter(speaker, ids, where, limit, metadata), progress)
+        return self._search.similar(
+            sentence, context, RowFilter(speaker_list(speaker), ids, where, limit, metadata), progress
+        )
 
     def discover_topics(
         self,
@@ -805,7 +817,7 @@ class Corpus:
             >>> found = corpus.discover_topics(12, metadata="customer")  # doctest: +SKIP
             >>> pd.crosstab(found.sentences["customer"], found.sentences["topic_idx"])  # doctest: +SKIP
         """
-        rows = RowFilter(speaker, ids, where, metadata=metadata)
+        rows = RowFilter(speaker_list(speaker), ids, where, metadata=metadata)
         return self._search.topics(topics, rows, words, seed, progress)
 
     def counts(

@@ -16,7 +16,7 @@ import pyarrow as pa
 from voxframe import analysis, frames
 from voxframe.analysis.grouping import By
 from voxframe.analysis.vocabulary import sorted_counts
-from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
+from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import counts as count_words
 from voxframe.corpus.search.counts import group_columns
 from voxframe.corpus.search.manifest import OpenIndex
@@ -113,7 +113,7 @@ def search(
         OptionError: An argument is invalid.
     """
     wanted = SearchQuery.check(query, slop)
-    speaker = speaker if speaker is None or isinstance(speaker, str) else list(speaker)
+    speaker = speaker_list(speaker)
 
     def find(part: pd.DataFrame) -> pd.DataFrame:
         found = find_in_context(_index(part), wanted, context=context, named=_namer(part), speaker=speaker)
@@ -150,7 +150,7 @@ def counts(
     """
     wanted = SearchQuery.check(query, slop)
     groups = group_columns(by)
-    speaker = speaker if speaker is None or isinstance(speaker, str) else list(speaker)
+    speaker = speaker_list(speaker)
 
     def count(part: pd.DataFrame) -> pd.DataFrame:
         return count_words(_index(part), wanted, named=_namer(part), by=groups, speaker=speaker, about=about)

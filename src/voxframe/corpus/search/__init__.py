@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import DTYPES, Where, check_limit, to_frame
 from voxframe.corpus.recordings import in_where
-from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled
+from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
@@ -26,14 +27,18 @@ from voxframe.corpus.search.meaning import DiscoveredTopics, MeaningSearch
 from voxframe.corpus.search.segment import WORD_COLUMNS
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.speakers import CurrentNames
-from voxframe.errors import OptionError
+from voxframe.errors import CorpusWarning, OptionError
+from voxframe.frames.repair import caller
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
+from voxframe.validators import nearest
+
+_SHOWN = 10  # speakers named in one warning
 
 
 class RowFilter(NamedTuple):
     """The rows that a search returns, and the columns that it adds to them; `Corpus.search` describes them."""
 
-    speaker: str | Iterable[str] | None = None
+    speaker: Sequence[str] | None = None
     ids: Iterable[str] | None = None
     where: Where | None = None
     limit: int | None = None
@@ -115,7 +120,27 @@ class Search:
             segments = self._view(corrected=True).segments
             if rows.ids is not None or not any(len(segment.word_form) for segment in segments):
                 self._query.report_no_rows("words", rows.ids)
+            self._report_speakers(rows.speaker)
         return found
+
+    def _report_speakers(self, wanted: Sequence[str] | None) -> None:
+        """Warn if no words are by any of the speakers to choose."""
+        known: set[str] = set()
+        for segment in self._view(corrected=True).segments if wanted else ():
+            known.update(segment.span_speaker.drop_null().unique().to_pylist())
+        if not wanted or not known:
+            return
+        for names in self._names.all().values():
+            known.update(names.speakers.values(), map(names.of_turn, names.turns))
+        if known.isdisjoint(wanted):
+            some = sorted(known)
+            rest = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
+            warnings.warn(
+                f"no words are by the speaker {' or '.join(map(repr, wanted))}{nearest(wanted[0], some)}; the labels "
+                f"and names are {', '.join(some[:_SHOWN])}{rest}",
+                CorpusWarning,
+                stacklevel=caller(),
+            )
 
     def find(
         self,
@@ -218,7 +243,7 @@ class Search:
     ) -> pd.DataFrame:
         """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
         check_limit(limit)
-        ids = self._known(ids)
+        ids, speaker = self._known(ids), speaker_list(speaker)
         if about is None and not set(by := group_columns(by)) <= GROUPS:
             about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)
         named = self._named if self._names.all() else labelled
@@ -234,6 +259,7 @@ class Search:
         )
         if not found["words"].any():
             self._query.report_no_rows("words", ids)
+            self._report_speakers(speaker)
         if limit is not None:
             found = found.sort_values("occurrences", ascending=False, kind="stable").head(limit).reset_index(drop=True)
         return attach(found, self._archive.recordings)

@@ -25,6 +25,7 @@ from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME
+from voxframe.validators import shown
 
 _TEXTS = ("left", "match", "right")
 _KEYS = [name for name in CONCORDANCE.names if name not in _TEXTS]
@@ -82,7 +83,7 @@ def find_in_context(
     context: int,
     *,
     named: Namer = labelled,
-    speaker: str | Iterable[str] | None = None,
+    speaker: Sequence[str] | None = None,
     ids: str | Iterable[str] | None = None,
     where: Where | None = None,
     limit: int | None = None,
@@ -105,6 +106,20 @@ def find_in_context(
         found.append(select_rows(named(keys), speaker, rows_wanted).slice(0, enough))
         rows += len(found[-1])
     return _in_context(view, pa.concat_tables(found).slice(0, limit), context)
+
+
+def speaker_list(speaker: str | Iterable[str] | None) -> list[str] | None:
+    """Return the speakers to choose as a list; None for all.
+
+    Raises:
+        OptionError: They are neither a text nor texts.
+    """
+    if speaker is None:
+        return None
+    several = [speaker] if isinstance(speaker, str) else list(speaker) if isinstance(speaker, Iterable) else [None]
+    if not all(isinstance(one, str) for one in several):
+        raise OptionError(f"speaker must be a label or a name, or a list of them, got {shown(speaker)}")
+    return several
 
 
 def wanted_ranks(view: OpenIndex, ids: str | Iterable[str] | None) -> tuple[Ints, ...]:
@@ -169,14 +184,14 @@ _STORED = [name for name in _KEYS if name not in ("term", SPEAKER_NAME.name)]
 _EMPTY = pa.schema([*_PLACES, *(pa.field(name, CONCORDANCE.arrow.field(name).type) for name in _STORED)]).empty_table()
 
 
-def select_rows(keys: pa.Table, speaker: str | Iterable[str] | None, where: pc.Expression | None) -> pa.Table:
+def select_rows(keys: pa.Table, speaker: Sequence[str] | None, where: pc.Expression | None) -> pa.Table:
     """Return the rows of matches by a speaker that meet a condition.
 
     Raises:
         OptionError: The condition does not fit the columns.
     """
     if speaker is not None:
-        wanted = pa.array([speaker] if isinstance(speaker, str) else list(speaker), pa.string())
+        wanted = pa.array(speaker, pa.string())
         keys = keys.filter(pc.or_(pc.is_in(keys["speaker"], wanted), pc.is_in(keys["speaker_name"], wanted)))
     if where is None:
         return keys

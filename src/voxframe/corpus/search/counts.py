@@ -63,7 +63,7 @@ def counts(
     *,
     by: str | Sequence[str],
     named: Namer = labelled,
-    speaker: str | Iterable[str] | None = None,
+    speaker: Sequence[str] | None = None,
     ids: str | Iterable[str] | None = None,
     about: pd.DataFrame | None = None,
     people: Callable[[pd.DataFrame], pd.Series[str]] | None = None,
@@ -118,8 +118,7 @@ def counts(
     if by_person and people is not None:
         cells["person"] = people(cells)
     if speaker is not None:
-        wanted = [speaker] if isinstance(speaker, str) else list(speaker)
-        cells = cells[cells["speaker"].isin(wanted) | cells["speaker_name"].isin(wanted)]
+        cells = cells[cells["speaker"].isin(speaker) | cells["speaker_name"].isin(speaker)]
     if about is not None and not any_transcript:
         cells = cells.merge(about.drop_duplicates("transcript_id"), how="left", on="transcript_id")
     return _sum(cells, groups, query.texts)
