@@ -208,8 +208,16 @@ def test_boundaries_and_times_are_moved(corpus: voxframe.Corpus) -> None:
     assert corpus.words("t1")["confidence"].iloc[1] == 0.9
     with pytest.raises(OptionError, match="nor start before"):
         corpus.corrections.set_time("t1", 1, 310, 320)
-    with pytest.raises(OptionError, match="divided before word 1 to 0"):
+    with pytest.raises(OptionError, match="the word 'we' of turn 0 cannot be at"):
+        corpus.corrections.set_time("t1", 1, 310, 320)
+    with pytest.raises(OptionError, match="turn 3 has 1 word, so none of them can be divided off, got 1"):
         corpus.corrections.move_boundary("t1", 2, 1)
+    with pytest.raises(OptionError, match="turn 0 has 3 words, so 1 to 2 of them can be divided off, got 3"):
+        corpus.corrections.move_boundary("t1", 0, -3)
+    with pytest.raises(OptionError, match="word 3 is the first one of turn 1; split it before one of 4 to 5"):
+        corpus.corrections.split("t1", 3)
+    with pytest.raises(OptionError, match="word 9 is the first one of turn 3; it has no other word"):
+        corpus.corrections.split("t1", 9)
     with pytest.raises(OptionError, match="words must be above 0 to take words"):
         corpus.corrections.move_boundary("t1", 0, 0)
     with pytest.raises(OptionError, match="no turn after turn 3"):

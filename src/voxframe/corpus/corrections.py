@@ -117,6 +117,12 @@ class Corrections:
 
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, found, word_idx)
+            if place == 0:
+                others = np.flatnonzero(found.word_turns == turn.idx)[1:]
+                where = f"split it before one of {others[0]} to {others[-1]}" if len(others) else "it has no other word"
+                raise OptionError(
+                    f"{transcript_id!r} was not changed: word {word_idx} is the first one of turn {turn.idx}; {where}"
+                )
             value = {"word": place, "new": found.turns.free, "speaker": label}
             return [Edit("split", found.turns.name(turn), turn.was, value)], []
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from voxframe._text import join_words
+from voxframe._text import join_words, quantity
 from voxframe.errors import OptionError
 from voxframe.frames.realignment import TurnWord, original_text, realign
 
@@ -148,8 +148,9 @@ class Turn:
         high = self.words[place + 1].start if place + 1 < len(self.words) else None
         if not 0 <= start <= end or (low is not None and start < low) or (high is not None and start > high):
             raise OptionError(
-                f"word {place} of turn {self.idx} cannot be at {start} to {end} ms: it must not start before 0 ms, "
-                f"end before it starts, nor start before the previous word ({low} ms) or after the next one ({high} ms)"
+                f"the word {self.words[place].text!r} of turn {self.idx} cannot be at {start} to {end} ms: "
+                f"it must not start before 0 ms, end before it starts, nor start before the previous word ({low} ms) "
+                f"or after the next one ({high} ms)"
             )
         word = self.words[place]
         self.words = [*self.words[:place], replace(word, start=start, end=end), *self.words[place + 1 :]]
@@ -160,12 +161,12 @@ class Turn:
         ]
         self.edited = self.retimed = True
 
-    def check_place(self, place: int) -> None:
-        """Raise an OptionError unless the turn can be divided before a word."""
-        if not 0 < place < len(self.words):
+    def check_part(self, count: int) -> None:
+        """Raise an OptionError unless a number of words can be divided off the turn."""
+        if not 0 < count < len(self.words):
+            allowed = f"1 to {len(self.words) - 1} of them" if len(self.words) > 1 else "none of them"
             raise OptionError(
-                f"turn {self.idx} has {len(self.words)} words, so it can only be divided before word 1 to "
-                f"{len(self.words) - 1}, got {place!r}"
+                f"turn {self.idx} has {quantity(len(self.words), 'word')}, so {allowed} can be divided off, got {count}"
             )
 
 
@@ -228,8 +229,7 @@ class TurnEdits:
                 del self.turns[other.idx]
                 return
             count, words = value["words"], [*turn.words, *other.words]
-            given, place = (other, count) if count > 0 else (turn, len(turn.words) + count)
-            given.check_place(place)
+            (other if count > 0 else turn).check_part(abs(count))
             place = len(turn.words) + count
             turn.reshape(words[:place])
             other.reshape(words[place:])
@@ -255,7 +255,7 @@ class TurnEdits:
         raise OptionError(f"there is no turn{same} after turn {idx}")
 
     def _split(self, turn: Turn, value: Mapping[str, Any]) -> None:
-        turn.check_place(value["word"])
+        turn.check_part(value["word"])
         speaker = turn.speaker if value.get("speaker") is None else value["speaker"]
         rest = Turn(self.free, None, speaker, turn.channel, turn.source)
         rest.reshape(turn.words[value["word"] :])
