@@ -62,6 +62,19 @@ def test_options_are_described_as_a_table():
     assert rows["redact_pii_policies"][0] == "list of 44 such as account_number"
 
 
+def test_the_values_of_an_option_are_described():
+    """`voxframe.describe` of an option lists its values, languages with names, or the option if it has no list."""
+    found = voxframe.describe("language_code")
+    assert [row[0] for row in found.rows] == list(options.LANGUAGE_CODES)
+    assert dict(found.rows)["pt"] == "Portuguese"
+    assert ("default", "'en_us'") in found.notes
+    assert voxframe.describe("redact_pii_policies").rows == tuple((one,) for one in options.PII_POLICIES)
+    assert voxframe.describe("speakers_expected").rows[0][:2] == ("speakers_expected", "1 to 10")
+    assert voxframe.describe("extra_body").rows[0][:2] == ("extra_body", "a dict")
+    with pytest.raises(OptionError, match="did you mean 'language_code'"):
+        voxframe.describe("langage_code")
+
+
 def test_extra_body_is_sent_unchecked():
     """Fields that voxframe does not know are added to the request as they are."""
     extra = {"speech_models": ["universal"], "keyterms": None}
@@ -115,6 +128,11 @@ def test_none_uses_the_default_of_the_service():
         ({"punctuate": "yes"}, "punctuate must be True or False, not 'yes'"),
         ({"punctuate": 1}, "punctuate must be True or False, not 1"),
         ({"language_code": "en_gb"}, "language_code must be one of 102 values, such as en (did you mean 'en_"),
+        (
+            {"language_code": "german"},
+            "(did you mean 'de'?), not 'german'; voxframe.describe('language_code') lists them",
+        ),
+        ({"redact_pii_policies": ["names"]}, "voxframe.describe('redact_pii_policies') lists them"),
         ({"speech_model": "fast"}, "speech_model must be one of best, nano, not 'fast'"),
         ({"boost_param": "hgih"}, "boost_param must be one of low, default, high (did you mean 'high'?), not 'hgih'"),
         ({"speakers_expected": 11}, "speakers_expected must be a whole number from 1 to 10, not 11"),

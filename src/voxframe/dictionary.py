@@ -16,8 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from voxframe.errors import OptionError
-from voxframe.options import option_rows
+from voxframe.options import FIELDS, option_rows
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, Table
+from voxframe.validators import nearest
 
 PAGE = Path("data", "dictionary.md")
 
@@ -64,13 +65,14 @@ def describe(table: str | None = None) -> Description:
     """Describe a table: its grain and key, and the dtype, unit, response path and meaning of each column.
 
     Args:
-        table: Name of a table, or "options" for the options of a transcription job. None (default): list all tables.
+        table: Name of a table; "options" for the options of a transcription job, or the name of one of them for its
+            values, such as "language_code". None (default): list all tables.
 
     Returns:
         A description that displays itself.
 
     Raises:
-        OptionError: The table does not exist.
+        OptionError: There is no such table or option.
 
     Example:
         >>> describe("highlights").rows[3][:3]
@@ -85,13 +87,44 @@ def describe(table: str | None = None) -> Description:
         return Description("tables of voxframe", notes, _TABLE_HEADS, rows)
     if table == "options":
         used = ("used by", "Client.transcribe, Client.submit, Corpus.submit, Corpus.plan, Corpus.transcribe")
-        return Description("options of a transcription job", (used,), _OPTION_HEADS, tuple(option_rows()))
+        values = ("values of an option", 'voxframe.describe("language_code") lists them')
+        return Description("options of a transcription job", (used, values), _OPTION_HEADS, tuple(option_rows()))
     if table not in TABLES:
-        near = difflib.get_close_matches(str(table), TABLES, 1)
+        options = [row[0] for row in option_rows()]
+        if table in options:
+            return describe_option(table)
+        near = difflib.get_close_matches(str(table), [*TABLES, *options], 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise OptionError(f"there is no table {table!r}; {hint}the tables are {', '.join(TABLES)}")
+        raise OptionError(
+            f"there is no table {table!r}; {hint}the tables are {', '.join(TABLES)}, and "
+            "voxframe.describe('options') lists the options"
+        )
     found = TABLES[table]
     return Description(found.name, _notes(found), _COLUMN_HEADS, tuple(_columns(found)))
+
+
+def describe_option(name: str) -> Description:
+    """Describe an option of a transcription job; if its values are a list, with a row per value.
+
+    Raises:
+        OptionError: There is no such option.
+
+    Example:
+        >>> describe_option("language_code").rows[6]
+        ('de', 'German')
+    """
+    row = next((row for row in option_rows() if row[0] == name), None)
+    if row is None:
+        near = nearest(name, [row[0] for row in option_rows()])
+        raise OptionError(f"there is no option {name!r}{near}; voxframe.describe('options') lists them all")
+    field = FIELDS.get(name)
+    if field is None or not field.choices:
+        return Description(f"option {name}", (), _OPTION_HEADS, (row,))
+    notes = tuple(zip(_OPTION_HEADS[1:], row[1:], strict=True))
+    if not field.meanings:
+        return Description(f"option {name}", notes, ("value",), tuple((one,) for one in field.choices))
+    rows = tuple((one, field.meanings[one]) for one in field.choices)
+    return Description(f"option {name}", notes, ("value", "meaning"), rows)
 
 
 _CONVENTIONS = (

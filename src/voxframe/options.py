@@ -59,6 +59,23 @@ SummaryType = Literal["bullets", "bullets_verbose", "gist", "headline", "paragra
 
 LANGUAGE_CODES: tuple[str, ...] = get_args(LanguageCode)
 PII_POLICIES: tuple[str, ...] = get_args(PiiPolicy)
+_LANGUAGES = """
+    en English, en_au Australian English, en_uk British English, en_us American English, es Spanish, fr French,
+    de German, it Italian, pt Portuguese, nl Dutch, af Afrikaans, sq Albanian, am Amharic, ar Arabic, hy
+    Armenian, as Assamese, az Azerbaijani, ba Bashkir, eu Basque, be Belarusian, bn Bengali, bs Bosnian, br
+    Breton, bg Bulgarian, my Burmese, ca Catalan, zh Chinese, hr Croatian, cs Czech, da Danish, et Estonian, fo
+    Faroese, fi Finnish, gl Galician, ka Georgian, el Greek, gu Gujarati, ht Haitian Creole, ha Hausa, haw
+    Hawaiian, he Hebrew, hi Hindi, hu Hungarian, is Icelandic, id Indonesian, ja Japanese, jw Javanese, kn
+    Kannada, kk Kazakh, km Khmer, ko Korean, lo Lao, la Latin, lv Latvian, ln Lingala, lt Lithuanian, lb
+    Luxembourgish, mk Macedonian, mg Malagasy, ms Malay, ml Malayalam, mt Maltese, mi Maori, mr Marathi, mn
+    Mongolian, ne Nepali, no Norwegian, nn Norwegian Nynorsk, oc Occitan, pa Punjabi, ps Pashto, fa Persian, pl
+    Polish, ro Romanian, ru Russian, sa Sanskrit, sr Serbian, sn Shona, sd Sindhi, si Sinhala, sk Slovak, sl
+    Slovenian, so Somali, su Sundanese, sw Swahili, sv Swedish, tl Tagalog, tg Tajik, ta Tamil, tt Tatar, te
+    Telugu, th Thai, bo Tibetan, tr Turkish, tk Turkmen, uk Ukrainian, ur Urdu, uz Uzbek, vi Vietnamese, cy
+    Welsh, yi Yiddish, yo Yoruba
+"""
+#: English names of languages by code.
+LANGUAGES: dict[str, str] = dict(entry.split(maxsplit=1) for entry in _LANGUAGES.split(","))  # type: ignore[misc]
 
 
 #: `{"from": ["dicarlo"], "to": "Decarlo"}`. Spelled this way because `from` is a keyword.
@@ -135,8 +152,16 @@ class Field:
     @property
     def choices(self) -> tuple[str, ...]:
         """Allowed values, or allowed items of a list, if they are a closed list; otherwise empty."""
-        kind = self.type.item if isinstance(self.type, values.ListOf) else self.type
-        return kind.allowed if isinstance(kind, values.Choice) else ()
+        return self._kind.allowed if isinstance(self._kind, values.Choice) else ()
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """Meanings of the allowed values that do not explain themselves."""
+        return self._kind.meanings if isinstance(self._kind, values.Choice) else {}
+
+    @property
+    def _kind(self) -> values.ValueType:
+        return self.type.item if isinstance(self.type, values.ListOf) else self.type
 
 
 def _choice(name: str, kind: Any, default: str | None, help_text: str) -> Field:
@@ -153,7 +178,12 @@ _URL = values.WebAddress()
 #: The options by the heading under which a form shows them.
 _GROUPS: dict[str, tuple[Field, ...]] = {
     "Language": (
-        _choice("language_code", LanguageCode, "en_us", "Language spoken. The embedded server analyses English only."),
+        Field(
+            "language_code",
+            values.Choice(LANGUAGE_CODES, meanings=LANGUAGES),
+            "Language spoken. The embedded server analyses English only.",
+            default="en_us",
+        ),
         _flag("language_detection", "Detect the language."),
         Field(
             "language_confidence_threshold", _SHARE, "Fail if the detected language is less certain; 0 to 1.", default=0
@@ -395,7 +425,8 @@ def _convert(options: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
             body[name] = field.type.convert(value)
         except values.InvalidValueError as e:
             given = "" if field.secret else f", not {values.shown(value)}"
-            errors.append(f"{name} {e}{given}")
+            more = f"; voxframe.describe({name!r}) lists them" if len(field.choices) > values.MOST_LISTED else ""
+            errors.append(f"{name} {e}{given}{more}")
     return body, errors + _contradictions(body, options)
 
 

@@ -15,6 +15,9 @@ from voxframe._text import one_line
 #: Largest integer that every JSON reader keeps exactly.
 LARGEST_INTEGER = 2**53
 
+#: Largest number of allowed values that a message lists.
+MOST_LISTED = 12
+
 JsonSchema = dict[str, Any]
 
 
@@ -111,22 +114,31 @@ class Integer:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a closed list of strings; `aliases` maps other accepted spellings to one of them."""
+    """One of a closed list of strings.
+
+    Attributes:
+        allowed: The strings.
+        aliases: Other accepted spellings, each with its string.
+        meanings: Meanings of strings that do not explain themselves, such as names of languages by code.
+    """
 
     allowed: tuple[str, ...]
     aliases: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
     def convert(self, value: object) -> str:
         """Return the value in its listed spelling."""
         text = self.aliases.get(value, value) if isinstance(value, str) else value
         if not isinstance(text, str) or text not in self.allowed:
-            many = len(self.allowed) > 12
+            many = len(self.allowed) > MOST_LISTED
             listed = (
                 f"one of {len(self.allowed)} values, such as {self.allowed[0]}"
                 if many
                 else f"one of {', '.join(self.allowed)}"
             )
-            raise InvalidValueError(f"must be {listed}{nearest(value, self.allowed)}")
+            named = [one for one, meaning in self.meanings.items() if meaning.casefold() == str(value).casefold()]
+            near = f" (did you mean {named[0]!r}?)" if named else nearest(value, self.allowed)
+            raise InvalidValueError(f"must be {listed}{near}")
         return text
 
     @property

@@ -64,9 +64,24 @@ def test_an_option_that_the_service_ignores_is_one_plain_line(service: Service, 
 
 def test_options_are_listed(capsys) -> None:
     """`voxframe options` prints what `voxframe.describe("options")` shows; --json prints an object per option."""
-    assert run(capsys, "options") == (0, f"{voxframe.describe('options')}\n")
+    described = str(voxframe.describe("options")).replace(
+        'voxframe.describe("language_code")', "`voxframe options language_code`"
+    )
+    assert run(capsys, "options") == (0, f"{described}\n")
     first = json.loads(run(capsys, "options", "--json")[1].splitlines()[3])
     assert (first["option"], first["values"]) == ("speech_model", "best, nano")
+
+
+def test_the_values_of_an_option_are_listed(capsys) -> None:
+    """`voxframe options NAME` prints one option, also one with the name of a table, with a row per value."""
+    assert "\nde     German\n" in run(capsys, "options", "language_code")[1]
+    first = json.loads(run(capsys, "options", "redact_pii_policies", "--json")[1].splitlines()[0])
+    assert first == {"value": "account_number"}
+    assert run(capsys, "options", "topics")[1].startswith("option topics\n")
+    assert main(["options", "languge_code"]) == 2
+    assert "there is no option 'languge_code' (did you mean 'language_code'?); `voxframe options` lists them all" in (
+        capsys.readouterr().err
+    )
 
 
 def test_other_columns_of_a_table_become_metadata(peer, calls: Path, capsys) -> None:  # noqa: F811

@@ -29,7 +29,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
 from voxframe.corpus.batch.media import Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
-from voxframe.dictionary import describe
+from voxframe.dictionary import describe, describe_option
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError
 from voxframe.loaders import load_paragraphs, load_sentences, load_transcripts
 from voxframe.options import check
@@ -275,16 +275,21 @@ def _sources(given: list[str], table: Path | None) -> Recordings | None:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `voxframe options`."""
-    define(parser, options, "List the options of a transcription job, as `--option NAME=VALUE` takes them.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per option")
+    define(
+        parser,
+        options,
+        "List the options of a transcription job, as `--option NAME=VALUE` takes them, or the values of one option.",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="option to explain, such as language_code")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per option or value")
 
 
 def options(given: argparse.Namespace) -> int:
-    """Print the options of a job."""
-    found = describe("options")
+    """Print the options of a job, or the values of one."""
+    found = describe("options") if given.name is None else describe_option(given.name)
     if given.json:
         for row in found.rows:
             print(json.dumps(dict(zip(found.heads, row, strict=True))))
     else:
-        print(found)
+        print(in_command_terms(str(found)))
     return 0
