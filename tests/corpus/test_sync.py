@@ -257,7 +257,8 @@ def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
         archive.writestr("read.me", "hello")
     done = corpus.add(folder)
     assert corpus.ids() == ["../../evil", "a1", "b1", "c1", "c2", "n1", "z1"]
-    assert (done.added, done.known) == (8, 0)
+    assert (done.added, done.transcripts, done.known) == (8, 7, 0)
+    assert str(done).startswith("7 transcripts added (8 payloads), 0 payloads known, 4 left out\n")
     reasons = {name.rpartition("/")[2]: reason for name, reason in done.left_out}
     assert set(reasons) == {"c.json[2]", "d.json", "e.json", "more.zip:read.me"}
     assert "status is 'queued'" in reasons["d.json"]
@@ -266,6 +267,7 @@ def test_payload_files_are_added(corpus, tmp_path: Path) -> None:
     assert not list(tmp_path.parent.glob("evil*"))
     again = corpus.add(f"{folder}/*.json")
     assert (again.added, again.known) == (0, 5)
+    assert str(again).startswith("0 transcripts added, 5 payloads known, 3 left out\n")
 
 
 def test_odd_ids_file_names_and_urls_stop_no_import(corpus, tmp_path: Path) -> None:
@@ -347,6 +349,6 @@ def test_exports_may_come_before_their_transcripts(corpus, tmp_path: Path) -> No
         archive.writestr("t.json", json.dumps(payload("u")))
     tmp_path.joinpath("b.json").write_text(json.dumps(payload("t")))
     done = corpus.add(tmp_path)
-    assert (done.added, done.known, len(done.left_out)) == (3, 0, 1)
+    assert (done.added, done.transcripts, done.known, len(done.left_out)) == (3, 2, 0, 1)
     assert "export of transcript 'gone', which is not in the corpus" in done.left_out[0][1]
     assert len(corpus.table("sentences", "t")) == 2

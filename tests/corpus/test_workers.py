@@ -82,7 +82,7 @@ def test_payloads_that_go_on_otherwise_than_they_begin(tmp_path: Path, several: 
     file.write_text(text("in_file", ', "mood": "calm"'))
     corpus = voxframe.Corpus(tmp_path / "corpus")
     added = corpus.add([file, *(source.encode() for source in sources)])
-    assert (added.added, added.known) == (len(plain) + 6, 1)
+    assert (added.added, added.transcripts, added.known) == (len(plain) + 6, len(plain) + 6, 1)
     reasons = {int(name.split()[1]): reason for name, reason in added.left_out}
     assert [*reasons] == [5, 7, len(sources)]
     assert "finished" in reasons[7]

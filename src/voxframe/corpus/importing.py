@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from voxframe import frames
-from voxframe._text import storable
+from voxframe._text import quantity, storable
 from voxframe.client.progress import Progress
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
@@ -76,17 +76,21 @@ class Added:
     """Result of an import.
 
     Attributes:
-        added: Number of payloads added.
+        added: Number of payloads added: transcripts, and their exports of sentences and paragraphs.
         known: Number of payloads that were already in the corpus, byte for byte.
         left_out: Name and reason of each payload that was not added.
+        transcripts: Number of transcripts added.
     """
 
     added: int = 0
     known: int = 0
     left_out: list[tuple[str, str]] = field(default_factory=list)
+    transcripts: int = 0
 
     def __repr__(self) -> str:
-        lines = [f"{self.added} added, {self.known} known, {len(self.left_out)} left out"]
+        payloads = "" if self.added == self.transcripts else f" ({quantity(self.added, 'payload')})"
+        added = f"{quantity(self.transcripts, 'transcript')} added{payloads}"
+        lines = [f"{added}, {quantity(self.known, 'payload')} known, {len(self.left_out):,} left out"]
         lines += [f"  {name}: {reason}" for name, reason in self.left_out[:10]]
         if len(self.left_out) > 10:
             lines.append(f"  and {len(self.left_out) - 10} more, in .left_out")
@@ -174,7 +178,7 @@ class _Adding:
 
     def __init__(self, archive: Archive, workers: StoringProcesses, name: Naming, *, replace: bool) -> None:
         self._archive, self._workers, self._name, self._replace = archive, workers, name, replace
-        self._added = self._known = self._count = self._bytes = 0
+        self._added = self._transcripts = self._known = self._count = self._bytes = 0
         self._left_out: list[tuple[tuple[int, int], str, str]] = []
         self._held: list[tuple[Callable[[Result], None], _Found, Head, int, Path | bytes]] = []
         self._unread: set[str] = set()
@@ -184,7 +188,8 @@ class _Adding:
 
     def found(self) -> Added:
         """Return the result of all sources, in their order."""
-        return Added(self._added, self._known, [(name, reason) for _, name, reason in sorted(self._left_out)])
+        left_out = [(name, reason) for _, name, reason in sorted(self._left_out)]
+        return Added(self._added, self._known, left_out, self._transcripts)
 
     def add(self, source: Path | bytes, number: int, only: Collection[str] | None = None) -> None:
         """Add the payloads of one source, now or with later ones.
@@ -212,6 +217,8 @@ class _Adding:
             except (PayloadError, CorpusError) as reason:
                 tell(Result(done=False, error=str(reason)))
                 continue
+            if head.kind == "transcript":
+                tell = partial(self._tell_of_transcript, tell)
             self._held.append((tell, found, head, -1 if only is not None else number, source))
             self._bytes += len(payload)
             if len(self._held) == TOGETHER or self._bytes >= _BYTES_NAMED:
@@ -297,6 +304,10 @@ class _Adding:
         else:
             self._unread.discard(transcript_id)
             tell(result)
+
+    def _tell_of_transcript(self, tell: Callable[[Result], None], result: Result) -> None:
+        self._transcripts += result.done and result.error is None and result.other is None
+        tell(result)
 
     def _tell(self, number: tuple[int, int], name: str, result: Result) -> None:
         if result.error is not None:
