@@ -92,6 +92,15 @@ def test_other_columns_of_a_table_become_metadata(peer, calls: Path, capsys) -> 
     assert sorted(job["customer"] for job in found) == ["A", "B"]
 
 
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_columns_may_be_separated_as_spreadsheets_do(peer, calls: Path, capsys, sign: str) -> None:  # noqa: F811
+    """A CSV with semicolons or tabs between its columns is read, also with commas in its values."""
+    calls.joinpath("calls.csv").write_text(f"path{sign}customer\n0.mp3{sign}Acme, Inc\n")
+    assert run(capsys, "submit", "--sources", "calls.csv", "--corpus", "c")[0] == 0
+    (job,) = [json.loads(line) for line in run(capsys, "jobs", "--corpus", "c", "--json")[1].splitlines()]
+    assert job["customer"] == "Acme, Inc"
+
+
 def test_failed_jobs_are_submitted_again_on_request(peer, calls: Path, capsys) -> None:  # noqa: F811
     """The exit status is 1 while a job has failed, and 0 after `submit --failed` has succeeded."""
     peer.outcome = "error"
@@ -129,6 +138,8 @@ def test_sync_adopts_jobs_of_another_corpus(peer, calls: Path, capsys) -> None: 
         (["submit", "none/*.mp3"], "matches no recording"),
         (["submit", "0.mp3", "--sources", "calls.csv"], "only one of the two"),
         (["submit", "--sources", "none.csv"], "No such file"),
+        (["submit", "--sources", "taken.csv"], "Rename the column, or remove it from the file\n"),
+        (["submit", "--sources", "unnamed.csv"], "the file given as --sources must have one column of paths"),
         (["submit", "--plan"], "--plan requires recordings"),
         (["submit", "0.mp3", "-o", "speaker_label=true"], "speaker_labels"),
         (["submit", "0.mp3", "--concurrency", "0"], "concurrency"),
@@ -136,6 +147,8 @@ def test_sync_adopts_jobs_of_another_corpus(peer, calls: Path, capsys) -> None: 
 )
 def test_invalid_arguments_send_nothing(peer, calls: Path, capsys, arguments: list[str], message: str) -> None:  # noqa: F811
     """Invalid arguments give exit status 2 and a message, and nothing is sent."""
+    calls.joinpath("taken.csv").write_text("audio,attempts\n0.mp3,3\n")
+    calls.joinpath("unnamed.csv").write_text("a,b\n0.mp3,3\n")
     assert main([*arguments, "--corpus", "c"]) == 2
     assert message in capsys.readouterr().err
     assert peer.count("POST") == 0

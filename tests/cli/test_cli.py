@@ -208,14 +208,17 @@ def test_invalid_input_is_one_line_and_exit_2(
         ("--llm-window", "-1", "must be a whole number of at least 0, got '-1'"),
         ("--keep-gb", "much", "must be a number of at least 0, got 'much'"),
         ("--webhook-interval", "0", "must be a number of seconds above 0, got '0'"),
+        ("--port", "abc", "invalid int value: 'abc'; `voxframe serve --help` lists the arguments"),
     ],
 )
 def test_serve_names_an_invalid_value(option: str, value: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """An invalid option of `serve` gives exit status 2 and a message with the value and the allowed range."""
+    """An invalid option of `serve` gives exit status 2 and one line with the value and the allowed range."""
     with pytest.raises(SystemExit) as ended:
         main(["serve", option, value])
     assert ended.value.code == 2
-    assert f"{option}: {said}" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"{option}: {said}" in error
+    assert len(error.splitlines()) == 1
 
 
 def test_serve_without_the_extra_names_it() -> None:

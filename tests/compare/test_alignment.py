@@ -137,7 +137,7 @@ def test_rules_that_span_words_see_the_whole_text() -> None:
 def test_recordings_are_paired_by_a_column() -> None:
     """With `on`, each recording is aligned with itself, and recordings on one side only are named in a warning."""
     both = pd.DataFrame({"transcript_id": ["1", "2", "3"], "take": ["x", "y", "z"], "text": ["one", "two", "three"]})
-    with pytest.warns(UserWarning, match="1 recordings are on one side only and are left out: z"):
+    with pytest.warns(UserWarning, match="left out 1 recording on one side only: z"):
         rows = align(both, both.iloc[[1, 0]].assign(transcript_id=["8", "9"]), on="take")
     assert rows[["recording", "edit", "ref_token"]].values.tolist() == [["x", "match", "one"], ["y", "match", "two"]]
     with pytest.raises(OptionError, match="pass on="):
@@ -195,5 +195,5 @@ def test_fractions_of_a_millisecond_are_rounded() -> None:
 def test_rows_without_a_recording_are_named() -> None:
     """Rows of no recording are left out with a warning."""
     truth = _WORDS.assign(call=["x", "x", "x", None])
-    with pytest.warns(UserWarning, match="1 rows without a value of 'call' are left out"):
+    with pytest.warns(UserWarning, match="left out 1 row without a value of 'call'"):
         assert error_rates(align(truth, _WORDS.assign(call="x"), on="call"))["words"].to_list() == [4]

@@ -98,6 +98,14 @@ def test_invalid_sources_are_refused(source) -> None:
         expand(source)
 
 
+def test_columns_that_were_not_separated_are_named() -> None:
+    """A file with semicolons that was read as one column gives the advice to read it with that separator."""
+    with pytest.raises(
+        OptionError, match=r"it has path;customer\. Read the file with pandas\.read_csv\(path, sep=';'\)"
+    ):
+        expand(pd.DataFrame({"path;customer": ["a.mp3;Acme"]}))
+
+
 def test_unsupported_metadata_is_refused() -> None:
     """A value that cannot be restored as it was is refused."""
     with pytest.raises(OptionError, match="metadata 'x' must be text, numbers, booleans or dates"):

@@ -51,7 +51,7 @@ def test_a_lost_response_is_requested_again_only_with_refresh(corpus, model, cap
         assert found[["task", "prompt", "transcript_ids"]].values.tolist() == [["task", "Say it.", ["t1"]]]
         assert str(found["asked"].dtype) == "datetime64[us, UTC]"
         main(["doctor", "--corpus", str(corpus.path)])
-        assert "1 language-model requests have no response" in capsys.readouterr().out
+        assert "1 language-model request without a response" in capsys.readouterr().out
         assert corpus.task("Say it.", client=client, refresh="lost").text == "A talk."
         assert model.asked == asked + 1
         assert corpus.task("Say it.", client=client, refresh="lost").text == "A talk."

@@ -332,7 +332,7 @@ def test_a_transcript_that_cannot_be_read_stays_published(tmp_path: Path, view: 
     path.write_bytes(path.read_bytes()[:20])
     for text, written in (("old", 0), ("new", 1)):
         corpus.raw.put("b", _payload("b", text))
-        with pytest.warns(CorpusWarning, match="'a', keep their published rows"):
+        with pytest.warns(CorpusWarning, match="such as 'a', so published rows were kept"):
             done = corpus.publish(target, tables=tables)
         assert (done.written, done.removed) == (written, 0)
         for name in ("transcripts", "words", "sentences"):

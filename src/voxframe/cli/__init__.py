@@ -131,7 +131,7 @@ def _run(arguments: Sequence[str]) -> int:
     if arguments[0] == "serve":
         from voxframe.server.__main__ import main as serve
 
-        return serve(arguments[1:])
+        return serve(arguments[1:], _Parser)
     parser = build_parser([name for name in arguments[:1] if name in COMMANDS])
     given, unknown = argparse.Namespace(command=""), list(arguments[:1])
     if not arguments[0].startswith("-") or any(o.startswith(arguments[0]) for o in parser._option_string_actions):

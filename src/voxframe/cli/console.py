@@ -329,6 +329,8 @@ _TERMS = [
     (r"\bvoxframe\.load_transcripts has\b", "`voxframe tables --table transcripts` has"),
     (r"`?\bvoxframe\.describe\((['\"])options\1\)`?", "`voxframe options`"),
     (r"\bvoxframe\.describe\((['\"])(language_code|redact_pii_policies)\1\)", r"`voxframe options \2`"),
+    (r"\ba DataFrame of recordings must\b", "the file given as --sources must"),
+    (r", or leave it out with df\.drop\(columns=\.\.\.\)", ", or remove it from the file"),
     (r"`extra_body=\{\.\.\.\}`", "`-o 'extra_body={...}'`"),
     (r"\b(with) ([a-z_]+)=True\b", r"\1 -o \2=true"),
     (r"\bcorpus\.metadata\.set adds\b", "`voxframe submit --sources` adds"),

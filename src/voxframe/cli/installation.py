@@ -258,12 +258,10 @@ def _jobs(corpus: Corpus, where: str) -> Iterator[tuple[bool, str]]:
             yield state not in ("error", "uncertain"), f"{where}: {quantity(states[state], 'job')} {advice}"
     if lost:
         advice = "`voxframe summarize --lost` sends them again, which may be charged twice"
-        yield True, f"{where}: {lost} language-model requests have no response, see Corpus.unanswered(); {advice}"
+        requests = quantity(lost, "language-model request")
+        yield True, f"{where}: {requests} without a response, see Corpus.unanswered(); {advice}"
     if stale:
-        yield (
-            True,
-            f"{where}: {stale} corrections are of turns that have changed since, see corpus.corrections.stale()",
-        )
+        yield True, f"{where}: {quantity(stale, 'correction')} of changed turns, see corpus.corrections.stale()"
 
 
 _DESCRIPTION = """\

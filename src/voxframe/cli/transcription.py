@@ -266,11 +266,18 @@ def _sources(given: list[str], table: Path | None) -> Recordings | None:
     if given:
         raise OptionError("recordings were given as arguments and in --sources; give only one of the two")
     try:
-        return pd.read_parquet(table) if table.suffix == ".parquet" else pd.read_csv(table)
+        return pd.read_parquet(table) if table.suffix == ".parquet" else _read_csv(table)
     except (OSError, ValueError) as error:  # pandas raises ValueErrors for invalid files
         raise OptionError(
             f"--sources {str(table)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Read a file with columns that are separated by commas, semicolons (as spreadsheets write it) or tabs."""
+    heads = pd.read_csv(path, nrows=0).columns
+    separator = next((sign for sign in ";\t" if len(heads) == 1 and sign in heads[0]), ",")
+    return pd.read_csv(path, sep=separator)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe._text import join_words
+from voxframe._text import join_words, quantity
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
@@ -137,7 +137,7 @@ def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | N
             )
         return {None: df}
     if unnamed := int(df[on].isna().sum()):
-        warnings.warn(f"{unnamed} rows without a value of {on!r} are left out", stacklevel=5)
+        warnings.warn(f"left out {quantity(unnamed, 'row')} without a value of {on!r}", stacklevel=5)
     return {str(name): rows for name, rows in df.groupby(on, sort=False)}
 
 
@@ -152,7 +152,7 @@ def common(ref: dict[str | None, Any], hyp: dict[str | None, Any], on: str | Non
         raise OptionError(f"no value of {on!r} is in both the reference and the hypothesis")
     if others := sorted(str(name) for name in ref.keys() ^ hyp.keys()):
         named = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
-        warnings.warn(f"{len(others)} recordings are on one side only and are left out: {named}", stacklevel=4)
+        warnings.warn(f"left out {quantity(len(others), 'recording')} on one side only: {named}", stacklevel=4)
     return shared
 
 

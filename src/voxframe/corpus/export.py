@@ -460,8 +460,8 @@ class Publisher:
 def _report_kept(ids: Sequence[str]) -> None:
     """Warn about transcripts that cannot be read and stay published."""
     warnings.warn(
-        f"{len(ids)} transcripts that cannot be read, such as {ids[0]!r}, keep their published rows; repair their "
-        "payloads and publish again, or remove them with Corpus.forget",
+        f"{quantity(len(ids), 'transcript')} cannot be read, such as {ids[0]!r}, so published rows were kept; repair "
+        "the payloads and publish again, or remove them with Corpus.forget",
         CorpusWarning,
         stacklevel=caller(),
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from voxframe._files import file_lock, private_folder
+from voxframe._text import quantity
 from voxframe.corpus import ledger_file
 from voxframe.corpus.addresses import job_stem
 from voxframe.corpus.job import (
@@ -426,7 +427,7 @@ class Ledger:
         if count or was_there:
             found = f"damaged; it is kept as {ledger_file.damaged_path(self.path)}" if was_there else "missing"
             warnings.warn(
-                f"the ledger of the corpus {folder} was {found}. It was rebuilt with {count} submissions",
+                f"the ledger of the corpus {folder} was {found}. It was rebuilt with {quantity(count, 'submission')}",
                 CorpusWarning,
                 stacklevel=4,
             )

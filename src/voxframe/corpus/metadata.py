@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
-from voxframe._text import masked
+from voxframe._text import masked, quantity
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.conditions import all_of
 from voxframe.corpus.job import Job
@@ -76,8 +76,8 @@ class Metadata:
             known = {*self._archive.ids(), *(job.transcript_id for job in self._ledger.jobs())}
             if unknown := [transcript_id for transcript_id in rows if transcript_id not in known]:
                 raise CorpusError(
-                    f"{len(unknown)} transcripts are not in the corpus {self._archive.path}, such as {unknown[0]!r}; "
-                    "Corpus.ids() lists its transcripts"
+                    f"{quantity(len(unknown), 'transcript')} not found in the corpus {self._archive.path}, such as "
+                    f"{unknown[0]!r}; Corpus.ids() lists its transcripts"
                 )
             self._ledger.set_metadata(rows)
         return self.get()

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from voxframe._files import private_folder, sync
+from voxframe._text import quantity
 from voxframe.analysis.recordings import attach, repeated
 from voxframe.corpus import reading
 from voxframe.corpus.archive import Archive
@@ -68,7 +69,7 @@ class Snapshot:
         return int(self.manifest["version"])
 
     def __repr__(self) -> str:
-        return f"Snapshot({str(self.path)!r}, {self.manifest['transcripts']} transcripts)"
+        return f"Snapshot({str(self.path)!r}, {quantity(self.manifest['transcripts'], 'transcript')})"
 
     def table(
         self,

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from voxframe._text import quantity
 from voxframe.analysis.speaker_turns import speaker_codes
 from voxframe.errors import OptionError
 from voxframe.options import PII_POLICIES
@@ -104,8 +105,8 @@ def _check_detected(transcripts: pd.DataFrame | None) -> None:
     unknown = transcripts.loc[~known.astype(bool) & (transcripts["status"] != "error"), "transcript_id"]
     if len(unknown):
         raise OptionError(
-            f"personal data cannot be located in {len(unknown)} transcripts without entity_detection, such as "
-            f"{unknown.iloc[0]!r}; leave them out with ids=, or transcribe them with entity_detection=True"
+            f"personal data cannot be located in {quantity(len(unknown), 'transcript')} without entity_detection, "
+            f"such as {unknown.iloc[0]!r}; leave them out with ids=, or transcribe them with entity_detection=True"
         )
 
 

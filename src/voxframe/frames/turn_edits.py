@@ -142,7 +142,8 @@ class Turn:
         """Change the time of a word."""
         if not 0 <= place < len(self.words):
             raise OptionError(
-                f"turn {self.idx} has {len(self.words)} words: word must be 0 to {len(self.words) - 1}, got {place!r}"
+                f"turn {self.idx} has {quantity(len(self.words), 'word')}: word must be 0 to {len(self.words) - 1}, "
+                f"got {place!r}"
             )
         low = self.words[place - 1].start if place else None
         high = self.words[place + 1].start if place + 1 < len(self.words) else None

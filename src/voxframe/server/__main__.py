@@ -15,13 +15,19 @@ from voxframe.errors import MissingExtraError, SettingsError
 from voxframe.server.server import serve
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(
+    argv: Sequence[str] | None = None, parser_class: type[argparse.ArgumentParser] = argparse.ArgumentParser
+) -> int:
     """Parse the command line and run the server.
+
+    Args:
+        argv: Arguments without the program's name. None (default): those of the process.
+        parser_class: Class of the parser, which reports invalid arguments.
 
     Returns:
         Exit status.
     """
-    given = vars(make_parser().parse_args(argv))
+    given = vars(make_parser(parser_class).parse_args(argv))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
@@ -36,11 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(parser_class: type[argparse.ArgumentParser] = argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Return the parser of `voxframe serve`."""
-    parser = argparse.ArgumentParser(
-        prog="voxframe serve", description="Run the embedded speech service on this machine."
-    )
+    parser = parser_class(prog="voxframe serve", description="Run the embedded speech service on this machine.")
     _add_arguments(parser)
     parser.add_argument("--parent-pipe", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--shared-for", type=_seconds, help=argparse.SUPPRESS)

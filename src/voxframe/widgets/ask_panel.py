@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock
+from voxframe._text import clock, quantity
 from voxframe.client import Client, connect
 from voxframe.client.llm_api import LlmResponse
 from voxframe.corpus import Corpus
@@ -112,7 +112,7 @@ class AskPanel(CorpusPlayerWidget):
         return list(self._ids_of(proposal["value"]))
 
     def __repr__(self) -> str:
-        return f"AskPanel({self._corpus!r}, {len(self._answers)} answers)"
+        return f"AskPanel({self._corpus!r}, {quantity(len(self._answers), 'answer')})"
 
     @property
     def prompt(self) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe import analysis
-from voxframe._text import clock
+from voxframe._text import clock, quantity
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.plots.spans import lane_values
@@ -94,7 +94,7 @@ class GroupComparison(LaneChart):
         self._draw(marks, by, _axis=axis, _means=means, _until=_STEPS)
 
     def __repr__(self) -> str:
-        return f"GroupComparison({self._value!r} by {self._by!r}, {len(self._lanes)} groups)"
+        return f"GroupComparison({self._value!r} by {self._by!r}, {quantity(len(self._lanes), 'group')})"
 
     @property
     def means(self) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock, join_words
+from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import label_names, require
 from voxframe.corpus import Corpus
 from voxframe.plots.lane_plots import occurrences, term_lanes
@@ -263,7 +263,8 @@ class Timeline(LaneChart):
 
     def __repr__(self) -> str:
         spans = sum(len(start) for start, _ in self._lanes)
-        return f"Timeline({spans:,} spans, {len(self._lanes)} lanes, 0:00 to {clock(self._until / 1000)})"
+        lanes = quantity(len(self._lanes), "lane")
+        return f"Timeline({quantity(spans, 'span')}, {lanes}, 0:00 to {clock(self._until / 1000)})"
 
     @property
     def code(self) -> str:
@@ -361,7 +362,8 @@ class Dispersion(LaneChart):
         self._draw(Marks(start[rows], end[rows], place[rows], rows, names, repeated, texts, parts), used)
 
     def __repr__(self) -> str:
-        return f"Dispersion({sum(len(start) for start, _ in self._lanes):,} occurrences, {len(self._lanes)} lanes)"
+        found = sum(len(start) for start, _ in self._lanes)
+        return f"Dispersion({quantity(found, 'occurrence')}, {quantity(len(self._lanes), 'lane')})"
 
     @property
     def code(self) -> str:

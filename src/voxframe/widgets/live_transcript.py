@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock, join_words
+from voxframe._text import clock, join_words, quantity
 from voxframe.client import Client, connect
 from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
@@ -118,7 +118,7 @@ class LiveTranscript(ScriptedWidget):
         self.on_msg(self._on_browser_message)
 
     def __repr__(self) -> str:
-        return f"LiveTranscript({len(self._finals)} finals{', running' if self.running else ''})"
+        return f"LiveTranscript({quantity(len(self._finals), 'final')}{', running' if self.running else ''})"
 
     @property
     def messages(self) -> list[Message]:

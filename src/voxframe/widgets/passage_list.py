@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock
+from voxframe._text import clock, quantity
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
 from voxframe.widgets import encoding
@@ -78,7 +78,7 @@ class PassageList(RowPlayerWidget):
         self._show()
 
     def __repr__(self) -> str:
-        return f"PassageList({len(self._df):,} rows)"
+        return f"PassageList({quantity(len(self._df), 'row')})"
 
     @property
     def result(self) -> pd.DataFrame:
@@ -122,7 +122,7 @@ class PassageList(RowPlayerWidget):
 
     def _static_html(self) -> str:
         """Return the first rows as a table."""
-        head = f"<p><strong>{escaped(self.title)}</strong> {len(self._df):,} rows</p>"
+        head = f"<p><strong>{escaped(self.title)}</strong> {quantity(len(self._df), 'row')}</p>"
         rows = self._named().head(encoding.STATIC_ROWS)
         parts = self._parts(rows)
         where = [

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock, join_words
+from voxframe._text import clock, join_words, quantity
 from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
 from voxframe.corpus import Corpus
@@ -187,8 +187,8 @@ class TranscriptPlayer(ScriptedWidget):
     def __repr__(self) -> str:
         found = self._passages
         return (
-            f"TranscriptPlayer({self.title!r}, {len(found.words):,} words, {len(found.speakers)} speakers, "
-            f"{clock(self._until / 1000)})"
+            f"TranscriptPlayer({self.title!r}, {quantity(len(found.words), 'word')}, "
+            f"{quantity(len(found.speakers), 'speaker')}, {clock(self._until / 1000)})"
         )
 
     @traitlets.validate("interval")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from voxframe._text import clock
+from voxframe._text import clock, quantity
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.search.counts import check_about
@@ -318,8 +318,7 @@ def _summary(found: Mapping[str, Any]) -> str:
     """Return the number of matches as text."""
     if found.get("mode") == "meaning":
         return f"The {found['total']:,} closest sentences, in {found['in']:,} of {found['of']:,} transcripts"
-    matches = f"{found['total']:,} match{'' if found['total'] == 1 else 'es'}"
-    return f"{matches} in {found.get('in', 0):,} of {found['of']:,} transcripts"
+    return f"{quantity(found['total'], 'match', 'matches')} in {found.get('in', 0):,} of {found['of']:,} transcripts"
 
 
 def _clock(ms: Any) -> str:

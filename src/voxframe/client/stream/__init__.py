@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from voxframe._text import join_words
+from voxframe._text import join_words, quantity
 from voxframe.client.async_bridge import PORTAL
 from voxframe.client.stream.audio_sources import StreamSource
 from voxframe.client.stream.connection import StreamConnection
@@ -240,7 +240,7 @@ class Stream:
 
     def __repr__(self) -> str:
         state = "not begun" if self._connection is None else "ended" if self.ended else "running"
-        return f"Stream({state}, session_id={self.session_id!r}, {len(self.finals)} finals)"
+        return f"Stream({state}, session_id={self.session_id!r}, {quantity(len(self.finals), 'final')})"
 
     def _new_connection(self, home: asyncio.AbstractEventLoop | None) -> StreamConnection | None:
         """Return a connection to open, or None if there is one already."""

@@ -295,9 +295,11 @@ def _of_frame(df: pd.DataFrame) -> Iterator[Recording]:
     named = [name for name in SOURCE_COLUMNS if name in df.columns]
     if len(named) != 1:
         found = f"it has {' and '.join(named)}" if named else f"it has {', '.join(map(str, df.columns)) or 'none'}"
+        signs = [sign for sign in ";\t" if any(sign in str(name) for name in df.columns)]
+        advice = f"Read the file with pandas.read_csv(path, sep={signs[0]!r})" if signs else "Rename the column"
         raise OptionError(
             f"a DataFrame of recordings must have one column of paths or URLs, named {', '.join(SOURCE_COLUMNS[:-1])} "
-            f"or {SOURCE_COLUMNS[-1]}; {found}. Rename the column"
+            f"or {SOURCE_COLUMNS[-1]}; {found}. {advice}"
         )
     check_columns(df.columns.drop("recording", errors="ignore"), named[0])
     others = [name for name in df.columns if name not in (named[0], "recording")]
