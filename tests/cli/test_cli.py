@@ -126,8 +126,8 @@ def test_the_nearest_name_is_suggested(given: str, said: str, capsys: pytest.Cap
     assert said in told
 
 
-def test_bash_completes_commands_options_and_directories(tmp_path: Path) -> None:
-    """Bash runs the output of `completion bash` and completes a command, an option and a directory."""
+def test_bash_completes_commands_options_and_values(tmp_path: Path) -> None:
+    """Bash runs the output of `completion bash` and completes a command, an option, a directory, a format, a table."""
     script = tmp_path / "completion"
     script.write_text(_voxframe("completion", "bash").stdout)
     (tmp_path / "folder").mkdir()
@@ -138,9 +138,11 @@ handler=$(complete -p voxframe | sed 's/.*-F \\([^ ]*\\).*/\\1/')
 complete_it voxframe summ
 complete_it voxframe search --slo
 complete_it voxframe submit --corpus fol
+complete_it voxframe export --format textg
+complete_it voxframe tables --table chap
 """
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert done.stdout.splitlines() == ["summarize", "--slop", "folder"]
+    assert done.stdout.splitlines() == ["summarize", "--slop", "folder", "textgrid", "chapters"]
 
 
 @pytest.mark.parametrize(
@@ -305,8 +307,9 @@ def test_tables_of_a_corpus(tmp_path: Path, payload: Path, capsys: pytest.Captur
     assert "give files or a corpus" in capsys.readouterr().err
     assert main(["tables", "--corpus", str(tmp_path)]) == 1
     assert "there is no corpus at" in capsys.readouterr().err
-    assert main(["tables", "--corpus", str(corpus.path), "--table", "nope"]) == 1
-    assert "no table 'nope'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["tables", "--corpus", str(corpus.path), "--table", "word"])
+    assert "there is no 'word' (did you mean 'words'?)" in capsys.readouterr().err
 
 
 def test_a_closed_pipe_is_no_error(payload: Path) -> None:

@@ -37,6 +37,24 @@ def test_the_public_names_are_those_users_call(tmp_path: Path) -> None:
     assert {name: _public(getattr(corpus, name)) for name in _NAMESPACES} == _NAMESPACES
 
 
+def test_every_namespace_shows_its_corpus(tmp_path: Path) -> None:
+    """The repr of a namespace is its name and the path of the corpus."""
+    corpus = voxframe.Corpus(tmp_path)
+    for name in _NAMESPACES:
+        assert repr(getattr(corpus, name)) == f"{name.capitalize()}({str(tmp_path)!r})"
+
+
+def test_keys_of_a_corpus_are_completed(tmp_path: Path) -> None:
+    """IPython completes names of recordings; a transcript without one has its id."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    assert corpus._ipython_key_completions_() == []
+    (tmp_path / "talk.json").write_text('{"id": "t1", "status": "completed", "words": []}')
+    corpus.add(tmp_path / "talk.json")
+    corpus.raw.put("t2", b'{"id": "t2", "words": []}')
+    assert corpus._ipython_key_completions_() == ["t2", "talk"]
+    assert all(key in corpus for key in corpus._ipython_key_completions_())
+
+
 def test_no_part_imports_the_corpus() -> None:
     """No module of the package imports the facade, not even lazily or for types only."""
     for path in _FOLDER.rglob("*.py"):

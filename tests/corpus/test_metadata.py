@@ -193,6 +193,13 @@ def test_invalid_metadata_is_refused(filled: voxframe.Corpus, about: dict, said:
     pd.testing.assert_frame_equal(filled.metadata.get(), before)
 
 
+def test_unknown_transcripts_are_counted(filled: voxframe.Corpus) -> None:
+    """The error has the number of ids that are not in the corpus, in singular or plural, and one of them."""
+    for unknown, said in ((["x"], "1 transcript not found in"), (["x", "y"], "2 transcripts not found in")):
+        with pytest.raises(CorpusError, match=rf"^{said} the corpus .*, such as 'x'; Corpus\.ids\(\) lists"):
+            filled.metadata.set(pd.DataFrame({"transcript_id": unknown, "customer": "Acme"}))
+
+
 def test_unknown_columns_are_named(filled: voxframe.Corpus) -> None:
     """Unknown columns, and conditions that do not fit their column, are errors."""
     with pytest.raises(

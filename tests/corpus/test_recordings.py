@@ -122,6 +122,8 @@ def test_names_stand_for_ids(filled: voxframe.Corpus, tmp_path: Path) -> None:
 def test_a_name_of_several_transcripts_is_refused(filled: voxframe.Corpus) -> None:
     """The error lists their ids; a condition on `recording` selects all of them."""
     assert "Call 7" in filled
+    assert {"t3", "t4"} <= {*filled._ipython_key_completions_()}
+    assert "Call 7" not in filled._ipython_key_completions_()
     for ask in (lambda: filled["Call 7"], lambda: filled.words("Call 7"), lambda: filled.forget("Call 7")):
         with pytest.raises(CorpusError, match="'Call 7' has 2 transcripts: t3, t4"):
             ask()

@@ -11,10 +11,12 @@ import pandas as pd
 
 from voxframe._text import quantity
 from voxframe.cli.console import add_corpus, add_selection, define, open_corpus, plain, selected_ids, summary, write
+from voxframe.corpus.store import EXPORTS
 from voxframe.errors import ExportWarning, OptionError
 from voxframe.export.table_writer import TABLE_FORMATS
 from voxframe.export.text_formats import srt, vtt
-from voxframe.export.writers import SPEECH_FORMATS, format_of
+from voxframe.export.writers import FORMATS, SPEECH_FORMATS, format_of
+from voxframe.schema import TRANSCRIPT_TABLES
 
 _EXPORT_EPILOG = f"""\
 formats:
@@ -43,9 +45,18 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help="directory, file, or URL such as s3://bucket/calls")
     add_selection(parser)
     parser.add_argument(
-        "--format", metavar="FORMAT", help="one of the formats below (default: by the target's extension, else parquet)"
+        "--format",
+        choices=FORMATS,
+        metavar="FORMAT",
+        help="one of the formats below (default: by the target's extension, else parquet)",
     )
-    parser.add_argument("--table", action="append", metavar="NAME", help="export only this table; may be repeated")
+    parser.add_argument(
+        "--table",
+        action="append",
+        choices=[*TRANSCRIPT_TABLES, *EXPORTS],
+        metavar="NAME",
+        help="export only this table; may be repeated",
+    )
     parser.add_argument(
         "--partition-by",
         action="append",

@@ -42,7 +42,7 @@ examples:
   voxframe tables --table words --where 'confidence < 0.5'     with --table, a condition selects rows of that table
   voxframe tables old/call.json --table utterances --csv > call.csv
 
-exit status: 0 success; 1 there is no such corpus or table; 2 invalid arguments
+exit status: 0 success; 1 there is no such corpus; 2 invalid arguments
 """
 
 
@@ -58,7 +58,9 @@ def add_tables(parser: argparse.ArgumentParser) -> None:
         "file", nargs="*", metavar="FILE", help="payload files, folders or patterns, instead of a corpus"
     )
     add_selection(parser)
-    parser.add_argument("--table", metavar="NAME", help="table to show, such as words")
+    parser.add_argument(
+        "--table", choices=[*TRANSCRIPT_TABLES, *EXPORTS], metavar="NAME", help="table to show, such as words"
+    )
     add_format(parser)
 
 
@@ -104,12 +106,7 @@ def _from_payloads(files: list[str], names: list[str]) -> dict[str, pd.DataFrame
         return {"sentences": loaders.load_sentences(files)}
     if names == ["paragraphs"]:
         return {"paragraphs": loaders.load_paragraphs(files)}
-    found = loaders.tables(files)
-    if len(names) == 1 and names[0] not in found:
-        raise PayloadError(
-            f"there is no table {names[0]!r}; the tables are {', '.join([*TRANSCRIPT_TABLES, *EXPORTS])}"
-        )
-    return found
+    return loaders.tables(files)
 
 
 _SIDE = 40  # characters on each side of a match

@@ -153,6 +153,11 @@ class Corpus:
     def __getitem__(self, transcript_id: str) -> dict[str, pd.DataFrame]:
         return self._query.tables(transcript_id)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what can stand in `corpus[...]`: names of recordings, and ids where a name has several transcripts."""
+        names, shared = self._archive.recordings.names(self._archive.ids()), self._archive.recordings.shared_names()
+        return sorted(transcript_id if name in shared else name for transcript_id, name in names.items())
+
     def ids(self, where: Where | None = None) -> list[str]:
         """Return the ids of all transcripts, or of some, sorted.
 

@@ -50,6 +50,9 @@ class Corrections:
     def __init__(self, archive: Archive, current: CurrentCorrections, names: CurrentNames) -> None:
         self._archive, self._current, self._names = archive, current, names
 
+    def __repr__(self) -> str:
+        return f"Corrections({str(self._archive.path)!r})"
+
     def set(self, transcript_id: str, texts: Mapping[int, str | None], *, author: str | None = None) -> pd.DataFrame:
         """Correct the text of turns of a transcript.
 

@@ -39,6 +39,9 @@ class Metadata:
         self._archive = archive
         self._ledger = archive.ledger
 
+    def __repr__(self) -> str:
+        return f"Metadata({str(self._archive.path)!r})"
+
     def set(self, about: pd.DataFrame) -> pd.DataFrame:
         """Set columns about recordings, such as customer, date or group, in addition to those passed to `submit`.
 

@@ -43,6 +43,9 @@ class Raw:
     def __init__(self, archive: Archive, ledger: Ledger, llm: Llm, default_client: DefaultClient) -> None:
         self._archive, self._ledger, self._llm, self._default_client = archive, ledger, llm, default_client
 
+    def __repr__(self) -> str:
+        return f"Raw({str(self._archive.path)!r})"
+
     def get(self, transcript_id: str, view: View = "transcript") -> bytes:
         """Return a payload byte for byte as received.
 

@@ -223,6 +223,9 @@ class Snapshots:
         self._query = query
         self._metadata = metadata
 
+    def __repr__(self) -> str:
+        return f"Snapshots({str(self._archive.path)!r})"
+
     def create(self, *, progress: bool = True) -> Snapshot:
         """Write the current state of the corpus as a new read-only version. Older versions stay readable.
 

@@ -120,6 +120,9 @@ class Speakers:
         self._current = current
         self._people = people
 
+    def __repr__(self) -> str:
+        return f"Speakers({str(self._archive.path)!r})"
+
     def set(
         self,
         transcript_id: str,
