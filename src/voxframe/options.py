@@ -75,7 +75,7 @@ _LANGUAGES = """
     Welsh, yi Yiddish, yo Yoruba
 """
 #: English names of languages by code.
-LANGUAGES: dict[str, str] = dict(entry.split(maxsplit=1) for entry in _LANGUAGES.split(","))  # type: ignore[misc]
+LANGUAGES: dict[str, str] = dict(entry.split(maxsplit=1) for entry in _LANGUAGES.split(","))
 
 
 #: `{"from": ["dicarlo"], "to": "Decarlo"}`. Spelled this way because `from` is a keyword.
