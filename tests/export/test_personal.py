@@ -180,7 +180,7 @@ def test_words_that_touch_an_entity_are_not_part_of_it(tables: dict[str, pd.Data
 def test_what_nobody_looked_through_is_not_exported(tables: dict[str, pd.DataFrame]) -> None:
     """Without entity detection nothing is known, and that is an error, not an unmasked file."""
     unknown = tables["transcripts"].assign(entity_detection=pd.array([None], "boolean"))
-    with pytest.raises(OptionError, match=r"1 transcripts without entity_detection, such as 't'"):
+    with pytest.raises(OptionError, match=r"1 transcript without entity_detection, such as 't'"):
         export.mask(tables | {"transcripts": unknown})
     with pytest.raises(OptionError, match="add it to the tables"):
         export.mask({"words": tables["words"]})
