@@ -58,8 +58,8 @@ def test_help_and_version_need_no_pandas() -> None:
 
 
 _COMMANDS = (
-    "demo transcribe submit sync jobs tables search summarize people export snapshot list delete stream server "
-    "models docs doctor completion"
+    "demo transcribe submit sync jobs options add metadata tables search summarize people export snapshot list delete "
+    "subtitles stream server models docs doctor completion"
 ).split()
 
 

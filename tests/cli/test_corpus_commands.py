@@ -61,6 +61,30 @@ def test_summarize_and_doctor_with_a_service(directory: str, service: Service, t
     assert main(question) == 0  # kept
 
 
+def test_files_are_added_and_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`add` stores transcripts of any kind and says what it left out; `metadata` sets columns from a table."""
+    corpus, files = str(tmp_path / "corpus"), tmp_path / "files"
+    files.mkdir()
+    (files / "call.json").write_text(json.dumps({"id": "t1", "status": "completed", "words": WORDS}))
+    (files / "talk.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nGood morning.\n")
+    assert main(["add", str(files), "--corpus", corpus]) == 0
+    assert "2 transcripts added" in capsys.readouterr().out
+    assert voxframe.Corpus(corpus)["talk"]["words"]["text"].to_list() == ["Good", "morning."]
+    (files / "bad.json").write_text("{")
+    assert main(["add", str(files), "--corpus", corpus, "-q"]) == 1
+    said = capsys.readouterr().out
+    assert "2 payloads known, 1 left out" in said
+    assert "bad.json" in said
+    (tmp_path / "about.csv").write_text("recording;customer\ncall;Acme\n")
+    assert main(["metadata", str(tmp_path / "about.csv"), "--corpus", corpus, "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["recording"]: row["customer"] for row in rows} == {"call": "Acme", "talk": None}
+    assert main(["metadata", "--corpus", corpus]) == 0
+    assert "Acme" in capsys.readouterr().out
+    assert main(["metadata", str(tmp_path / "none.csv"), "--corpus", corpus]) == 2
+    assert "FILE" in capsys.readouterr().err
+
+
 def test_metadata_selects_and_groups(directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--where selects transcripts, --by groups counts, and --metadata and --partition-by add columns to an export."""
     assert main(["search", "bridge", "--corpus", directory, "--where", "year=2026", "--json"]) == 0

@@ -50,6 +50,8 @@ COMMANDS = {
     "sync": "fetch finished transcripts from the service",
     "jobs": "show submitted jobs and their states",
     "options": "list the options of a job",
+    "add": "add transcripts that you have as files to a corpus",
+    "metadata": "show or set columns about recordings, such as customer",
     "tables": "show the tables of a corpus or of a payload file",
     "search": "find words and phrases in a corpus, with context",
     "summarize": "summarize a corpus or ask questions about it",
@@ -68,7 +70,7 @@ COMMANDS = {
 }
 #: Modules of the commands that do not have a module of their own name. `add_NAME` of a module adds its command.
 _MODULES = {
-    **dict.fromkeys(("transcribe", "submit", "sync", "jobs", "options"), "transcription"),
+    **dict.fromkeys(("transcribe", "submit", "sync", "jobs", "options", "add", "metadata"), "transcription"),
     **dict.fromkeys(("tables", "search", "summarize", "people"), "exploration"),
     **dict.fromkeys(("export", "snapshot", "subtitles"), "datasets"),
     **dict.fromkeys(("list", "delete", "stream", "server"), "service"),

@@ -1,4 +1,4 @@
-"""`voxframe transcribe`, `submit`, `sync`, `jobs` and `options`: from recordings to transcripts in a corpus."""
+"""`voxframe transcribe`, `submit`, `sync`, `jobs`, `options`, `add` and `metadata`: what goes into a corpus."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from voxframe.cli.console import (
     in_command_terms,
     job_options,
     note,
+    open_corpus,
     plain,
     shorten,
     summary,
@@ -265,11 +266,20 @@ def _sources(given: list[str], table: Path | None) -> Recordings | None:
         return given or None
     if given:
         raise OptionError("recordings were given as arguments and in --sources; give only one of the two")
+    return _read_table(table, "--sources")
+
+
+def _read_table(path: Path, argument: str) -> pd.DataFrame:
+    """Return the table in a CSV or Parquet file.
+
+    Raises:
+        OptionError: It cannot be read. The message names the argument.
+    """
     try:
-        return pd.read_parquet(table) if table.suffix == ".parquet" else _read_csv(table)
+        return pd.read_parquet(path) if path.suffix == ".parquet" else _read_csv(path)
     except (OSError, ValueError) as error:  # pandas raises ValueErrors for invalid files
         raise OptionError(
-            f"--sources {str(table)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
+            f"{argument} {str(path)!r} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
 
 
@@ -299,4 +309,55 @@ def options(given: argparse.Namespace) -> int:
             print(json.dumps(dict(zip(found.heads, row, strict=True))))
     else:
         print(in_command_terms(str(found)))
+    return 0
+
+
+def add_add(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe add`."""
+    define(
+        parser,
+        add,
+        "Add transcripts that you have as files: responses of the service, transcripts of other engines, captions and "
+        "annotations. Those that are in the corpus already are left as they are.",
+        "examples:\n"
+        "  voxframe add old/ --corpus calls            every file in a folder\n"
+        "  voxframe add 'vendor/*.json' interview.srt  quoted patterns, and single files\n\n"
+        "exit status: 0 success; 1 a file was left out; 2 invalid arguments",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="files, folders, zips or quoted patterns")
+    add_corpus(parser)
+    parser.add_argument("--replace", action="store_true", help="replace different transcripts with the same ids")
+
+
+def add(given: argparse.Namespace) -> int:
+    """Add files to a corpus, and print how many were added and why others were left out.
+
+    Returns:
+        Exit status: 1 if a file was left out.
+    """
+    corpus = Corpus(given.corpus)
+    found = corpus.add(given.files, replace=given.replace)
+    show = print if found.left_out else summary  # failures are printed with --quiet, too
+    show(f"{plain(repr(found))}\nin {plain(corpus.path)}")
+    return 1 if found.left_out else 0
+
+
+def add_metadata(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `voxframe metadata`."""
+    define(
+        parser,
+        metadata,
+        "Show the columns about recordings, or set them from a file with a column `recording` or `transcript_id`. "
+        "`--where`, `--metadata` and `--partition-by` of other commands take these columns.",
+    )
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="CSV or Parquet file with columns to set")
+    add_corpus(parser)
+    add_format(parser)
+
+
+def metadata(given: argparse.Namespace) -> int:
+    """Set columns about recordings from a file, and print all of them."""
+    corpus = open_corpus(given.corpus)
+    about = None if given.file is None else _read_table(given.file, "FILE")
+    write(corpus.metadata.get() if about is None else corpus.metadata.set(about), given.form, given.rows)
     return 0

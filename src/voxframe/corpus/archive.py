@@ -26,9 +26,9 @@ from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, r
 from voxframe.corpus.parts import Parts
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.speaker_names import SpeakerFiles
-from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, folder, sweep
+from voxframe.corpus.store import EXPORTS, UNFINISHED, Store, Stored, View, check_writable, folder, sweep
 from voxframe.corpus.table_batch import TableBatch
-from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, PayloadError
+from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError
 from voxframe.frames.repair import caller
 from voxframe.schema import TRANSCRIPT_TABLES
 from voxframe.validators import nearest
@@ -74,7 +74,7 @@ class Archive:
         self.ledger = Ledger(path / "ledger.sqlite", self.store.submissions, self.store.recordings)
         self.recordings = RecordingNames(self.store, self.ledger)
         self.merges = True
-        self._prepared = False
+        self._prepared = self._is_checked = False
         self._merging: threading.Thread | None = None
 
     def __repr__(self) -> str:
@@ -161,13 +161,21 @@ class Archive:
         return raw
 
     def report_missing(self) -> None:
-        """Warn if the directory of the corpus does not exist, before a read returns nothing."""
+        """Warn if the directory of the corpus does not exist, before a read returns nothing.
+
+        If a newer version of voxframe wrote it, warn once: this version may not find all that is in it.
+        """
+        reason = None
         if not self.path.is_dir():
-            warnings.warn(
-                f"there is no corpus in {str(self.path)!r} yet; Corpus.submit and Corpus.add create it",
-                CorpusWarning,
-                stacklevel=caller(),
-            )
+            reason = f"there is no corpus in {str(self.path)!r} yet; Corpus.submit and Corpus.add create it"
+        elif not self._is_checked:
+            self._is_checked = True
+            try:
+                check_writable(self.path)
+            except NewerCorpusError as error:
+                reason = str(error)
+        if reason is not None:
+            warnings.warn(reason, CorpusWarning, stacklevel=caller())
 
     def ids(self) -> list[str]:
         """Return the ids of all transcripts, sorted."""
