@@ -137,7 +137,7 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
         ("submit {0}/0.mp3 --concurrency 0", "voxframe submit: --concurrency must be"),
         ("submit {0}/0.mp3 --speakers 11", "voxframe submit: --speakers must be"),
         ("search x --slop 0", "voxframe search: --slop must be"),
-        ("search x --count --by nope", "`voxframe submit --sources` adds columns"),
+        ("search x --count --by nope", "`voxframe metadata` adds columns"),
         ("search x --by speaker", "voxframe search: --by requires --count"),
         ("search x --id nope", "`voxframe sync --adopt` fetches others"),
         ("snapshot --verify", "`voxframe snapshot` creates one"),

@@ -106,7 +106,7 @@ def open_corpus(directory: str | Path | None) -> Corpus:
         if corpus.path.joinpath("ledger.sqlite").exists():
             raise CorpusError(f"the corpus {corpus.path} has no transcripts yet; `voxframe sync` fetches them")
         raise CorpusError(
-            f"there is no corpus at {corpus.path}; `voxframe transcribe` and `voxframe submit` create one"
+            f"there is no corpus at {corpus.path}; `voxframe transcribe`, `submit` and `add` create one"
         )
     return corpus
 
@@ -333,7 +333,7 @@ _TERMS = [
     (r", or leave it out with df\.drop\(columns=\.\.\.\)", ", or remove it from the file"),
     (r"`extra_body=\{\.\.\.\}`", "`-o 'extra_body={...}'`"),
     (r"\b(with) ([a-z_]+)=True\b", r"\1 -o \2=true"),
-    (r"\bcorpus\.metadata\.set adds\b", "`voxframe submit --sources` adds"),
+    (r"\bcorpus\.metadata\.set adds\b", "`voxframe metadata` adds"),
     (
         r"\bvoxframe\.tables\('[^']*', client=client, corpus=corpus\) fetches it",
         "`voxframe sync --adopt` fetches others",
