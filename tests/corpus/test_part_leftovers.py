@@ -14,7 +14,7 @@ from tests.corpus.conftest import table_files
 
 import voxframe
 from voxframe.corpus.part import PartWriter, new_member
-from voxframe.corpus.part_files import TableFile, TableLayout
+from voxframe.corpus.part_files import TableFile
 from voxframe.corpus.store import Stored
 from voxframe.errors import CorpusError, CorpusWarning
 from voxframe.frames import transcript_tables
@@ -195,11 +195,11 @@ def test_a_full_disk_leaves_no_unfinished_files(tmp_path: Path, monkeypatch: pyt
     corpus.add([_raw(f"t{n}") for n in range(20)])
     close, calls = TableFile.close, []
 
-    def closed(self: TableFile) -> TableLayout:
+    def closed(self: TableFile) -> None:
         calls.append(self)
         if len(calls) == 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return close(self)
+        close(self)
 
     monkeypatch.setattr(TableFile, "close", closed)
     corpus.forget("t3")

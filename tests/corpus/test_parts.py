@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 import tracemalloc
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -25,8 +27,9 @@ from tests.corpus.conftest import export, forget_until, raw_file, table_files
 import voxframe
 from voxframe._files import hidden_path
 from voxframe.corpus import query
+from voxframe.corpus.parquet_footer import footer_of
 from voxframe.corpus.part import NewMember, Part
-from voxframe.corpus.part_files import OpenTable, TableFile, TableLayout
+from voxframe.corpus.part_files import OpenTable, RowGroup, TableFile, TableLayout
 from voxframe.corpus.part_reading import Located, in_order
 from voxframe.corpus.parts import Parts, to_merge
 from voxframe.corpus.store import View, compress
@@ -82,7 +85,8 @@ def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) 
         file = TableFile(hidden_path(path), "words", path if layout else None, layout)
         for number in range(first, last):
             file.add(number, _rows(f"t{number}", 1000))
-        layout = file.close()
+        layout = file.finish()
+        file.close()
         file.path.replace(path)
         assert path.read_bytes().startswith(before)
         metadata = pq.read_metadata(path)
@@ -97,18 +101,36 @@ def test_row_groups_are_added_without_changing_the_pages_before(tmp_path: Path) 
     ]
 
 
+def test_a_file_with_another_footer_is_continued(tmp_path: Path) -> None:
+    """Row groups are added to a file whose footer has other fields than those that are written now."""
+    path, rows = tmp_path / "words.parquet", pa.concat_tables(_rows(f"t{number}", 100) for number in range(20))
+    pq.write_table(rows, path, row_group_size=100, version="1.0", store_schema=False)
+    with path.open("rb") as opened:
+        groups = [RowGroup((number,), (100,)) for number in range(20)]
+        layout = TableLayout(zlib.crc32(footer_of(opened)), compress(msgspec.json.encode(groups)))
+    file = TableFile(hidden_path(path), "words", path, layout)
+    file.add(20, _rows("t20", 100))
+    file.finish()
+    file.close()
+    found = pq.read_table(file.path)
+    assert found.cast(rows.schema).equals(pa.concat_tables([rows, _rows("t20", 100)]))
+    assert pq.read_metadata(file.path).num_row_groups == 21
+
+
 def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:
     """A removed row group is overwritten with zeros, and the other rows can be read."""
     path = tmp_path / "words.parquet"
     file = TableFile(hidden_path(path), "words")
     for number in range(30):
         file.add(number, _rows(f"t{number:02}", 1000))
-    layout = file.close()
+    layout = file.finish()
+    file.close()
     file.path.replace(path)
     assert [group.members for group in layout.groups] == [tuple(range(16)), tuple(range(16, 30))]
     assert b"t00" in path.read_bytes()
     file = TableFile(hidden_path(path), "words", path, layout, [0])
-    layout = file.close()
+    layout = file.finish()
+    file.close()
     file.path.replace(path)
     expected = [f"t{number:02}" for number in range(16, 30)]
     assert [*dict.fromkeys(pq.read_table(path)["transcript_id"].to_pylist())] == expected
@@ -470,9 +492,9 @@ def test_a_folder_can_be_read_beside_a_writer(corpus: voxframe.Corpus, monkeypat
     corpus.raw.put("a", _raw("a"))
     found, close = [], TableFile.close
 
-    def closed(self: TableFile) -> TableLayout:
+    def closed(self: TableFile) -> None:
         found.append(pl.read_parquet(corpus.path / "tables" / "words")["transcript_id"].unique().to_list())
-        return close(self)
+        close(self)
 
     monkeypatch.setattr(TableFile, "close", closed)
     corpus.add([_raw(f"t{n}") for n in range(9)])

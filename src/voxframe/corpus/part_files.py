@@ -23,7 +23,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from voxframe.corpus.parquet_footer import MAGIC, footer_of, merged_footer, row_group_blocks
+from voxframe.corpus.parquet_footer import (
+    MAGIC,
+    FooterFormat,
+    RowGroups,
+    footer_of,
+    row_group_blocks,
+    row_groups_of,
+)
 from voxframe.corpus.store import compress, decompress
 from voxframe.frames import as_table
 from voxframe.schema import EXTRA, SCHEMA_VERSION, TABLES, TEXT_ORIGINAL
@@ -37,6 +44,7 @@ _SHORT = frozenset(
 #: Columns of `transcripts` that zstd makes smaller. For short ones, starting it takes longer than the rest of a read.
 _LONG = frozenset({"text", TEXT_ORIGINAL.name, "summary", EXTRA.name})
 _COPIED_AT_ONCE = 1 << 20
+_BUFFERED = 1 << 17
 
 #: Verify the checksum of every page that is read: a flipped bit is an error, never a wrong value.
 FORMAT = ds.ParquetFileFormat(
@@ -156,14 +164,14 @@ class TableFile:
         self.path = path
         self._name, self._schema = name, stored_schema(name)
         self._groups: list[RowGroup] = []
-        self._old: pq.FileMetaData | None = None
-        self._kept: list[bytes] | None = None
+        self._kept: RowGroups | None = None
         self._waiting = _Waiting()
-        self.path.open("xb").close()  # never through a symbolic link
+        self._file = self.path.open("xb+", buffering=_BUFFERED)  # never through a symbolic link
         try:
-            self._file = pa.OSFile(os.fspath(self.path), "wb")
-            self._writer = pq.ParquetWriter(self._file, self._schema, **_stored_options(name))
+            self._sink = pa.PythonFile(self._file, "w")  # pyarrow's own files are not buffered
+            self._writer = pq.ParquetWriter(self._sink, self._schema, **_stored_options(name))
         except BaseException:
+            self._file.close()
             self.path.unlink(missing_ok=True)
             raise
         if base is not None and layout is not None:  # after the first bytes, which the writer has written
@@ -183,23 +191,27 @@ class TableFile:
         if table.num_rows and self._waiting.add(member, table):
             self.flush()
 
-    def close(self) -> TableLayout:
-        """Finish the file and flush it to the disk."""
+    def finish(self) -> TableLayout:
+        """Write all that is left, without flushing it to the disk: see `close`."""
         self.flush()
         self._writer.close()
-        self._file.close()
-        with self.path.open("rb+") as file:
-            footer = footer_of(file)
-            if self._old is not None:
-                merged = self._footer_of_both(footer) if self._kept is None else merged_footer(footer, self._kept)
-                file.seek(-8 - len(footer), os.SEEK_END)
-                file.write(merged + len(merged).to_bytes(4, "little") + MAGIC)
-                if len(merged) < len(footer):
-                    file.truncate()  # takes as long as writing a small file
-                footer = merged
-            file.flush()
-            os.fsync(file.fileno())
+        file = self._file
+        footer = footer_of(file)
+        if self._kept is not None:
+            form = _footer_format(self._name)
+            merged = form.footer(self._kept, form.row_groups(footer))
+            file.seek(-8 - len(footer), os.SEEK_END)
+            file.write(merged + len(merged).to_bytes(4, "little") + MAGIC)
+            if len(merged) < len(footer):
+                file.truncate()  # takes as long as writing a small file
+            footer = merged
+        file.flush()
         return TableLayout(zlib.crc32(footer), compress(msgspec.json.encode(self._groups)))
+
+    def close(self) -> None:
+        """Flush the finished file to the disk. Threads may do this for several files at once."""
+        with self._file as file:
+            os.fsync(file.fileno())
 
     def discard(self) -> None:
         """Delete the file, finished or not."""
@@ -230,27 +242,23 @@ class TableFile:
             old.seek(len(MAGIC))
             for start, stop in [*_pages(base, dropped), (end, end)]:
                 while left := start - old.tell():
-                    self._file.write(old.read(min(left, _COPIED_AT_ONCE)))
-                self._file.write(bytes(stop - start))
+                    self._sink.write(old.read(min(left, _COPIED_AT_ONCE)))
+                self._sink.write(bytes(stop - start))
                 old.seek(stop)
-        self._old = _metadata(footer)
         if dropped:
-            self._kept = [block for place, block in enumerate(row_group_blocks(footer)[1]) if place not in dropped]
+            blocks = row_group_blocks(footer)[1]
+            self._kept = row_groups_of([block for place, block in enumerate(blocks) if place not in dropped])
+        else:
+            self._kept = _footer_format(self._name).row_groups(footer)
         self._groups = [group for place, group in enumerate(layout.groups) if place not in dropped]
 
-    def _footer_of_both(self, footer: bytes) -> bytes:
-        """Return the old footer with the new row groups added."""
-        assert self._old is not None
-        self._old.append_row_groups(_metadata(footer))
-        buffer = io.BytesIO()
-        self._old.write_metadata_file(buffer)
-        return footer_of(buffer)
 
-
-def _metadata(footer: bytes) -> pq.FileMetaData:
-    """Parse a footer, as the only content of a file: much faster than from the path of the file."""
-    file = b"".join([MAGIC, footer, len(footer).to_bytes(4, "little"), MAGIC])
-    return pq.ParquetFile(pa.BufferReader(file)).metadata
+@lru_cache(maxsize=len(TABLES))
+def _footer_format(name: str) -> FooterFormat:
+    """Return the format of the footers of a stored table."""
+    buffer = io.BytesIO()
+    pq.write_table(stored_schema(name).empty_table(), buffer, **_stored_options(name))
+    return FooterFormat(footer_of(buffer))
 
 
 def _pages(path: Path, groups: Collection[int]) -> list[tuple[int, int]]:

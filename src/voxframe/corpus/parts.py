@@ -482,7 +482,8 @@ class Parts:
                         for place, rows in old.transcripts(group):
                             if place not in gone:
                                 file.add(place, rows)
-                files[name], moves[name] = file.close(), file.path.name
+                files[name], moves[name] = file.finish(), file.path.name
+                file.close()
                 if not files[name].groups:
                     del files[name]
                     moves[name] = None
