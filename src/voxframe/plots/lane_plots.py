@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -182,6 +183,10 @@ def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
     return low / 1000, high / 1000
 
 
+#: Columns of a table of talk time, after those of its groups. A selection need not have all of them.
+_MEASURES = ("turns", "words", "talk_s", "share")
+
+
 def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript_id", "speaker")) -> Axes:
     """Draw the talk time of each speaker of each transcript, or of other groups.
 
@@ -205,7 +210,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
         ['1:00 (100%)']
     """
     table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df, by)
-    keys = list(table.columns[: list(table.columns).index("turns")])
+    keys = list(itertools.takewhile(lambda name: name not in _MEASURES, table.columns))
     if {*keys} <= {"transcript_id", "speaker"} and "speaker" in keys:
         labels = table["speaker"].to_list()
         names = list(lane_names(table, df)) if several_transcripts(table) else labels
