@@ -262,6 +262,16 @@ def test_a_name_conflicts_in_any_case(filled: voxframe.Corpus) -> None:
     assert found["metadata_Speaker"].to_list() == ["Ada"] * 3
 
 
+def test_a_name_with_a_prefix_may_be_taken(filled: voxframe.Corpus) -> None:
+    """A column that is named like another one with its prefix keeps its name, and both have their values."""
+    about = {"text": ["a", "b"], "Text": ["c", "d"], "metadata_text": ["e", "f"]}
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["t1", "t2"], **about}))
+    found = filled.table("words", metadata=True, where="metadata_text == 'e'")
+    names = ["metadata_metadata_text", "metadata_metadata_metadata_Text", "metadata_text"]
+    assert found[names].to_numpy().tolist() == [["a", "c", "e"]] * 3
+    assert filled.snapshots.create().table("words", metadata=["metadata_text"])["metadata_text"].notna().sum() == 6
+
+
 def test_times_keep_their_time_zone(filled: voxframe.Corpus) -> None:
     """A column in one time zone keeps it, also over summer time, and is compared with text in that zone."""
     days = pd.to_datetime(["2026-01-01", "2026-07-01", None]).tz_localize("Europe/Berlin")

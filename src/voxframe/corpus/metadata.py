@@ -226,15 +226,34 @@ def without_person(wanted: Wanted) -> tuple[Wanted, bool]:
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
     """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`.
 
-    Names conflict, too, if they differ only in case.
+    Names conflict, too, if they differ only in case. A name that another column has gets the prefix once more.
 
     Args:
         about: Metadata.
         own: Names of the table's columns. Of `recording` and `source`, those that the table has itself are left out.
     """
     about = about.drop_columns([n for n in RECORDING_COLUMNS if n in own and n in about.column_names])
-    taken = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
-    return about.rename_columns([f"metadata_{n}" if n.lower() in taken and n != _ID else n for n in about.column_names])
+    return about.rename_columns(names_apart(about.column_names, own))
+
+
+def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
+    """Return names of metadata columns, with a prefix for those that conflict with columns of a table; see `apart`.
+
+    Example:
+        >>> names_apart(["transcript_id", "Text", "metadata_text", "customer"], ["transcript_id", "text"])
+        ['transcript_id', 'metadata_metadata_Text', 'metadata_text', 'customer']
+    """
+    conflicting = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
+    taken = conflicting | {name.lower() for name in names}
+    found = []
+    for name in names:
+        new = name
+        if name != _ID and name.lower() in conflicting:
+            while new.lower() in taken:
+                new = f"metadata_{new}"
+            taken.add(new.lower())
+        found.append(new)
+    return found
 
 
 def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
