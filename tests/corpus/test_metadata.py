@@ -179,7 +179,8 @@ def test_submit_and_set_share_their_columns(peer, client, corpus: voxframe.Corpu
         ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named 'state'"),
         ({"transcript_id": ["t1"], "": ["A"]}, "a name must be non-empty text"),
         ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "contains 't1' more than once"),
-        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only text"),
+        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only text, got nan; drop rows without a value"),
+        ({"recording": [1001], "x": [1]}, "must contain only text, got 1001; .* and read numbers as text"),
         ({"transcript_id": ["t1"], "x": [[1]]}, "must be text, numbers, booleans or dates"),
     ],
 )

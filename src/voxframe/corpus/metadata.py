@@ -21,6 +21,7 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.reading import DTYPES, PERSON, Where, as_list
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
+from voxframe.validators import shown
 
 #: Columns to join: True for all, False for none, a name, or a list of names.
 Wanted: TypeAlias = "bool | str | Sequence[str]"
@@ -125,8 +126,11 @@ class Metadata:
             )
         key = _ID if _ID in about.columns else "recording"
         check_columns(about.columns.drop([name for name in RECORDING_COLUMNS if name in about.columns]), _ID)
-        if not all(isinstance(value, str) for value in about[key]):
-            raise OptionError(f"the column {key} must contain only text; drop the other rows")
+        if others := [value for value in about[key] if not isinstance(value, str)]:
+            raise OptionError(
+                f"the column {key} must contain only text, got {shown(others[0])}; drop rows without a value, and read "
+                "numbers as text"
+            )
         ids = about[key].map(self._archive.recordings.id)
         if not ids.is_unique:
             raise OptionError(
