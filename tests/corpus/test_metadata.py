@@ -261,6 +261,9 @@ def test_a_name_conflicts_in_any_case(filled: voxframe.Corpus) -> None:
     filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "Speaker": ["Ada"]}))
     found = filled.table("words", metadata=["Speaker"], where="metadata_Speaker == 'Ada'")
     assert found["metadata_Speaker"].to_list() == ["Ada"] * 3
+    for asked in ({"where": "Speaker == 'Ada'"}, {"columns": ["Speaker"]}):
+        with pytest.raises(CorpusError, match="column 'Speaker' is called 'metadata_Speaker' in the table 'words'"):
+            filled.table("words", **asked)
 
 
 def test_a_name_with_a_prefix_may_be_taken(filled: voxframe.Corpus) -> None:

@@ -147,7 +147,7 @@ def is_named(name: str, columns: Sequence[str] | None, where: Where | None, meta
     return (
         bool(metadata)
         or any(column not in own for column in asked)
-        or any(triple[0] not in own for clause in _clauses(where) for triple in clause if _is_condition(triple))
+        or any(column not in own for column in _columns_of(where))
     )
 
 
@@ -209,6 +209,13 @@ def with_metadata(
     own, given = _own(name), about
     about = apart(given, own)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    new_names = dict(zip(given.column_names, about.column_names, strict=True))
+    for column in (*(asked or ()), *_columns_of(where)):
+        if column not in own and new_names.get(column, column) != column:
+            raise CorpusError(
+                f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
+                "table has a column whose name differs only in case"
+            )
     rest, possible = resolve(name, where, about)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
@@ -337,6 +344,11 @@ def _clauses(where: Where | None) -> list[Sequence[Any]]:
     if given and all(isinstance(one, tuple) for one in given):
         return [given]
     return given if all(isinstance(clause, list | tuple) for clause in given) else []
+
+
+def _columns_of(where: Where | None) -> list[str]:
+    """Return the columns of conditions."""
+    return [triple[0] for clause in _clauses(where) for triple in clause if _is_condition(triple)]
 
 
 def _is_condition(triple: object) -> bool:
