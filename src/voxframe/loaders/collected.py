@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
-from voxframe.corpus.store import FINAL
+from voxframe.corpus.store import UNFINISHED
 from voxframe.errors import PayloadWarning
 from voxframe.frames.repair import caller
 from voxframe.schema import TABLES
@@ -139,8 +139,7 @@ def _is_unfinished(made: Made) -> bool:
     """Return True if the tables are those of one transcript whose job has not ended."""
     if "transcripts" not in made or rows_in(made["transcripts"]) != 1:
         return False
-    status = as_table("transcripts", made["transcripts"])["status"][0].as_py()
-    return status is not None and status not in FINAL
+    return as_table("transcripts", made["transcripts"])["status"][0].as_py() in UNFINISHED
 
 
 def _rows_of(name: str, table: frames.Arrays | pa.Table, transcript_id: str) -> pa.Table:
