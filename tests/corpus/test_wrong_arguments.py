@@ -125,3 +125,12 @@ def test_an_unknown_speaker_is_named(corpus: voxframe.Corpus) -> None:
         assert corpus.counts("hello", speaker=iter(["Adda"]), by=[])["words"].to_list() == [0]
     assert corpus.search("hello", speaker="Ada").empty  # a known speaker who did not say it
     assert len(corpus.search(["hello", "good"], speaker=iter(["B", "A"]))) == 2
+
+
+def test_a_corpus_without_speakers_says_so(tmp_path: Path) -> None:
+    """If no word has a speaker, a search by speaker warns of it."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("t1", b'{"id": "t1", "status": "completed", "words": [{"text": "Hello"}]}')
+    for call in (corpus.search, corpus.counts):
+        with pytest.warns(CorpusWarning, match="no words are by the speaker 'A'; no words have a speaker$"):
+            assert call("hello", speaker="A").empty
