@@ -127,11 +127,10 @@ def _lane_colors(df: pd.DataFrame, by: str | None, found: Spans, colors: Mapping
     named = found.named or {}
     chosen = {named.get(name, name): color for name, color in colors.items()}
     if by is None and several_transcripts(df):
-        lanes = {"lane": lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)}
-        for row in pd.DataFrame(lanes).drop_duplicates().itertuples():
-            color = colors.get(row.name, colors.get(row.label))
-            if color is not None:
-                chosen.setdefault(row.lane, color)
+        lanes = pd.DataFrame({"lane": lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)})
+        for lane, *names in lanes.drop_duplicates().to_numpy(object).tolist():
+            for color in (colors[name] for name in names if name in colors):
+                chosen.setdefault(lane, color)
     return chosen
 
 
