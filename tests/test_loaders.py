@@ -100,6 +100,26 @@ def test_of_two_payloads_with_one_id_the_first_is_kept(tmp_path: Path) -> None:
         assert len(voxframe.load_words([{"words": [{"text": "a"}]}, {"words": [{"text": "a"}]}])) == 2
 
 
+def test_a_finished_payload_takes_the_place_of_an_unfinished_one() -> None:
+    """Of responses that were saved while a job was running, the finished one is loaded, in any order."""
+    begun, other = {"id": "x", "status": "processing"}, {"id": "y", "status": "completed", "words": [{"text": "a"}]}
+    done = {"id": "x", "status": "completed", "words": [{"text": "Hi"}]}
+    for source, said in (
+        ([begun, other, done], r"source 0 .*, which is not finished, has the id 'x' of source 2"),
+        ([done, other, begun], "source 2 .* has the id 'x' of source 0"),
+    ):
+        with pytest.warns(PayloadWarning, match=rf"^1 of 3 payloads differ .* left out: {said}"):
+            found = voxframe.tables(source)
+        assert found["transcripts"][["transcript_id", "status"]].to_numpy().tolist() == [
+            ["x", "completed"],
+            ["y", "completed"],
+        ]
+        assert found["words"]["text"].to_list() == ["Hi", "a"]
+    with pytest.warns(PayloadWarning, match="1 of 2 payloads differ"):
+        statuses = voxframe.load_transcripts([begun, {"id": "x", "status": "queued"}])["status"]
+    assert statuses.to_list() == ["processing"]
+
+
 def test_a_transcript_of_a_corpus_is_loaded_once(tmp_path: Path) -> None:
     """Repeated ids, the name of a recording beside its id, and a payload that is also in the corpus are read once."""
     file = tmp_path / "call.json"

@@ -81,6 +81,16 @@ def test_files_are_added_and_described(tmp_path: Path, capsys: pytest.CaptureFix
     assert {row["recording"]: row["customer"] for row in rows} == {"call": "Acme", "talk": None}
     assert main(["metadata", "--corpus", corpus]) == 0
     assert "Acme" in capsys.readouterr().out
+    (files / "0012.json").write_text(json.dumps({"id": "34", "status": "completed", "words": WORDS}))
+    assert main(["add", str(files / "0012.json"), "--corpus", corpus]) == 0
+    for column, name in (("recording", "0012"), ("transcript_id", "34")):
+        (tmp_path / "about.csv").write_text(f"{column},year\n{name},2026\n")
+        assert main(["metadata", str(tmp_path / "about.csv"), "--corpus", corpus]) == 0
+    assert voxframe.Corpus(corpus).metadata.get("34")["year"].to_list() == [2026]
+    (tmp_path / "about.csv").write_text("name,year\n0012,2026\n")
+    capsys.readouterr()
+    assert main(["metadata", str(tmp_path / "about.csv"), "--corpus", corpus]) == 2
+    assert capsys.readouterr().err.startswith("voxframe metadata: FILE must have a column transcript_id or recording")
     assert main(["metadata", str(tmp_path / "none.csv"), "--corpus", corpus]) == 2
     assert "FILE" in capsys.readouterr().err
 

@@ -179,7 +179,8 @@ def test_submit_and_set_share_their_columns(peer, client, corpus: voxframe.Corpu
         ({"transcript_id": ["t1"], "state": ["A"]}, "cannot be named 'state'"),
         ({"transcript_id": ["t1"], "": ["A"]}, "a name must be non-empty text"),
         ({"transcript_id": ["t1", "t1"], "x": [1, 2]}, "contains 't1' more than once"),
-        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only text"),
+        ({"transcript_id": ["t1", None], "x": [1, 2]}, "must contain only text, got nan; drop rows without a value"),
+        ({"recording": [1001], "x": [1]}, "must contain only text, got 1001; .* and read numbers as text"),
         ({"transcript_id": ["t1"], "x": [[1]]}, "must be text, numbers, booleans or dates"),
     ],
 )
@@ -260,6 +261,19 @@ def test_a_name_conflicts_in_any_case(filled: voxframe.Corpus) -> None:
     filled.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "Speaker": ["Ada"]}))
     found = filled.table("words", metadata=["Speaker"], where="metadata_Speaker == 'Ada'")
     assert found["metadata_Speaker"].to_list() == ["Ada"] * 3
+    for asked in ({"where": "Speaker == 'Ada'"}, {"columns": ["Speaker"]}):
+        with pytest.raises(CorpusError, match="column 'Speaker' is called 'metadata_Speaker' in the table 'words'"):
+            filled.table("words", **asked)
+
+
+def test_a_name_with_a_prefix_may_be_taken(filled: voxframe.Corpus) -> None:
+    """A column that is named like another one with its prefix keeps its name, and both have their values."""
+    about = {"text": ["a", "b"], "Text": ["c", "d"], "metadata_text": ["e", "f"]}
+    filled.metadata.set(pd.DataFrame({"transcript_id": ["t1", "t2"], **about}))
+    found = filled.table("words", metadata=True, where="metadata_text == 'e'")
+    names = ["metadata_metadata_text", "metadata_metadata_metadata_Text", "metadata_text"]
+    assert found[names].to_numpy().tolist() == [["a", "c", "e"]] * 3
+    assert filled.snapshots.create().table("words", metadata=["metadata_text"])["metadata_text"].notna().sum() == 6
 
 
 def test_times_keep_their_time_zone(filled: voxframe.Corpus) -> None:

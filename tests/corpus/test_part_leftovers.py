@@ -13,6 +13,7 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
+from voxframe.corpus import store
 from voxframe.corpus.part import PartWriter, new_member
 from voxframe.corpus.part_files import TableFile
 from voxframe.corpus.store import Stored
@@ -165,6 +166,22 @@ def test_forget_deletes_the_unfinished_files_of_a_transcript(tmp_path: Path, act
     assert corpus.ids() == ["other"]
     with pytest.raises(CorpusError, match="there is no transcript 'victim'"):
         corpus.forget("victim")
+
+
+def test_a_payload_is_stored_while_the_transcript_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If another process deletes the unfinished file of a payload, it is written again."""
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    corpus.raw.put("a", _raw("a"))
+
+    def later(hidden: Path, path: Path) -> None:
+        monkeypatch.undo()
+        voxframe.Corpus(corpus.path).forget("a")
+        store.put_in_place(hidden, path)
+
+    monkeypatch.setattr(store, "put_in_place", later)
+    corpus.raw.put("a", _raw("a", "newer"))
+    assert voxframe.Corpus(corpus.path).table("words")["text"].to_list() == ["newer0", "newer1", "newer2"]
+    assert _unfinished(corpus) == []
 
 
 def test_files_of_a_running_writer_are_kept(tmp_path: Path) -> None:

@@ -106,8 +106,10 @@ def test_dates_in_conditions(filled: voxframe.Corpus) -> None:
         "day in ['2026-01-02', '20260201']": {"a", "b"},
         "zoned < '2026-02-01T01:00+02:00'": {"a"},
         (("day", "<", date(2026, 2, 1)),): {"a"},
+        (("day", "<", np.datetime64("2026-02-01", "ns")),): {"a"},
     }.items():
         assert set(filled.table("words", where=where)["transcript_id"]) == expected
+    assert filled.ids(where=[("day", "in", days.to_numpy("datetime64[ns]")[1:])]) == ["b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -373,6 +373,8 @@ def test_nesting_that_json_allows_is_kept(known: bool) -> None:
         (b'"text"', "not a string"),
         (b"Hello there", "not JSON: it begins with 'Hello there'"),
         (b"1\n2", "not JSON: it begins with"),
+        (b" " * 600 + b"Hello", "not JSON: it begins with 'Hello'"),
+        (b"\n" * 600 + b'{"id":', "truncated after 606 characters"),
     ],
 )
 def test_what_cannot_be_read(raw: bytes, reason: str) -> None:

@@ -40,6 +40,8 @@ def test_any_groups_have_bars() -> None:
     for ax in (plots.talk_time(people, by="person"), plots.talk_time(analysis.talk_time(people, by="person"))):
         assert [t.get_text() for t in ax.get_yticklabels()] == ["Ada", "B (u)", "Bob"]
         assert [text.get_text() for text in ax.texts] == ["2:00 (75%)", "0:20 (12%)", "0:20 (12%)"]
+    chosen = analysis.talk_time(calls)[["transcript_id", "speaker", "talk_s", "share"]]
+    assert [t.get_text() for t in plots.talk_time(chosen).get_yticklabels()] == ["t · A", "t · B", "u · A", "u · B"]
     bars = plots.talk_time(calls.assign(recording="call"), by=["transcript_id", "minute"])
     assert [t.get_text() for t in bars.get_yticklabels()] == ["call-t · 0", "call-t · 1", "call-u · 0", "call-u · 1"]
     assert [bar.get_width() for bar in plots.talk_time(calls, by=None).patches] == [160.0]

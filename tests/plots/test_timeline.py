@@ -88,6 +88,29 @@ def test_colours_can_be_given_by_label() -> None:
     assert [bars.get_facecolor()[0].tolist() for bars in packed] == [own[0], [1, 0, 0, 1]]
 
 
+def test_colours_by_label_are_for_all_transcripts() -> None:
+    """A label or a name has its colour in the lanes of all transcripts, unless a lane has its own."""
+    red, green = [1, 0, 0, 1], [0, 1, 0, 1]
+    several = _turns(transcript_id=["t", "u", "u"], speaker=["A", "B", "A"])
+    named = several.assign(speaker_name=["Ada", "Bob", "Ada"])
+    for turns, colors, expected in (
+        (several, {"A": "red"}, {"t · A": red, "u · A": red}),
+        (several, {"A": "red", "u · A": "lime"}, {"t · A": red, "u · A": green}),
+        (named, {"A": "red"}, {"t · Ada": red, "u · Ada": red}),
+        (named, {"Ada": "red"}, {"t · Ada": red, "u · Ada": red}),
+    ):
+        for pack in (False, True):
+            before, after = (
+                [
+                    bars.get_facecolor()[0].tolist()
+                    for bars in plots.timeline(turns, Figure().subplots(), pack=pack, colors=given).collections
+                ]
+                for given in (None, colors)
+            )
+            lanes = spans(turns, None, "timeline").names
+            assert after == [expected.get(lane, color) for lane, color in zip(lanes, before, strict=True)]
+
+
 def test_several_transcripts_have_lanes_of_their_own() -> None:
     """Each speaker of each transcript has a lane, named by the recording if it is known."""
     several = _turns(transcript_id=["t", "u", "v"], speaker="A")

@@ -28,7 +28,7 @@ from voxframe.cli.console import (
 from voxframe.client import connect
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
-from voxframe.corpus.batch.media import Recordings
+from voxframe.corpus.batch.media import SOURCE_COLUMNS, Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.dictionary import describe, describe_option
 from voxframe.errors import AudioError, AudioNotFoundError, CorpusError, OptionError
@@ -283,11 +283,15 @@ def _read_table(path: Path, argument: str) -> pd.DataFrame:
         ) from None
 
 
+#: Columns of CSV files that are text, even if all values are digits: a recording "0012" is not number 12.
+_TEXTS = ("transcript_id", "recording", *SOURCE_COLUMNS)
+
+
 def _read_csv(path: Path) -> pd.DataFrame:
     """Read a file with columns that are separated by commas, semicolons (as spreadsheets write it) or tabs."""
     heads = pd.read_csv(path, nrows=0).columns
     separator = next((sign for sign in ";\t" if len(heads) == 1 and sign in heads[0]), ",")
-    return pd.read_csv(path, sep=separator)
+    return pd.read_csv(path, sep=separator, dtype=dict.fromkeys(_TEXTS, "str"))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

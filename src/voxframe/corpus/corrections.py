@@ -401,7 +401,8 @@ class Corrections:
     def _word(self, transcript_id: str, found: Corrected, word_idx: int) -> tuple[Turn, int]:
         """Return the turn of a word, and the position of the word in it."""
         owner = found.word_turns
-        if word_idx not in range(len(owner)) or owner[word_idx] < 0:
+        is_whole = hasattr(word_idx, "__index__") and not isinstance(word_idx, bool)
+        if not is_whole or word_idx not in range(len(owner)) or owner[word_idx] < 0:
             there = f"0 to {len(owner) - 1}" if len(owner) else "no words"
             raise OptionError(f"{transcript_id!r} has no turn with word {word_idx!r}; it has {there}")
         turn = found.turns.turns[int(owner[word_idx])]

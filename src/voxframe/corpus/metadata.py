@@ -21,6 +21,7 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.reading import DTYPES, PERSON, Where, as_list
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
+from voxframe.validators import shown
 
 #: Columns to join: True for all, False for none, a name, or a list of names.
 Wanted: TypeAlias = "bool | str | Sequence[str]"
@@ -125,8 +126,11 @@ class Metadata:
             )
         key = _ID if _ID in about.columns else "recording"
         check_columns(about.columns.drop([name for name in RECORDING_COLUMNS if name in about.columns]), _ID)
-        if not all(isinstance(value, str) for value in about[key]):
-            raise OptionError(f"the column {key} must contain only text; drop the other rows")
+        if others := [value for value in about[key] if not isinstance(value, str)]:
+            raise OptionError(
+                f"the column {key} must contain only text, got {shown(others[0])}; drop rows without a value, and read "
+                "numbers as text"
+            )
         ids = about[key].map(self._archive.recordings.id)
         if not ids.is_unique:
             raise OptionError(
@@ -143,7 +147,7 @@ def is_named(name: str, columns: Sequence[str] | None, where: Where | None, meta
     return (
         bool(metadata)
         or any(column not in own for column in asked)
-        or any(triple[0] not in own for clause in _clauses(where) for triple in clause if _is_condition(triple))
+        or any(column not in own for column in _columns_of(where))
     )
 
 
@@ -205,6 +209,13 @@ def with_metadata(
     own, given = _own(name), about
     about = apart(given, own)
     asked = None if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    new_names = dict(zip(given.column_names, about.column_names, strict=True))
+    for column in (*(asked or ()), *_columns_of(where)):
+        if column not in own and new_names.get(column, column) != column:
+            raise CorpusError(
+                f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
+                "table has a column whose name differs only in case"
+            )
     rest, possible = resolve(name, where, about)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
@@ -226,15 +237,34 @@ def without_person(wanted: Wanted) -> tuple[Wanted, bool]:
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
     """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`.
 
-    Names conflict, too, if they differ only in case.
+    Names conflict, too, if they differ only in case. A name that another column has gets the prefix once more.
 
     Args:
         about: Metadata.
         own: Names of the table's columns. Of `recording` and `source`, those that the table has itself are left out.
     """
     about = about.drop_columns([n for n in RECORDING_COLUMNS if n in own and n in about.column_names])
-    taken = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
-    return about.rename_columns([f"metadata_{n}" if n.lower() in taken and n != _ID else n for n in about.column_names])
+    return about.rename_columns(names_apart(about.column_names, own))
+
+
+def names_apart(names: Sequence[str], own: Collection[str]) -> list[str]:
+    """Return names of metadata columns, with a prefix for those that conflict with columns of a table; see `apart`.
+
+    Example:
+        >>> names_apart(["transcript_id", "Text", "metadata_text", "customer"], ["transcript_id", "text"])
+        ['transcript_id', 'metadata_metadata_Text', 'metadata_text', 'customer']
+    """
+    conflicting = {name.lower() for name in own}  # Delta, Spark and SQL ignore case
+    taken = conflicting | {name.lower() for name in names}
+    found = []
+    for name in names:
+        new = name
+        if name != _ID and name.lower() in conflicting:
+            while new.lower() in taken:
+                new = f"metadata_{new}"
+            taken.add(new.lower())
+        found.append(new)
+    return found
 
 
 def join(frame: pd.DataFrame, about: pa.Table, wanted: Wanted) -> pd.DataFrame:
@@ -314,6 +344,11 @@ def _clauses(where: Where | None) -> list[Sequence[Any]]:
     if given and all(isinstance(one, tuple) for one in given):
         return [given]
     return given if all(isinstance(clause, list | tuple) for clause in given) else []
+
+
+def _columns_of(where: Where | None) -> list[str]:
+    """Return the columns of conditions."""
+    return [triple[0] for clause in _clauses(where) for triple in clause if _is_condition(triple)]
 
 
 def _is_condition(triple: object) -> bool:

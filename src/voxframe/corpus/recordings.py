@@ -182,6 +182,10 @@ def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return a value of pyarrow or NumPy as a Python value, and an iterator as a list."""
+    if getattr(getattr(value, "dtype", None), "kind", "") == "M":
+        import pandas as pd  # not at the top: processes that store payloads need none
+
+        value = pd.to_datetime(value)  # `tolist` of NumPy would make nanoseconds integers
     for name in ("as_py", "to_pylist", "tolist"):  # a scalar and an array of pyarrow; an array and a scalar of NumPy
         if (convert := getattr(value, name, None)) is not None:
             return convert()

@@ -51,6 +51,7 @@ _SUFFIX = ".json.zst"
 _SKIPPABLE = 0x184D2A50  # magic number of a zstd frame that decompressors skip
 _LEFTOVER_AGE_S = 3600.0  # a temporary file older than this belongs to a writer that died
 _FORMAT_FILE = "format.json"
+_TRIES = 10
 
 
 class Stored(NamedTuple):
@@ -109,19 +110,7 @@ class Store:
         more = {"submission": submission or old.get("submission"), "recording": recording or old.get("recording")}
         note = json.dumps(told | {name: record for name, record in more.items() if record}).encode()
         note += struct.pack("<I", len(note))
-        folder(path.parent)
-        hidden = hidden_path(path)
-        try:
-            with hidden.open("xb") as file:
-                file.write(frame + struct.pack("<II", _SKIPPABLE, len(note)) + note)
-                file.flush()
-                os.fsync(file.fileno())
-                mark = _stamp(os.fstat(file.fileno()))
-            put_in_place(hidden, path)
-        except BaseException:
-            hidden.unlink(missing_ok=True)
-            raise
-        return Stored(raw, content, mark)
+        return Stored(raw, content, _put_file(path, frame + struct.pack("<II", _SKIPPABLE, len(note)) + note))
 
     def raw(self, transcript_id: str, view: View) -> bytes | None:
         """Return the payload as received, or None if it is not stored; see `read`."""
@@ -357,6 +346,28 @@ def _files_in(place: str) -> dict[View, dict[str, str]]:
             with contextlib.suppress(FileNotFoundError):
                 of_view[stem] = _stamp(entry.stat())
     return {view: files for view, files in found.items() if files}
+
+
+def _put_file(path: Path, content: bytes) -> str:
+    """Write a payload file. Return its stamp."""
+    folder(path.parent)
+    for tries_left in reversed(range(_TRIES)):
+        hidden = hidden_path(path)
+        try:
+            with hidden.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                mark = _stamp(os.fstat(file.fileno()))
+            put_in_place(hidden, path)
+            break
+        except FileNotFoundError:  # another process forgot the transcript, and deleted the unfinished file, too
+            if not tries_left:
+                raise
+        except BaseException:
+            hidden.unlink(missing_ok=True)
+            raise
+    return mark
 
 
 def is_corpus(path: Path) -> bool:

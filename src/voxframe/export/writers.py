@@ -173,6 +173,9 @@ def is_single(target: str | os.PathLike[str], format: str, partition_by: str | S
     return _suffix(target) == FORMATS[format].lower() != "" and not partition_by
 
 
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip")
+
+
 def _suffix(target: str | os.PathLike[str]) -> str:
     return os.path.splitext(os.fspath(target))[1].lower()  # noqa: PTH122  none if the target ends in /
 
@@ -188,7 +191,7 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
         format: One of `FORMATS`, or None.
 
     Raises:
-        OptionError: There is no such format, or the file extension is that of another one.
+        OptionError: There is no such format, or the file extension is that of another one or of a compressed file.
 
     Example:
         >>> format_of("calls.srt", None), format_of("calls", None), format_of("labels.txt", "audacity")
@@ -200,6 +203,12 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
     fitting = [name for name, own in FORMATS.items() if own and own.lower() == suffix]
     if format is None and suffix[1:] in fitting:
         return suffix[1:]
+    inner = _suffix(os.fspath(target)[: -len(suffix)]) if suffix in _COMPRESSED else ""
+    if format is None and inner and inner in map(str.lower, FORMATS.values()):
+        raise OptionError(
+            f"{os.fspath(target)!r} ends in {suffix}, but exports are not compressed; pass a target without {suffix}, "
+            "and compress the file afterwards"
+        )
     if fitting and format not in fitting:
         given = "no format is given" if format is None else f"the format is {format}"
         raise OptionError(

@@ -76,8 +76,8 @@ def _unreadable(reason: str) -> PayloadError:
 
 
 def _reason(text: str, error: ValueError) -> str:
-    start = text[:500].lstrip()
-    if not text.strip():
+    start = text.lstrip()[:500]
+    if not start:
         return "the payload is empty"
     if start.startswith("<"):
         return "the payload is a web page or XML, not JSON"

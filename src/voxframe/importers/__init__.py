@@ -67,7 +67,7 @@ def converted(data: bytes, name: str = "") -> bytes:
         b'{"id":"rev-355d2b6d","imported_from":"'
     """
     if name and (not data or data.isspace()):
-        raise PayloadError("the file is empty; export or fetch the transcript again")
+        raise _empty()
     try:
         format_name, read = _json_format(data) or _text_format(data, name) or ("", None)
         if read is None:
@@ -85,6 +85,10 @@ def converted(data: bytes, name: str = "") -> bytes:
     named = found if isinstance(found, list) else [(stem, found)]
     several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in named]
     return several[0] if len(several) == 1 else b"[" + b",".join(several) + b"]"
+
+
+def _empty() -> PayloadError:
+    return PayloadError("the file is empty; export or fetch the transcript again")
 
 
 def _encoded(payload: dict[str, Any], given: str, format_name: str) -> bytes:
@@ -175,6 +179,8 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
             "bytes; save it as UTF-8, or convert it with iconv -f CP1252 -t UTF-8 OLD > NEW (CP1252 is the usual "
             "encoding of Western European subtitles)"
         ) from None
+    if name and (not text or text.isspace()):  # only a byte order mark, or blanks that are not ASCII
+        raise _empty()
     if suffix == ".rttm":
         raise PayloadError(
             "an RTTM file says who speaks when, but has no words; join it to a transcript with "

@@ -30,9 +30,10 @@ service does not return a transcript. If only some of several payloads cannot be
 `PayloadWarning` names those left out. A value that cannot be used becomes null, with one warning per transcript; the
 rest of the transcript is loaded.
 
-A transcript is loaded once. Of several payloads with the same id and rows in the same table, the first is kept, as by
-`Corpus.add`. One `PayloadWarning` counts those that repeat its rows, such as copies of a file, and another one names
-those that differ, with the payload that was kept. To compare two payloads of one transcript, load them separately.
+A transcript is loaded once. Of several payloads with the same id and rows in the same table, the first finished one is
+kept, as by `Corpus.add`. One `PayloadWarning` counts those that repeat its rows, such as copies of a file, and another
+one names those that differ, with the payload that was kept. To compare two payloads of one transcript, load them
+separately.
 Payloads without an id are all kept.
 
 `load_responses`, `load_word_matches`, `load_stream` and `load_stream_words` read the objects that the client returns

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe import frames
+from voxframe.corpus.store import UNFINISHED
 from voxframe.errors import PayloadWarning
 from voxframe.frames.repair import caller
 from voxframe.schema import TABLES
@@ -22,6 +23,8 @@ _SHOWN = 5  # payloads named in one warning
 
 class Collected:
     """Tables of payloads in their order. Of payloads with the same id and rows in the same table, the first is kept.
+
+    If the first is not finished, such as a response with the status "processing", a later one takes its place.
 
     Attributes:
         good: The tables that are kept.
@@ -47,13 +50,20 @@ class Collected:
         """
         self.count += 1
         for transcript_id in ids_in(made):
-            for before, source in self._of.get(transcript_id, ()):
-                if (is_equal := _is_equal(made, before, transcript_id)) is not None:
-                    if is_equal:
-                        self._note(name, transcript_id, source)
-                    else:
-                        self._different.append(f"{name} has the id {transcript_id!r} of {source}")
+            for place, (before, source) in enumerate(self._of.get(transcript_id, ())):
+                is_equal = _is_equal(made, before, transcript_id)
+                if is_equal is None:
+                    continue
+                if is_equal:
+                    self._note(name, transcript_id, source)
                     return False
+                if not _is_unfinished(before) or _is_unfinished(made):
+                    self._different.append(f"{name} has the id {transcript_id!r} of {source}")
+                    return False
+                self._different.append(f"{source}, which is not finished, has the id {transcript_id!r} of {name}")
+                self._of[transcript_id][place] = (made, name)
+                self.good = [made if one is before else one for one in self.good]
+                return True
             self._of.setdefault(transcript_id, []).append((made, name))
         self.good.append(made)
         return True
@@ -123,6 +133,13 @@ def _is_equal(made: Made, before: Made, transcript_id: str) -> bool | None:
     known = {name: _rows_of(name, before[name], transcript_id) for name in found}
     shared = [name for name, table in known.items() if len(table)]
     return None if not shared else all(found[name].equals(known[name]) for name in found)
+
+
+def _is_unfinished(made: Made) -> bool:
+    """Return True if the tables are those of one transcript whose job has not ended."""
+    if "transcripts" not in made or rows_in(made["transcripts"]) != 1:
+        return False
+    return as_table("transcripts", made["transcripts"])["status"][0].as_py() in UNFINISHED
 
 
 def _rows_of(name: str, table: frames.Arrays | pa.Table, transcript_id: str) -> pa.Table:

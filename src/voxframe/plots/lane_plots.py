@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._text import clock
 from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.speaker_turns import require, row_speakers
+from voxframe.analysis.speaker_turns import require, row_speakers, speaker_labels
 from voxframe.plots import style
 from voxframe.plots.spans import (
     RESOLUTION,
@@ -63,7 +64,8 @@ def timeline(
             lane per speaker.
         speakers: Lanes from top to bottom; all others are left out. None (default): by first occurrence.
         colors: One colour per lane, or per label if packed. They repeat if there are more lanes than colours. Also a
-            dict of colours by the name of the lane or the label of the speaker; other lanes keep their colours.
+            dict of colours by the name of the lane, or by the name or label of the speaker, which may have a lane in
+            several transcripts; other lanes keep their colours.
         bands: Time spans to show above the lanes: a DataFrame such as the result of `voxframe.load_chapters`, or a dict
             such as `{"chapters": chapters, "topics": topics}`. Each transcript has its own row. The title is the column
             `headline`, `label` or `text`.
@@ -104,8 +106,7 @@ def timeline(
     dark = style.is_dark(ax)
     palette = (style.speaker_colors if lane is None else style.legend_colors)(names, found.named, dark=dark)
     if isinstance(colors, Mapping):
-        named = found.named or {}
-        chosen = {named.get(name, name): color for name, color in colors.items()}
+        chosen = _lane_colors(df, by, found, colors)
         palette = [chosen.get(name, color) for name, color in zip(names, palette, strict=True)]
     elif colors is not None:
         palette = list(colors)
@@ -119,6 +120,18 @@ def timeline(
     if lane is not None:
         style.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], names)
     return ax
+
+
+def _lane_colors(df: pd.DataFrame, by: str | None, found: Spans, colors: Mapping[str, str]) -> dict[Any, str]:
+    """Return colours by lane, given colours by lane, or by name or label of the speaker."""
+    named = found.named or {}
+    chosen = {named.get(name, name): color for name, color in colors.items()}
+    if by is None and several_transcripts(df):
+        lanes = pd.DataFrame({"lane": lane_names(df), "name": row_speakers(df), "label": speaker_labels(df)})
+        for lane, *names in lanes.drop_duplicates().to_numpy(object).tolist():
+            for color in (colors[name] for name in names if name in colors):
+                chosen.setdefault(lane, color)
+    return chosen
 
 
 #: Up to this number of bars of one label, touching bars are told apart by an edge.
@@ -169,6 +182,10 @@ def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
     return low / 1000, high / 1000
 
 
+#: Columns of a table of talk time, after those of its groups. A selection need not have all of them.
+_MEASURES = ("turns", "words", "talk_s", "share")
+
+
 def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript_id", "speaker")) -> Axes:
     """Draw the talk time of each speaker of each transcript, or of other groups.
 
@@ -192,7 +209,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
         ['1:00 (100%)']
     """
     table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df, by)
-    keys = list(table.columns[: list(table.columns).index("turns")])
+    keys = list(itertools.takewhile(lambda name: name not in _MEASURES, table.columns))
     if {*keys} <= {"transcript_id", "speaker"} and "speaker" in keys:
         labels = table["speaker"].to_list()
         names = list(lane_names(table, df)) if several_transcripts(table) else labels

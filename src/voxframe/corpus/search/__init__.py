@@ -125,19 +125,20 @@ class Search:
 
     def _report_speakers(self, wanted: Sequence[str] | None) -> None:
         """Warn if no words are by any of the speakers to choose."""
-        known: set[str] = set()
-        for segment in self._view(corrected=True).segments if wanted else ():
-            known.update(segment.span_speaker.drop_null().unique().to_pylist())
-        if not wanted or not known:
+        segments = self._view(corrected=True).segments if wanted else ()
+        if not wanted or not any(len(segment.word_form) for segment in segments):
             return
+        known: set[str] = set()
+        for segment in segments:
+            known.update(segment.span_speaker.drop_null().unique().to_pylist())
         for names in self._names.all().values():
             known.update(names.speakers.values(), map(names.of_turn, names.turns))
         if known.isdisjoint(wanted):
             some = sorted(known)
             rest = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
+            there = f"the labels and names are {', '.join(some[:_SHOWN])}{rest}" if some else "no words have a speaker"
             warnings.warn(
-                f"no words are by the speaker {' or '.join(map(repr, wanted))}{nearest(wanted[0], some)}; the labels "
-                f"and names are {', '.join(some[:_SHOWN])}{rest}",
+                f"no words are by the speaker {' or '.join(map(repr, wanted))}{nearest(wanted[0], some)}; {there}",
                 CorpusWarning,
                 stacklevel=caller(),
             )
