@@ -389,8 +389,8 @@ Provides-Extra: remote
         "pip install 'voxframe[sql]'"
     ) in lines
     for name in ("all-MiniLM-L6-v2", "en_core_web_sm"):
-        assert any(line.startswith(f"no  model {name} is missing: ") for line in lines)
-        assert any(line.endswith(f"run `voxframe models get {name}`") for line in lines)
+        said = f"no  model {name} is missing; run `voxframe models get {name}`. "
+        assert any(line.startswith(said) for line in lines)
 
 
 @pytest.mark.long

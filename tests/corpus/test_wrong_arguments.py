@@ -98,6 +98,31 @@ def test_metadata_to_count_by_is_a_dataframe(corpus: voxframe.Corpus) -> None:
         corpus.counts("hello", about=["Acme"])  # type: ignore[arg-type]
 
 
+def test_metadata_to_count_by_keep_apart(corpus: voxframe.Corpus) -> None:
+    """Columns of metadata named like a column of the result, in any case, get a prefix that no other column has."""
+    about = pd.DataFrame({"transcript_id": ["t1"], "words": ["many"], "metadata_words": ["few"], "Term": ["long"]})
+    groups = ["metadata_words", "metadata_metadata_words", "metadata_Term"]
+    found = corpus.counts("hello", by=groups, about=about)
+    assert found[groups].to_numpy().tolist() == [["few", "many", "long"]]
+
+
+@pytest.mark.parametrize("client", ["http://127.0.0.1:1", 5])
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda corpus, client: corpus.transcribe("a.mp3", client=client),
+        lambda corpus, client: corpus.submit("a.mp3", client=client),
+        lambda corpus, client: corpus.sync(client=client),
+        lambda corpus, client: corpus.ask("Why?", client=client),
+        lambda corpus, client: corpus.raw.captions("t1", client=client),
+    ],
+)
+def test_a_client_is_no_address(corpus: voxframe.Corpus, send: Callable, client: object) -> None:
+    """An address or number given as a client is an error that says what to pass."""
+    with pytest.raises(OptionError, match=r"client must be the result of voxframe\.connect\(\), not of type (str|int)"):
+        send(corpus, client)
+
+
 @pytest.mark.parametrize("below", [".", "calls"])
 def test_a_file_is_no_corpus(tmp_path: Path, below: str) -> None:
     """The path of a file, or a path below one, is refused when the corpus is opened, and the message names the file."""

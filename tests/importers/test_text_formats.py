@@ -246,6 +246,7 @@ def test_other_encodings_are_named(tmp_path: Path) -> None:
         ("a.TextGrid", "hello", 'not a valid TextGrid file: line 1 should be File type = "ooTextFile", but is'),
         ("a.eaf", "<html>", "not a valid EAF file: line 1 should be <ANNOTATION_DOCUMENT ...>, but is '<html>'"),
         ("a.ctm", "x 1 0.0 0.5 Hi\nx 1 0.6\n", "line 2 must begin with recording, channel, start, duration, word, but"),
+        ("a.ctm", ";; no words\n", "the file has the form of ctm, but no words; check that it is complete"),
         ("a.stm", "x\n", "line 1 must begin with recording, channel, speaker, start, end, but is 'x'"),
         ("a.srt", " \n", "the file is empty; export or fetch the transcript again"),
         ("a.srt", "\ufeff", "the file is empty"),

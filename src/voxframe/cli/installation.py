@@ -122,7 +122,7 @@ def _analysis_models() -> Iterator[tuple[bool, str]]:
         if models.is_present(name):
             yield True, f"model {name}"
         else:
-            yield False, f"model {name} is missing: {consequence}; run `voxframe models get {name}`"
+            yield False, f"model {name} is missing; run `voxframe models get {name}`. {consequence}"
 
 
 def _speech_models() -> tuple[bool, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from voxframe.client.embedded import is_embedded
 from voxframe.corpus.addresses import canonical
+from voxframe.errors import OptionError
 from voxframe.settings import resolve
 
 if TYPE_CHECKING:
@@ -17,8 +18,19 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 
 
+def no_client(value: object) -> OptionError:
+    """Return the error for a value that is passed as a client and is none."""
+    return OptionError(f"client must be the result of voxframe.connect(), not of type {type(value).__name__}")
+
+
 def service_name(client: Client | None) -> str:
-    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use."""
+    """Return the name of a client's service in the ledger. None: the service that `voxframe.connect()` would use.
+
+    Raises:
+        OptionError: It is no client.
+    """
+    if client is not None and not hasattr(client, "base_url"):
+        raise no_client(client)
     address = resolve().base_url if client is None else client.base_url
     return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
 
@@ -41,9 +53,15 @@ class DefaultClient:
         self._client: Client | None = None
 
     def use(self, client: Client | None) -> Client:
-        """Return `client` and remember it. None: the one used last, otherwise that of `voxframe.connect()`."""
+        """Return `client` and remember it. None: the one used last, otherwise that of `voxframe.connect()`.
+
+        Raises:
+            OptionError: It is no client.
+        """
         from voxframe.client import connect
 
+        if client is not None and not hasattr(client, "base_url"):
+            raise no_client(client)
         self._client = client or self._client or connect()
         return self._client
 

@@ -84,6 +84,8 @@ def converted(data: bytes, name: str = "") -> bytes:
     mark = hashlib.sha256(data).hexdigest()[:8]
     named = found if isinstance(found, list) else [(stem, found)]
     several = [_encoded(payload, f"{recording}-{mark}", format_name) for recording, payload in named]
+    if not several:
+        raise PayloadError(f"the file has the form of {format_name}, but no words; check that it is complete")
     return several[0] if len(several) == 1 else b"[" + b",".join(several) + b"]"
 
 

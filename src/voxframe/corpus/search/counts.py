@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe.analysis.speaker_turns import TEXT
+from voxframe.corpus.metadata import names_apart
 from voxframe.corpus.search.concordance import Namer, SearchQuery, find, labelled, wanted_ranks
 from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, Ints
@@ -79,7 +80,7 @@ def counts(
     check_about(about)
     if about is not None:
         own = _OWN if people is None else _OWN | {"person"}
-        about = about.rename(columns={name: f"metadata_{name}" for name in about.columns if name in own})
+        about = about.set_axis(names_apart(list(about.columns), own), axis=1)
     known = [
         "transcript_id",
         *_OF_WORDS,
