@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _AHEAD = 3  # payloads that are being stored
 #: Payloads with tables that are made together, and their bytes.
-TOGETHER, BYTES_TOGETHER = 16, 4 << 20
+TOGETHER, BYTES_TOGETHER = 16, 8 << 20
 
 
 class _Storing(NamedTuple):
