@@ -53,7 +53,7 @@ def test_many_payloads_are_added_by_several_processes(tmp_path: Path) -> None:
     assert [name.split()[1] for name, _ in added.left_out] == ["40", "42", str(_COUNT + 3)]
     assert corpus.table("words")["text"].to_list() == ["word"] * _COUNT
     assert sorted(_globbed(corpus.path)) == names
-    assert len(table_files(corpus, "words")) == 2
+    assert len(table_files(corpus, "words")) <= 2  # one if the other process began too late
     assert corpus.raw.stale() == []
     assert corpus.add(sources, replace=True).added == 2
     assert corpus.table("words", ["t021", "t079", "t001"])["text"].to_list() == ["other", "other", "word"]
