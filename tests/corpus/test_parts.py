@@ -670,7 +670,7 @@ def test_a_corpus_of_a_newer_version_is_read_only(corpus: voxframe.Corpus) -> No
     assert newer.ids() == ["a"]
     table_files(newer, "words")[0].unlink()
     with pytest.warns(CorpusWarning, match="format 99"):
-        assert voxframe.Corpus(corpus.path).table("words")["text"].to_list() == ["word0", "word1", "word2"]
+        assert voxframe.Corpus(corpus.path)["a"]["words"]["text"].to_list() == ["word0", "word1", "word2"]
     assert before == _files(corpus.path) | {path: content for path, content in before.items() if "words" in path.parts}
 
 

@@ -161,21 +161,20 @@ class Archive:
         return raw
 
     def report_missing(self) -> None:
-        """Warn if the directory of the corpus does not exist, before a read returns nothing.
-
-        If a newer version of voxframe wrote it, warn once: this version may not find all that is in it.
-        """
-        reason = None
+        """Warn before a read returns nothing because there is no corpus. Also call `report_newer`."""
         if not self.path.is_dir():
             reason = f"there is no corpus in {str(self.path)!r} yet; Corpus.submit and Corpus.add create it"
-        elif not self._is_checked:
+            warnings.warn(reason, CorpusWarning, stacklevel=caller())
+        self.report_newer()
+
+    def report_newer(self) -> None:
+        """Warn once if a newer version of voxframe wrote the corpus: this version may not find all that is in it."""
+        if not self._is_checked and self.path.is_dir():
             self._is_checked = True
             try:
                 check_writable(self.path)
             except NewerCorpusError as error:
-                reason = str(error)
-        if reason is not None:
-            warnings.warn(reason, CorpusWarning, stacklevel=caller())
+                warnings.warn(str(error), CorpusWarning, stacklevel=caller())
 
     def ids(self) -> list[str]:
         """Return the ids of all transcripts, sorted."""

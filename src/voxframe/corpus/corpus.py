@@ -151,7 +151,7 @@ class Corpus:
         return any(map(self._archive.is_finished, ids))
 
     def __getitem__(self, transcript_id: str) -> dict[str, pd.DataFrame]:
-        return self._query.tables(transcript_id)
+        return self.tables(transcript_id)
 
     def _ipython_key_completions_(self) -> list[str]:
         """Return what can stand in `corpus[...]`: names of recordings, and ids where a name has several transcripts."""
@@ -438,6 +438,7 @@ class Corpus:
         Raises:
             CorpusError: The transcript is not in the corpus.
         """
+        self._archive.report_newer()
         return self._query.tables(transcript_id, corrected=corrected)
 
     def table(
