@@ -267,6 +267,23 @@ def test_unknown_tables_and_publications_are_named(tmp_path: Path) -> None:
         open_delta(tmp_path / "published")
 
 
+def test_a_publication_has_just_the_named_tables(tmp_path: Path) -> None:
+    """Fewer tables are a new publication, although no transcript has changed. The others stay in the older one."""
+    corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
+    corpus.raw.put("t1", _payload("t1", "said"))
+    corpus.publish(target, tables=["transcripts", "words"], partition_by="speaker")
+    done = corpus.publish(target, tables="transcripts")
+    assert (done.number, done.written, done.removed) == (1, 0, 0)
+    assert [*open_delta(target)] == ["transcripts"]
+    assert len(open_delta(target)["transcripts"].to_pandas()) == 1
+    assert [*open_delta(target, 0)] == ["transcripts", "words"]
+    assert corpus.publish(target, tables="transcripts").number == 1
+    with pytest.raises(OptionError, match=r"words is partitioned by \['speaker'\], not by \[\]"):
+        corpus.publish(target, tables=["transcripts", "words"])
+    assert corpus.publish(target, tables=["transcripts", "words"], partition_by="speaker").number == 2
+    assert len(open_delta(target)["words"].to_pandas()) == 3
+
+
 def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:
     """A target with transcripts of another corpus is refused and stays as it is."""
     for number, name in enumerate(["a", "b"]):

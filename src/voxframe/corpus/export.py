@@ -397,7 +397,7 @@ class Publisher:
                     _report_kept(list(kept))
                 if attempt and now == known:
                     break
-                if now == known and delta.publication is not None:
+                if now == known and delta.publication is not None and {*wanted} == delta.tables:
                     return Publication(os.fspath(target), delta.publication, 0, 0)
                 replaced = None if known is None else {i for i in known if now.get(i) != known[i]}
                 written = [i for i in now if known is None or now[i] != known.get(i)]

@@ -106,6 +106,11 @@ class DeltaTarget:
         rows = self.table(_PUBLICATIONS, publication).to_pyarrow_table().to_pylist()
         return {row["table"]: row["version"] for row in rows if row["table"] != _SOURCES}
 
+    @property
+    def tables(self) -> set[str]:
+        """The names of the tables of the latest publication."""
+        return {*self._published}
+
     def sources(self) -> dict[str, str]:
         """Return the fingerprint of each transcript of the latest publication."""
         if self._manifest is None:
@@ -128,9 +133,9 @@ class DeltaTarget:
         """Return True if rows with this schema can be added to a published table: no column has changed its type.
 
         Raises:
-            OptionError: The table is partitioned by other columns.
+            OptionError: The table is partitioned by other columns. It may not be in the latest publication.
         """
-        table = self._latest(name) if name in self._published else None
+        table = self._latest(name)
         if table is None:
             return False
         here = table.metadata().partition_columns
@@ -139,6 +144,8 @@ class DeltaTarget:
                 f"{self._url}/{name} is partitioned by {here}, not by {list(partition_by)}; pass the same columns, or "
                 "choose another target"
             )
+        if name not in self._published:
+            return False
         types = pa.schema(table.to_pyarrow_dataset().schema)
         return all(schema.field(field.name).type == field.type for field in types if field.name in schema.names)
 
