@@ -17,6 +17,7 @@ import pytest
 import voxframe
 from voxframe.errors import CorpusError, CorpusWarning, ExportError, OptionError
 from voxframe.export import open_delta
+from voxframe.export.delta import clear_delta_errors
 
 pytestmark = pytest.mark.long
 
@@ -282,6 +283,17 @@ def test_a_publication_has_just_the_named_tables(tmp_path: Path) -> None:
         corpus.publish(target, tables=["transcripts", "words"])
     assert corpus.publish(target, tables=["transcripts", "words"], partition_by="speaker").number == 2
     assert len(open_delta(target)["words"].to_pandas()) == 3
+
+
+def test_errors_of_a_store_are_one_line_without_colours() -> None:
+    """Deltalake writes some errors for a terminal, in several lines."""
+    from deltalake.exceptions import DeltaError
+
+    with (
+        pytest.raises(ExportError, match=r"tables at 's3://calls': S3 error ↳ connection refused$"),
+        clear_delta_errors("s3://calls"),
+    ):
+        raise DeltaError("S3 error\n   \x1b[31m↳\x1b[0m connection refused\n")
 
 
 def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:

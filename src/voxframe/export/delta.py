@@ -15,6 +15,7 @@ the next version number, so that of two concurrent writers one fails before it p
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,8 @@ _SOURCE_SCHEMA = pa.schema([("transcript_id", pa.string()), ("fingerprint", pa.s
 _OWNER = "voxframe"  # name in the metadata of the tables
 #: Operations that keep the rows of a table. A user may run them at any time.
 _UPKEEP = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+#: Colours of a terminal, which deltalake writes into errors of several lines.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def open_delta(
@@ -270,7 +273,8 @@ def clear_delta_errors(target: str | os.PathLike[str]) -> Iterator[None]:
     except Exception as e:
         if type(e) is not Exception and not isinstance(e, DeltaError | OSError):  # deltalake raises plain ones, too
             raise
-        raise ExportError(f"cannot use the Delta tables at {os.fspath(target)!r}: {e}") from e
+        reason = " ".join(_COLOUR.sub("", str(e)).split())
+        raise ExportError(f"cannot use the Delta tables at {os.fspath(target)!r}: {reason}") from e
 
 
 def _quoted(text: str) -> str:
