@@ -104,6 +104,13 @@ def test_tables_to_write_are_named(corpus: voxframe.Corpus, tmp_path: Path, writ
     assert not target.exists()
 
 
+def test_metadata_to_read_are_columns(corpus: voxframe.Corpus) -> None:
+    """A number as the metadata to add is refused."""
+    for call in (corpus.table, lambda name, **more: corpus.export("unused", tables=name, **more)):
+        with pytest.raises(OptionError, match="metadata must be a column, a list of columns, or True for all, got 5"):
+            call("words", metadata=5)
+
+
 def test_metadata_to_count_by_is_a_dataframe(corpus: voxframe.Corpus) -> None:
     """A list instead of a DataFrame with ids is refused."""
     with pytest.raises(OptionError, match="about must be a DataFrame with a column transcript_id"):
