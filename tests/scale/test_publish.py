@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import voxframe
@@ -283,6 +284,22 @@ def test_a_publication_has_just_the_named_tables(tmp_path: Path) -> None:
         corpus.publish(target, tables=["transcripts", "words"])
     assert corpus.publish(target, tables=["transcripts", "words"], partition_by="speaker").number == 2
     assert len(open_delta(target)["words"].to_pandas()) == 3
+
+
+def test_dask_reads_partitions_without_a_value(tmp_path: Path) -> None:
+    """Told the types of partition columns, Dask reads transcripts that have no value in one."""
+    import dask.dataframe as dd
+
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name in ("t1", "t2"):
+        corpus.raw.put(name, _payload(name, "said"))
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+    corpus.publish(tmp_path / "published", tables="words", partition_by="customer")
+    files = open_delta(tmp_path / "published")["words"].file_uris()
+    types = {"flavor": "hive", "schema": pa.schema([("customer", pa.string())])}
+    found = dd.read_parquet(files, dataset={"partitioning": types}).compute()
+    assert found.loc[found["customer"] == "Acme", "transcript_id"].to_list() == ["t1"] * 3
+    assert found.loc[found["customer"].isna(), "transcript_id"].to_list() == ["t2"] * 3
 
 
 def test_errors_of_a_store_are_one_line_without_colours() -> None:

@@ -55,7 +55,10 @@ def open_delta(
 
     Returns:
         A `deltalake.DeltaTable` by table name. Its `to_pyarrow_dataset()` can be queried with DuckDB, and its
-        `file_uris()` read with Dask; Polars has `scan_delta(table)`.
+        `file_uris()` read with Dask; Polars has `scan_delta(table)`. The files of a partitioned table lack the columns
+        it is partitioned by. `dask.dataframe.read_parquet` finds their values in the names of folders, but fails if a
+        folder is for rows without a value, unless it is told their types:
+        `dataset={"partitioning": {"flavor": "hive", "schema": pyarrow.schema([("customer", pyarrow.string())])}}`.
 
     Raises:
         ExportError: There is no such publication.
