@@ -92,6 +92,25 @@ def test_groups_of_counts_are_columns(corpus: voxframe.Corpus, by: object) -> No
     assert corpus.counts("hello", by=[])[["occurrences", "words"]].to_numpy().tolist() == [[1, 3]]
 
 
+@pytest.mark.parametrize("write", ["export", "publish"])
+def test_tables_to_write_are_named(corpus: voxframe.Corpus, tmp_path: Path, write: str) -> None:
+    """No tables, and tables or columns that are neither a text nor a list, are refused, and nothing is written."""
+    target = tmp_path / "written"
+    with pytest.raises(OptionError, match="tables is an empty list; name tables, or leave it out for all of them"):
+        getattr(corpus, write)(target, tables=[])
+    for wrong in ({"tables": 3}, {"partition_by": 3}):
+        with pytest.raises(OptionError, match="given as a name or a list of names, got 3"):
+            getattr(corpus, write)(target, **wrong)
+    assert not target.exists()
+
+
+def test_metadata_to_read_are_columns(corpus: voxframe.Corpus) -> None:
+    """A number as the metadata to add is refused."""
+    for call in (corpus.table, lambda name, **more: corpus.export("unused", tables=name, **more)):
+        with pytest.raises(OptionError, match="metadata must be a column, a list of columns, or True for all, got 5"):
+            call("words", metadata=5)
+
+
 def test_metadata_to_count_by_is_a_dataframe(corpus: voxframe.Corpus) -> None:
     """A list instead of a DataFrame with ids is refused."""
     with pytest.raises(OptionError, match="about must be a DataFrame with a column transcript_id"):

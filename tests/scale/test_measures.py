@@ -129,6 +129,34 @@ def test_payloads_in_a_store_are_decoded() -> None:
         scale.read_payloads("nothing://calls")
 
 
+@pytest.mark.parametrize("pattern", ["", "/*.json", "/a*.json"])
+def test_payloads_below_a_hidden_folder_are_decoded(tmp_path: Path, pattern: str) -> None:
+    """Hidden files and folders in the source are left out, but the source may be in a hidden folder."""
+    place = tmp_path / ".data" / "calls"
+    (place / ".old").mkdir(parents=True)
+    for name in ("a.json", ".b.json", ".old/c.json"):
+        (place / name).write_bytes(payload(20, seed=len(name)))
+    assert scale.read_payloads(f"{place}{pattern}").compute()["transcript_id"].nunique() == 1
+
+
+def test_tables_to_build_are_named(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A table may be given by its name, and no table is refused."""
+    built = scale.build_tables(str(corpus.path / "raw"), str(tmp_path / "built"), "words")
+    assert built["table"].to_list() == ["words"]
+    with pytest.raises(OptionError, match="tables is an empty list; name tables"):
+        scale.build_tables(str(corpus.path / "raw"), str(tmp_path / "none"), [])
+
+
+def test_frames_without_words_are_refused(corpus: voxframe.Corpus) -> None:
+    """Search and counts name the columns of words that a frame lacks, and a measure must return a DataFrame."""
+    turns = corpus.to_dask("utterances")
+    for call in (scale.search, scale.counts):
+        with pytest.raises(OptionError, match=r"need a frame of words, .*; this one lacks word_idx$"):
+            call(turns, "hi")
+    with pytest.raises(OptionError, match="each needs a measure by transcript_id"):
+        scale.each(turns, len)
+
+
 def test_no_tables_are_written_into_a_corpus(corpus: voxframe.Corpus) -> None:
     """Files beside those of a corpus would give its rows twice."""
     for target in (corpus.path / "tables", corpus.path):

@@ -12,11 +12,13 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import voxframe
 from voxframe.errors import CorpusError, CorpusWarning, ExportError, OptionError
 from voxframe.export import open_delta
+from voxframe.export.delta import clear_delta_errors
 
 pytestmark = pytest.mark.long
 
@@ -265,6 +267,50 @@ def test_unknown_tables_and_publications_are_named(tmp_path: Path) -> None:
         voxframe.Corpus(tmp_path / "corpus").publish(tmp_path / "published", tables="nope")
     with pytest.raises(ExportError, match="there is no publication at"):
         open_delta(tmp_path / "published")
+
+
+def test_a_publication_has_just_the_named_tables(tmp_path: Path) -> None:
+    """Fewer tables are a new publication, although no transcript has changed. The others stay in the older one."""
+    corpus, target = voxframe.Corpus(tmp_path / "corpus"), tmp_path / "published"
+    corpus.raw.put("t1", _payload("t1", "said"))
+    corpus.publish(target, tables=["transcripts", "words"], partition_by="speaker")
+    done = corpus.publish(target, tables="transcripts")
+    assert (done.number, done.written, done.removed) == (1, 0, 0)
+    assert [*open_delta(target)] == ["transcripts"]
+    assert len(open_delta(target)["transcripts"].to_pandas()) == 1
+    assert [*open_delta(target, 0)] == ["transcripts", "words"]
+    assert corpus.publish(target, tables="transcripts").number == 1
+    with pytest.raises(OptionError, match=r"words is partitioned by \['speaker'\], not by \[\]"):
+        corpus.publish(target, tables=["transcripts", "words"])
+    assert corpus.publish(target, tables=["transcripts", "words"], partition_by="speaker").number == 2
+    assert len(open_delta(target)["words"].to_pandas()) == 3
+
+
+def test_dask_reads_partitions_without_a_value(tmp_path: Path) -> None:
+    """Told the types of partition columns, Dask reads transcripts that have no value in one."""
+    import dask.dataframe as dd
+
+    corpus = voxframe.Corpus(tmp_path / "corpus")
+    for name in ("t1", "t2"):
+        corpus.raw.put(name, _payload(name, "said"))
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"]}))
+    corpus.publish(tmp_path / "published", tables="words", partition_by="customer")
+    files = open_delta(tmp_path / "published")["words"].file_uris()
+    types = {"flavor": "hive", "schema": pa.schema([("customer", pa.string())])}
+    found = dd.read_parquet(files, dataset={"partitioning": types}).compute()
+    assert found.loc[found["customer"] == "Acme", "transcript_id"].to_list() == ["t1"] * 3
+    assert found.loc[found["customer"].isna(), "transcript_id"].to_list() == ["t2"] * 3
+
+
+def test_errors_of_a_store_are_one_line_without_colours() -> None:
+    """Deltalake writes some errors for a terminal, in several lines."""
+    from deltalake.exceptions import DeltaError
+
+    with (
+        pytest.raises(ExportError, match=r"tables at 's3://calls': S3 error ↳ connection refused$"),
+        clear_delta_errors("s3://calls"),
+    ):
+        raise DeltaError("S3 error\n   \x1b[31m↳\x1b[0m connection refused\n")
 
 
 def test_another_corpus_is_not_replaced(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class Exporter:
                 raise OptionError(f"metadata= is for {', '.join(TABLE_FORMATS)}; {kind} cannot contain it")
             chosen = ["words"]
         else:
-            chosen = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
+            chosen = _tables(tables)
         if audio and (kind != "huggingface" or pii or "transcripts" not in chosen):
             raise OptionError(
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
@@ -322,6 +322,18 @@ def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> 
     return list(dict.fromkeys([*chosen(about, metadata), *more]))
 
 
+def _tables(given: str | Sequence[str] | None) -> list[str]:
+    """Return the names of the tables to write. None: all that are made from transcripts.
+
+    Raises:
+        OptionError: There is none.
+    """
+    found = list(TRANSCRIPT_TABLES) if given is None else names(given)
+    if not found:
+        raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
+    return found
+
+
 def _check_outside(target: str | os.PathLike[str], corpus: Path) -> None:
     """Refuse a target that is, contains or is inside the corpus: overwriting it would delete paid transcripts."""
     if is_remote(target):
@@ -369,7 +381,7 @@ class Publisher:
     ) -> Publication:
         """Write what changed; see `Corpus.publish`."""
         _check_outside(target, self._archive.path)
-        wanted = list(TRANSCRIPT_TABLES) if tables is None else names(tables)
+        wanted = _tables(tables)
         for name in wanted:
             self._archive.select(name, ())  # an error if there is no such table
         columns = names(partition_by)
@@ -397,7 +409,7 @@ class Publisher:
                     _report_kept(list(kept))
                 if attempt and now == known:
                     break
-                if now == known and delta.publication is not None:
+                if now == known and delta.publication is not None and {*wanted} == delta.tables:
                     return Publication(os.fspath(target), delta.publication, 0, 0)
                 replaced = None if known is None else {i for i in known if now.get(i) != known[i]}
                 written = [i for i in now if known is None or now[i] != known.get(i)]

@@ -15,6 +15,7 @@ the next version number, so that of two concurrent writers one fails before it p
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,8 @@ _SOURCE_SCHEMA = pa.schema([("transcript_id", pa.string()), ("fingerprint", pa.s
 _OWNER = "voxframe"  # name in the metadata of the tables
 #: Operations that keep the rows of a table. A user may run them at any time.
 _UPKEEP = frozenset({"OPTIMIZE", "VACUUM START", "VACUUM END"})
+#: Colours of a terminal, which deltalake writes into errors of several lines.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def open_delta(
@@ -52,7 +55,10 @@ def open_delta(
 
     Returns:
         A `deltalake.DeltaTable` by table name. Its `to_pyarrow_dataset()` can be queried with DuckDB, and its
-        `file_uris()` read with Dask; Polars has `scan_delta(table)`.
+        `file_uris()` read with Dask; Polars has `scan_delta(table)`. The files of a partitioned table lack the columns
+        it is partitioned by. `dask.dataframe.read_parquet` finds their values in the names of folders, but fails if a
+        folder is for rows without a value, unless it is told their types:
+        `dataset={"partitioning": {"flavor": "hive", "schema": pyarrow.schema([("customer", pyarrow.string())])}}`.
 
     Raises:
         ExportError: There is no such publication.
@@ -106,6 +112,11 @@ class DeltaTarget:
         rows = self.table(_PUBLICATIONS, publication).to_pyarrow_table().to_pylist()
         return {row["table"]: row["version"] for row in rows if row["table"] != _SOURCES}
 
+    @property
+    def tables(self) -> set[str]:
+        """The names of the tables of the latest publication."""
+        return {*self._published}
+
     def sources(self) -> dict[str, str]:
         """Return the fingerprint of each transcript of the latest publication."""
         if self._manifest is None:
@@ -128,9 +139,9 @@ class DeltaTarget:
         """Return True if rows with this schema can be added to a published table: no column has changed its type.
 
         Raises:
-            OptionError: The table is partitioned by other columns.
+            OptionError: The table is partitioned by other columns. It may not be in the latest publication.
         """
-        table = self._latest(name) if name in self._published else None
+        table = self._latest(name)
         if table is None:
             return False
         here = table.metadata().partition_columns
@@ -139,6 +150,8 @@ class DeltaTarget:
                 f"{self._url}/{name} is partitioned by {here}, not by {list(partition_by)}; pass the same columns, or "
                 "choose another target"
             )
+        if name not in self._published:
+            return False
         types = pa.schema(table.to_pyarrow_dataset().schema)
         return all(schema.field(field.name).type == field.type for field in types if field.name in schema.names)
 
@@ -263,7 +276,8 @@ def clear_delta_errors(target: str | os.PathLike[str]) -> Iterator[None]:
     except Exception as e:
         if type(e) is not Exception and not isinstance(e, DeltaError | OSError):  # deltalake raises plain ones, too
             raise
-        raise ExportError(f"cannot use the Delta tables at {os.fspath(target)!r}: {e}") from e
+        reason = " ".join(_COLOUR.sub("", str(e)).split())
+        raise ExportError(f"cannot use the Delta tables at {os.fspath(target)!r}: {reason}") from e
 
 
 def _quoted(text: str) -> str:

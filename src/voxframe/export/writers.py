@@ -18,6 +18,7 @@ from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, file, folder
+from voxframe.validators import shown
 
 
 class _Speech(Protocol):
@@ -267,7 +268,13 @@ def check_partitions(partition_by: str | Sequence[str], columns: Mapping[str, It
 
 
 def names(given: str | Sequence[str]) -> list[str]:
-    """Return one name or a sequence of names as a list."""
+    """Return one name or a sequence of names as a list.
+
+    Raises:
+        OptionError: It is neither text nor a sequence.
+    """
+    if not isinstance(given, Iterable):
+        raise OptionError(f"tables and columns are given as a name or a list of names, got {shown(given)}")
     return [given] if isinstance(given, str) else list(given)
 
 

@@ -60,7 +60,7 @@ def each(frame: dd.DataFrame, measure: Callable[..., pd.DataFrame], **options: A
     """
     _check(frame)
     meta = measure(frame._meta, **options)
-    if "transcript_id" not in meta.columns:
+    if "transcript_id" not in getattr(meta, "columns", ()):
         raise OptionError("each needs a measure by transcript_id, whose rows belong to one transcript each")
     found = _map(frame, lambda part: measure(part, **options), meta)
     return found.sort_values("transcript_id", kind="stable", ignore_index=True)
@@ -181,6 +181,11 @@ def _check(frame: object) -> None:
 
 def _needed(words: dd.DataFrame) -> dd.DataFrame:
     _check(words)
+    if missing := [name for name in _INDEXED if name not in words.columns]:
+        raise OptionError(
+            f"search and counts need a frame of words, such as corpus.to_dask('words'); this one lacks "
+            f"{', '.join(missing)}"
+        )
     return words[[name for name in [*_INDEXED, SPEAKER_NAME.name] if name in words.columns]]
 
 

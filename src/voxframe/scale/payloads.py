@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,7 @@ def read_payloads(
 def build_tables(
     source: str,
     target: str,
-    tables: Sequence[str] = TRANSCRIPT_TABLES,
+    tables: str | Sequence[str] = TRANSCRIPT_TABLES,
     *,
     storage_options: Mapping[str, Any] | None = None,
     target_options: Mapping[str, Any] | None = None,
@@ -83,7 +84,7 @@ def build_tables(
     Args:
         source: Folder, or pattern of files, as for `read_payloads`.
         target: Folder, as a path or URL.
-        tables: Names of tables that are made from transcripts.
+        tables: Names of tables that are made from transcripts, or one name.
         storage_options: Settings of the store with the payloads.
         target_options: Settings of the store with the tables.
 
@@ -91,11 +92,14 @@ def build_tables(
         One row per table: `table`, `files` and `rows`.
 
     Raises:
-        OptionError: There is no such table, or no such file, or the target is inside a corpus.
+        OptionError: There is no such table, or none is named, or no such file, or the target is inside a corpus.
         MissingExtraError: Dask is not installed.
         PayloadError: A payload cannot be read. The message names the file.
     """
     dask = _dask()
+    tables = [tables] if isinstance(tables, str) else list(tables)
+    if not tables:
+        raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
     _check(tables)
     options = dict(storage_options or {}), dict(target_options or {})
     filesystem, place = _opened(target, options[1])
@@ -106,7 +110,7 @@ def build_tables(
             "name a folder outside it. Corpus.raw.rebuild_tables makes the tables of a corpus"
         )
     write = dask.delayed(_write, pure=False)
-    groups = [write(group, source, target, list(tables), *options) for group in _groups(source, options[0])]
+    groups = [write(group, source, target, tables, *options) for group in _groups(source, options[0])]
     counted = dask.compute(*groups)
     rows = [(table, *map(sum, zip(*(one[table] for one in counted), strict=True))) for table in tables]
     return pd.DataFrame(rows, columns=["table", "files", "rows"])
@@ -145,9 +149,11 @@ def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 def _groups(source: str, options: Mapping[str, Any]) -> list[list[str]]:
     """Return the paths of payload files, sorted, in groups."""
     filesystem, path = _opened(source, options)
-    found = filesystem.glob(path) if any(c in path for c in "*?[") else filesystem.find(path)
+    fixed, *pattern = re.split(r"[*?\[]", path, maxsplit=1)
+    found = filesystem.glob(path) if pattern else filesystem.find(path)
+    above = len(fixed.rpartition("/")[0] if pattern else path)  # the source may be in a hidden folder
     exports = tuple(f".{view}.json.zst" for view in EXPORTS)
-    paths = sorted(p for p in found if is_payload_file(p) and not p.endswith(exports) and "/." not in p)
+    paths = sorted(p for p in found if is_payload_file(p) and not p.endswith(exports) and "/." not in p[above:])
     if not paths:
         raise OptionError(f"{source!r} leads to no payload file, such as .json or .json.zst; check it")
     return [paths[at : at + _FILES] for at in range(0, len(paths), _FILES)]
