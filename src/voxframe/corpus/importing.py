@@ -33,8 +33,6 @@ from voxframe.importers import converted
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
 Payloads: TypeAlias = "Payload | Iterable[Payload]"
-#: Bytes of payloads whose recordings are named in one transaction. Each transaction waits for the disk.
-_BYTES_NAMED = 8 << 20
 #: Maximum number of files read from a zip.
 MAX_MEMBERS = 200_000
 #: Maximum size after decompression. A ten-hour transcript with every analysis takes 25 MB.
@@ -221,7 +219,7 @@ class _Adding:
                 tell = partial(self._tell_of_transcript, tell)
             self._held.append((tell, found, head, -1 if only is not None else number, source))
             self._bytes += len(payload)
-            if len(self._held) == TOGETHER or self._bytes >= _BYTES_NAMED:
+            if len(self._held) == TOGETHER or self._bytes >= BYTES_TOGETHER:
                 self.store()
 
     def add_others(self) -> None:

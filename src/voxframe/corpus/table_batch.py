@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 _AHEAD = 3  # payloads that are being stored
-#: Payloads with tables that are made together, and their bytes.
-TOGETHER, BYTES_TOGETHER = 16, 8 << 20
+#: Payloads whose recordings are named and whose tables are made together, and their bytes.
+TOGETHER, BYTES_TOGETHER = 16, 6 << 20
 
 
 class _Storing(NamedTuple):
