@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from voxframe._text import one_line
+from voxframe.errors import OptionError
 
 #: Largest integer that every JSON reader keeps exactly.
 LARGEST_INTEGER = 2**53
@@ -279,6 +280,17 @@ def shown(value: object) -> str:
     text = repr(value)
     text = one_line(text) if "\n" in text else text  # a DataFrame
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def name_list(given: str | Sequence[str]) -> list[str]:
+    """Return one name or a sequence of names as a list.
+
+    Raises:
+        OptionError: It is neither text nor a sequence.
+    """
+    if not isinstance(given, Iterable):
+        raise OptionError(f"tables and columns are given as a name or a list of names, got {shown(given)}")
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _scalar(value: object) -> object:

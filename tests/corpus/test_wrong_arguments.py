@@ -107,7 +107,7 @@ def test_tables_to_write_are_named(corpus: voxframe.Corpus, tmp_path: Path, writ
 def test_metadata_to_read_are_columns(corpus: voxframe.Corpus) -> None:
     """A number as the metadata to add is refused."""
     for call in (corpus.table, lambda name, **more: corpus.export("unused", tables=name, **more)):
-        with pytest.raises(OptionError, match="metadata must be a column, a list of columns, or True for all, got 5"):
+        with pytest.raises(OptionError, match="tables and columns are given as a name or a list of names, got 5"):
             call("words", metadata=5)
 
 

@@ -161,7 +161,7 @@ class Archive:
         return raw
 
     def report_missing(self) -> None:
-        """Warn before a read returns nothing because there is no corpus. Also call `report_newer`."""
+        """Warn if there is no corpus, before a read returns nothing, and if it is newer: see `report_newer`."""
         if not self.path.is_dir():
             reason = f"there is no corpus in {str(self.path)!r} yet; Corpus.submit and Corpus.add create it"
             warnings.warn(reason, CorpusWarning, stacklevel=caller())

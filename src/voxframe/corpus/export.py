@@ -42,7 +42,6 @@ from voxframe.export.writers import (
     finished,
     format_of,
     is_single,
-    names,
     write,
     write_card,
     write_single,
@@ -50,6 +49,7 @@ from voxframe.export.writers import (
 )
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
+from voxframe.validators import name_list
 
 _AT_A_TIME = 64  # transcripts in memory
 _IN_CARD = 4096  # transcripts of which the options are read at once
@@ -102,14 +102,14 @@ class Exporter:
                 raise OptionError(f"metadata= is for {', '.join(TABLE_FORMATS)}; {kind} cannot contain it")
             chosen = ["words"]
         else:
-            chosen = _tables(tables)
+            chosen = table_names(tables)
         if audio and (kind != "huggingface" or pii or "transcripts" not in chosen):
             raise OptionError(
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
                 "have all that was said"
             )
-        about = self._about(wanted, names(partition_by), without_person(metadata)[0])
-        by_person = without_person(metadata)[1] or PERSON.name in names(partition_by)
+        about = self._about(wanted, name_list(partition_by), without_person(metadata)[0])
+        by_person = without_person(metadata)[1] or PERSON.name in name_list(partition_by)
         if kind in TABLE_FORMATS:
             check_partitions(partition_by, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
         parts = self._parts(
@@ -150,7 +150,7 @@ class Exporter:
                         name,
                         kind,
                         losses,
-                        names(partition_by),
+                        name_list(partition_by),
                         escape_formulas=escape_formulas,
                         audio=recordings if name == "transcripts" else None,
                     )
@@ -322,13 +322,13 @@ def _columns(about: pa.Table, metadata: Wanted, partition_by: Sequence[str]) -> 
     return list(dict.fromkeys([*chosen(about, metadata), *more]))
 
 
-def _tables(given: str | Sequence[str] | None) -> list[str]:
+def table_names(given: str | Sequence[str] | None) -> list[str]:
     """Return the names of the tables to write. None: all that are made from transcripts.
 
     Raises:
         OptionError: There is none.
     """
-    found = list(TRANSCRIPT_TABLES) if given is None else names(given)
+    found = list(TRANSCRIPT_TABLES) if given is None else name_list(given)
     if not found:
         raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
     return found
@@ -381,10 +381,10 @@ class Publisher:
     ) -> Publication:
         """Write what changed; see `Corpus.publish`."""
         _check_outside(target, self._archive.path)
-        wanted = _tables(tables)
+        wanted = table_names(tables)
         for name in wanted:
             self._archive.select(name, ())  # an error if there is no such table
-        columns = names(partition_by)
+        columns = name_list(partition_by)
         delta = DeltaTarget(target, storage_options)
         with clear_delta_errors(target):
             known: dict[str, str] | None = delta.sources()

@@ -21,7 +21,7 @@ from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.reading import DTYPES, PERSON, Where, as_list
 from voxframe.errors import CorpusError, OptionError
 from voxframe.schema import CORPUS_TABLES, JOBS, RECORDING_COLUMNS
-from voxframe.validators import shown
+from voxframe.validators import name_list, shown
 
 #: Columns to join: True for all, False for none, a name, or a list of names.
 Wanted: TypeAlias = "bool | str | Sequence[str]"
@@ -230,19 +230,8 @@ def without_person(wanted: Wanted) -> tuple[Wanted, bool]:
     """Return the requested columns without `person`, which is a column of rows, and True if it is one of them."""
     if isinstance(wanted, bool):
         return wanted, False
-    names = _names(wanted)
+    names = name_list(wanted)
     return [name for name in names if name != PERSON.name], PERSON.name in names
-
-
-def _names(wanted: str | Sequence[str]) -> list[str]:
-    """Return the names of requested columns as a list.
-
-    Raises:
-        OptionError: They are neither text nor a sequence.
-    """
-    if not isinstance(wanted, Iterable):
-        raise OptionError(f"metadata must be a column, a list of columns, or True for all, got {shown(wanted)}")
-    return [wanted] if isinstance(wanted, str) else list(wanted)
 
 
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
@@ -305,7 +294,7 @@ def chosen(about: pa.Table, wanted: Wanted) -> list[str]:
     if isinstance(wanted, bool):
         return known if wanted else []
     names = []
-    for name in dict.fromkeys(_names(wanted)):
+    for name in dict.fromkeys(name_list(wanted)):
         if name in RECORDING_COLUMNS and name not in known:
             continue
         found = name if name in known else f"metadata_{name}"

@@ -18,9 +18,18 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 
 
-def no_client(value: object) -> OptionError:
-    """Return the error for a value that is passed as a client and is none."""
-    return OptionError(f"client must be the result of voxframe.connect(), not of type {type(value).__name__}")
+def check_client(client: object, needed: str = "base_url") -> None:
+    """Check that a client, or None, was given.
+
+    Args:
+        client: The argument.
+        needed: An attribute that it must have.
+
+    Raises:
+        OptionError: It is no client.
+    """
+    if client is not None and not hasattr(client, needed):
+        raise OptionError(f"client must be the result of voxframe.connect(), not of type {type(client).__name__}")
 
 
 def service_name(client: Client | None) -> str:
@@ -29,8 +38,7 @@ def service_name(client: Client | None) -> str:
     Raises:
         OptionError: It is no client.
     """
-    if client is not None and not hasattr(client, "base_url"):
-        raise no_client(client)
+    check_client(client)
     address = resolve().base_url if client is None else client.base_url
     return EMBEDDED if address is None or (client is not None and is_embedded(address)) else canonical(address)
 
@@ -60,8 +68,7 @@ class DefaultClient:
         """
         from voxframe.client import connect
 
-        if client is not None and not hasattr(client, "base_url"):
-            raise no_client(client)
+        check_client(client)
         self._client = client or self._client or connect()
         return self._client
 

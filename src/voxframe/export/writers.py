@@ -18,7 +18,7 @@ from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, file, folder
-from voxframe.validators import shown
+from voxframe.validators import name_list
 
 
 class _Speech(Protocol):
@@ -157,7 +157,7 @@ def write(
             for table, df in named.items():
                 own = card.of_table(name_of(target), format, table or "data") if inside else None
                 with TableWriter(
-                    into, table, format, losses, names(partition_by), escape_formulas=escape_formulas, card=own
+                    into, table, format, losses, name_list(partition_by), escape_formulas=escape_formulas, card=own
                 ) as writer:
                     writer.add(df)
                 writers[table or "data"] = writer
@@ -261,21 +261,10 @@ def check_partitions(partition_by: str | Sequence[str], columns: Mapping[str, It
         OptionError: No table has the column.
     """
     known = {name: list(map(str, own)) for name, own in columns.items()}
-    for column in names(partition_by):
+    for column in name_list(partition_by):
         if not any(column in own for own in known.values()):
             there = "; ".join(f"{name} has {', '.join(own)}" for name, own in list(known.items())[:_NAMED])
             raise OptionError(f"cannot partition by {column!r}: no table has such a column; {there}")
-
-
-def names(given: str | Sequence[str]) -> list[str]:
-    """Return one name or a sequence of names as a list.
-
-    Raises:
-        OptionError: It is neither text nor a sequence.
-    """
-    if not isinstance(given, Iterable):
-        raise OptionError(f"tables and columns are given as a name or a list of names, got {shown(given)}")
-    return [given] if isinstance(given, str) else list(given)
 
 
 def write_transcripts(

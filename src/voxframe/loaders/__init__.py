@@ -33,8 +33,7 @@ rest of the transcript is loaded.
 A transcript is loaded once. Of several payloads with the same id and rows in the same table, the first finished one is
 kept, as by `Corpus.add`. One `PayloadWarning` counts those that repeat its rows, such as copies of a file, and another
 one names those that differ, with the payload that was kept. To compare two payloads of one transcript, load them
-separately.
-Payloads without an id are all kept.
+separately. Payloads without an id are all kept.
 
 `load_responses`, `load_word_matches`, `load_stream` and `load_stream_words` read the objects that the client returns
 for other requests, or their JSON. Nothing of these is stored in a corpus.

@@ -20,7 +20,7 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
 from voxframe.corpus.reading import NONE_GIVEN, Where, check_limit, checked, to_frames, unfinished, why_empty
 from voxframe.corpus.recordings import RecordingNames
-from voxframe.corpus.services import no_client
+from voxframe.corpus.services import check_client
 from voxframe.corpus.speaker_names import with_names
 from voxframe.corpus.store import EXPORTS, View
 from voxframe.errors import CorpusWarning, DamagedFileError, OptionError, PayloadError, PayloadWarning
@@ -276,8 +276,7 @@ def _made(source: Sources, client: Fetcher | None, corpus: Corpus | None, reads:
     Raises:
         PayloadError: A source is invalid, or no payload can be read.
     """
-    if client is not None and not hasattr(client, "fetch"):
-        raise no_client(client)
+    check_client(client, "fetch")
     if isinstance(source, Corpus):
         corpus, source = _only(source, corpus), source.ids()
     collected = Collected()

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe._files import write_atomic
+from voxframe.corpus.export import table_names
 from voxframe.corpus.importing import contents, is_payload_file
 from voxframe.corpus.part_files import parquet_options, stored_schema
 from voxframe.corpus.store import EXPORTS, is_corpus, note_in
@@ -97,9 +98,7 @@ def build_tables(
         PayloadError: A payload cannot be read. The message names the file.
     """
     dask = _dask()
-    tables = [tables] if isinstance(tables, str) else list(tables)
-    if not tables:
-        raise OptionError("tables is an empty list; name tables, or leave it out for all of them")
+    tables = table_names(tables)
     _check(tables)
     options = dict(storage_options or {}), dict(target_options or {})
     filesystem, place = _opened(target, options[1])
