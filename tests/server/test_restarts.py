@@ -21,6 +21,14 @@ def command(process):
         return ""
 
 
+def has_engine(process):
+    """Return True if a process has loaded the library of a speech engine, which it does when it starts to work."""
+    try:
+        return any(name in file.path for file in process.memory_maps() for name in ("ctranslate2", "pocketsphinx"))
+    except psutil.NoSuchProcess:
+        return False
+
+
 def until(condition, seconds=30, *, what="the condition"):
     """Wait until a condition is true; return its value."""
     end = time.monotonic() + seconds
@@ -175,20 +183,26 @@ def test_all_processes_end_with_a_killed_server(start, web, silent_wav):
     with open_stream(service.url) as stream:
         stream.recv(30)
 
-        def all_there():
-            modules = [command(process) for process in children(service)]
-            wanted = ("realtime.stream_worker", "realtime.decode_pool", "multiprocessing.spawn")
-            return sum("jobs.worker_process" in one for one in modules) == 2 and all(
-                any(name in one for one in modules) for name in wanted
+        def all_at_work():
+            found = {process: command(process) for process in children(service)}
+            decoders = [
+                [process for process, line in found.items() if kind in line]
+                for kind in ("realtime.decode_pool", "multiprocessing.spawn")
+            ]
+            there = (
+                web.asked
+                and sum("jobs.worker_process" in line for line in found.values()) == 2
+                and any("realtime.stream_worker" in line for line in found.values())
+                and all(kind and all(map(has_engine, kind)) for kind in decoders)
             )
+            return found if there else {}
 
-        until(all_there, 60, what="a process of each kind")
-        processes = [process for process in children(service) if command(process)]
-        for process in processes:
-            if "resource_tracker" not in command(process):  # Python's own, which ends with its pipe
+        found = until(all_at_work, 60, what="a process of each kind at work")
+        for process, line in found.items():
+            if "resource_tracker" not in line:  # Python's own, which ends with its pipe
                 process.suspend()  # as native code that holds the interpreter does
         service.kill()
-        _, alive = psutil.wait_procs(processes, 10)
+        _, alive = psutil.wait_procs(found, 10)
         for process in alive:
             process.kill()
     assert alive == []
