@@ -549,14 +549,14 @@ class Archive:
             CorpusError, OSError: The directory cannot be written.
         """
         self.store.prepare()
-        places = [self.path / "tables" / name for name in self.parts.tables]
-        if self._prepared and not again and all(map(os.path.isdir, [self.path / "parts", *places])):
+        names = [f"tables/{name}" for name in self.parts.tables]
+        places = [f"{self.path}/{name}" for name in ("parts", *names)]
+        if self._prepared and not again and all(map(os.path.isdir, places)):
             return
-        folder(self.path / "tables")
-        folder(self.path / "parts")
-        for into in places:
-            folder(into)
-            sweep(into)
+        for name in ("tables", "parts", *names):
+            folder(self.path / name)
+        for name in names:
+            sweep(self.path / name)
         with self.parts.writing():
             self.parts.sweep()
             for name in self.parts.tables:

@@ -83,7 +83,7 @@ class _Manifest:
 
     def may_have(self, hashes: npt.NDArray[np.uint32]) -> bool:
         """Return False if the part has no transcript whose id has one of these hashes."""
-        return self._hashes is None or bool(np.isin(hashes, self._hashes).any())
+        return self._hashes is None or bool(np.isin(self._hashes, hashes).any())
 
     def hold(self, part: Part) -> None:
         """Keep the part in memory."""
@@ -229,7 +229,7 @@ class Parts:
                         continue
                     is_changing |= kind == "next"
                     with contextlib.suppress(FileNotFoundError):
-                        mark = stamp(Path(entry.path).stat())  # that of the entry lacks the inode on Windows
+                        mark = stamp(os.stat(entry.path))  # noqa: PTH116  fast; that of the entry lacks the inode on Windows
                         if self._ignored.get(name) == mark:
                             continue
                         known = self._seen.get(name)
@@ -434,12 +434,13 @@ class Parts:
             self.refresh()
 
     def has_to_merge(self) -> bool:
-        """Return True if parts should be merged."""
+        """Return True if parts should be merged, as far as this process has seen them."""
         with self._mutex:
             return bool(self._to_merge())
 
     def merge(self) -> None:
         """Merge small parts until there are few; see `to_merge`."""
+        self.refresh()
         while group := self._loaded(self._to_merge):
             writer = PartWriter(self, group[0].view)
             try:
@@ -457,7 +458,6 @@ class Parts:
                 raise
 
     def _to_merge(self) -> list[_Manifest]:
-        self.refresh()
         closed: dict[str, list[_Manifest]] = {}
         for manifest in self._seen.values():
             if not manifest.is_open and manifest.schema == SCHEMA_VERSION:
@@ -517,7 +517,7 @@ class Parts:
     def _complete(self, part: Part) -> None:
         """Put the files of a committed change in place, durably. It may have been done in part before."""
         changed = []
-        for name in self.tables:
+        for name in self.tables if part.retired else part.moves:
             place, hidden = self.root / "tables" / name, part.moves.get(name)
             gone = [*part.retired, *([part.name] if name in part.moves and hidden is None else [])]
             is_changed = sum(_unlink(place / f"{stem}.parquet") for stem in gone) > 0
