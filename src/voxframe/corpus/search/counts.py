@@ -89,9 +89,8 @@ def counts(
     ]
     unknown = [name for name in groups if name not in known]
     if unknown:
-        raise OptionError(
-            f"by must name columns among {', '.join(known)}, got {unknown[0]!r}; corpus.metadata.set adds columns"
-        )
+        more = "about gives more columns" if people is None else "corpus.metadata.set adds columns"
+        raise OptionError(f"by must name columns among {', '.join(known)}, got {unknown[0]!r}; {more}")
     ranks = wanted_ranks(view, ids)
     if groups == ["transcript_id"] and speaker is None:
         return _by_transcript(view, ranks, query)
