@@ -296,17 +296,26 @@ def test_forget_leaves_no_byte_of_a_transcript(corpus: voxframe.Corpus) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["_archive.remove", "_archive.parts.drop", "_people.forget", "_search.purge", "_ledger.remove"]
+    "step",
+    [
+        *("_archive.remove", "_archive.parts.drop", "_archive.store.remove"),
+        *("_people.forget", "_search.purge", "_ledger.remove"),
+    ],
 )
 def test_an_interrupted_forget_is_repeated(corpus: voxframe.Corpus, step: str) -> None:
-    """After a kill at any step, a transcript is whole or in no read, and another call leaves no byte of it."""
+    """After a kill at any step, a transcript is whole or in no read, and another call leaves no byte of it.
+
+    Another program reads no rows of a transcript that is gone.
+    """
     corpus.add([_raw(name, 2) for name in ("other", "secret")])
     corpus.speakers.set("secret", {"A": "Ada"})
     corpus.speakers.assign(by="name")
     assert len(corpus.search("word1")) == 2
     forget_until(corpus, "secret", f"_batch.{step}")
+    others = _globbed(corpus.path)
     again = voxframe.Corpus(corpus.path)
     ids = again.ids()
+    assert {*others} <= {*ids}
     words = again.table("words").groupby("transcript_id")["speaker_name"].agg(list)
     assert words.to_dict() == {"other": ["A", "A"]} | ({"secret": ["Ada", "Ada"]} if "secret" in ids else {})
     assert sorted(again.search("word1")["transcript_id"]) == ids

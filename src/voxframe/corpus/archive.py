@@ -337,13 +337,17 @@ class Archive:
         return _joined(content, self.store.content(transcript_id, "transcript"))
 
     def remove(self, transcript_id: str) -> None:
-        """Delete every file and row of a transcript, its payload first: no reader makes the tables again."""
+        """Delete every row and file of a transcript.
+
+        The rows are first: if the process dies, other programs read none of a transcript without a payload. No process
+        can write them again meanwhile, because the lock for changes is held.
+        """
         with clear_errors(self.path):
             self.prepare()
             with self.parts.writing():
-                self.store.remove(transcript_id)
                 for view in get_args(View):
                     self.parts.drop(self.parts.find(view, [transcript_id]))
+                self.store.remove(transcript_id)
                 self.parts.sweep()  # unfinished files of processes that died may have its rows, too
 
     def drop_orphans(self, view: View) -> None:

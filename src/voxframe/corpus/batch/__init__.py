@@ -237,8 +237,8 @@ class Batch:
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
         """Delete a transcript, at the service first, so that a call that fails can be repeated.
 
-        Its jobs are next, because `sync` fetches what is missing, and its payload before all that is made from it. The
-        name of its recording is the last, because it may stand for the id.
+        Its jobs are next, because `sync` fetches what is missing, and then its rows and its payload. The name of its
+        recording is the last, because it may stand for the id.
         """
         transcript_id = self.known_id(transcript_id)
         with clear_errors(self._archive.path):
