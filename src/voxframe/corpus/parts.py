@@ -83,7 +83,8 @@ class _Manifest:
 
     def may_have(self, hashes: npt.NDArray[np.uint32]) -> bool:
         """Return False if the part has no transcript whose id has one of these hashes."""
-        return self._hashes is None or bool(np.isin(self._hashes, hashes).any())
+        own = self._known_hashes()
+        return bool(len(own) and (own.take(own.searchsorted(hashes), mode="clip") == hashes).any())
 
     def hold(self, part: Part) -> None:
         """Keep the part in memory."""
@@ -93,9 +94,15 @@ class _Manifest:
     def release(self) -> None:
         """Keep four bytes for each transcript instead of the part."""
         if self._held is not None:
-            if self._hashes is None:
-                self._count, self._hashes = self._held.count, _hashes(self._held.ids)
+            self._known_hashes()
             self._held = None
+
+    def _known_hashes(self) -> npt.NDArray[np.uint32]:
+        """Return the hashes of the ids, sorted."""
+        if self._hashes is None:
+            assert self._held is not None
+            self._count, self._hashes = self._held.count, np.sort(_hashes(self._held.ids))
+        return self._hashes
 
 
 def _hashes(ids: Iterable[str | None]) -> npt.NDArray[np.uint32]:
