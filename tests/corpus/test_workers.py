@@ -278,3 +278,17 @@ def test_another_process_ends_if_the_main_one_dies_while_it_sends_a_task(tmp_pat
     command = [sys.executable, "-P", "-c", workers._PROGRAM, str(tmp_path / "corpus")]
     done = subprocess.run(command, input=b'[1, [["a", "tran', capture_output=True, timeout=60, check=False)
     assert done.stdout == b""
+
+
+def test_parts_of_other_processes_are_merged_at_the_end(tmp_path: Path) -> None:
+    """Parts that other processes have written, which leave merging to this one, are merged, too."""
+    here, other = voxframe.Corpus(tmp_path / "c"), voxframe.Corpus(tmp_path / "c")
+    here.raw.put("first", raw_payload("first"))
+    other._archive.merges = False
+    with StoringProcesses(here._archive, 2) as storing:
+        for number in range(8):
+            other.add([raw_payload(f"{number}-{n}") for n in range(20)], progress=False)
+        storing._children.append(subprocess.Popen([sys.executable, "-c", ""]))  # one that has ended
+    here._archive.wait()
+    assert len([*(tmp_path / "c" / "parts").glob("*.json")]) == 2
+    assert sorted(_globbed(tmp_path / "c")) == here.ids()

@@ -70,7 +70,7 @@ def test_measures_equal_those_of_one_machine(corpus: voxframe.Corpus) -> None:
         order = ["term", *theirs.columns.intersection(["transcript_id", "group", "speaker", "speaker_name"])]
         mine, theirs = (df.sort_values(order, ignore_index=True)[list(theirs.columns)] for df in (mine, theirs))
         pd.testing.assert_frame_equal(mine, theirs)
-    with pytest.raises(OptionError, match="by must name columns .*; about gives more columns"):
+    with pytest.raises(OptionError, match=r"by must name columns .*; about gives more columns"):
         scale.counts(words, "la*", by="nothing")
 
 

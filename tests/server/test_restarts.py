@@ -184,7 +184,7 @@ def test_all_processes_end_with_a_killed_server(start, web, silent_wav):
         stream.recv(30)
 
         def all_at_work():
-            found = {process: command(process) for process in children(service)}
+            found = {process: line for process in children(service) if (line := command(process))}
             decoders = [
                 [process for process, line in found.items() if kind in line]
                 for kind in ("realtime.decode_pool", "multiprocessing.spawn")

@@ -236,7 +236,7 @@ class Parts:
                         continue
                     is_changing |= kind == "next"
                     with contextlib.suppress(FileNotFoundError):
-                        mark = stamp(os.stat(entry.path))  # noqa: PTH116  fast; that of the entry lacks the inode on Windows
+                        mark = stamp(os.stat(entry.path))  # noqa: PTH116  fast; entry.stat() has no inode on Windows
                         if self._ignored.get(name) == mark:
                             continue
                         known = self._seen.get(name)
@@ -524,7 +524,7 @@ class Parts:
     def _complete(self, part: Part) -> None:
         """Put the files of a committed change in place, durably. It may have been done in part before."""
         changed = []
-        for name in self.tables if part.retired else part.moves:
+        for name in [name for name in self.tables if part.retired or name in part.moves]:
             place, hidden = self.root / "tables" / name, part.moves.get(name)
             gone = [*part.retired, *([part.name] if name in part.moves and hidden is None else [])]
             is_changed = sum(_unlink(place / f"{stem}.parquet") for stem in gone) > 0

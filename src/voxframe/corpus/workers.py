@@ -271,6 +271,7 @@ class StoringProcesses:
         for thread in self._threads:
             thread.join(patience_s)
         if self._children:
+            self._archive.parts.refresh()  # the others have written parts that are not merged yet
             self._archive.merge_later()
 
     def _feed(self, child: subprocess.Popen[bytes]) -> None:
