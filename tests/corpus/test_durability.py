@@ -72,11 +72,11 @@ def test_files_are_flushed_before_they_are_renamed(tmp_path: Path, calls: list[_
 
 
 def test_a_removal_is_flushed(tmp_path: Path, calls: list[_Call]) -> None:
-    """`forget` flushes the removal of the payload, and then each new file before it replaces the old one."""
+    """`forget` flushes each new file before it replaces the old one, and then the removal of the payload."""
     corpus = voxframe.Corpus(tmp_path / "corpus")
     corpus.add([raw_payload(f"t{number:02}") for number in range(20)])
     calls.clear()
     payload = raw_file(corpus, "t03.json.zst")
     corpus.forget("t03")
     assert any("/tables/words/" in path for path in _check(calls, corpus.path))
-    assert [call[0] for call in calls[: calls.index(("fsync", str(payload.parent), ""))]].count("rename") == 0
+    assert [call[0] for call in calls[calls.index(("fsync", str(payload.parent), "")) :]].count("rename") == 0
