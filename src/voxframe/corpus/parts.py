@@ -62,12 +62,11 @@ class _Manifest:
         part: Its part.
     """
 
-    __slots__ = ("_count", "_hashes", "_held", "_part", "is_open", "mark", "name", "retired", "schema", "view")
+    __slots__ = ("_hashes", "_held", "_part", "is_open", "mark", "name", "retired", "schema", "view")
 
     def __init__(self, mark: str, part: Part) -> None:
         self.mark, self.name, self.view, self.schema = mark, part.name, part.view, part.schema
         self.is_open, self.retired = part.is_open, part.retired
-        self._count = 0
         self._hashes: npt.NDArray[np.uint32] | None = None
         self.hold(part)
 
@@ -79,7 +78,7 @@ class _Manifest:
     @property
     def count(self) -> int:
         """Number of transcripts."""
-        return self._count if self._held is None else self._held.count
+        return len(self._known_hashes())
 
     def may_have(self, hashes: npt.NDArray[np.uint32]) -> bool:
         """Return False if the part has no transcript whose id has one of these hashes."""
@@ -101,7 +100,7 @@ class _Manifest:
         """Return the hashes of the ids, sorted."""
         if self._hashes is None:
             assert self._held is not None
-            self._count, self._hashes = self._held.count, np.sort(_hashes(self._held.ids))
+            self._hashes = np.sort(_hashes(self._held.ids))
         return self._hashes
 
 

@@ -133,7 +133,7 @@ def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
 def _is_of_interface(data: bytes) -> bool:
     """Return True if JSON has the `audio_url` of a payload of the interface. That of Gladia is in an inner object."""
     at = data.find(b'"audio_url"')
-    # Searching the whole payload for `full_transcript` takes a tenth of the time of decoding it, so it is the last.
+    # Searching the whole payload for `full_transcript` takes a tenth of the time of decoding it, so that is last.
     return at >= 0 and (data.count(b"{", 0, at) == 1 or b'"full_transcript"' not in data)
 
 
