@@ -92,6 +92,17 @@ def test_writing_to_a_frame_changes_nothing_else() -> None:
         pd.testing.assert_frame_equal(df, second[name])
 
 
+def test_text_original_can_be_added_at_once_or_later() -> None:
+    """Both give the same columns, dtypes and values for every table, with rows and without."""
+    for arrays in frames.transcript_arrays(RAW), frames.transcript_arrays(b'{"id": "a", "words": []}'):
+        at_once, later = frames.all_to_pandas(arrays, text_original=True), frames.all_to_pandas(arrays)
+        for name, df in later.items():
+            pd.testing.assert_frame_equal(at_once[name], frames.with_text_original(df, name))
+        assert at_once["words"].columns[3:5].to_list() == ["text", "text_original"]
+        at_once["words"]["text_original"] = "new"
+        assert frames.all_to_pandas(arrays, text_original=True)["words"]["text_original"].isna().all()
+
+
 def test_renaming_the_columns_of_one_frame_leaves_others() -> None:
     """Frames of a table do not share their column labels."""
     one, two = as_pandas()["words"], as_pandas()["words"]

@@ -114,6 +114,13 @@ LISTS = {
 @example(
     '{"words":[{"text":"a"},{"text":"b"}],"utterances":[{"words":[{"text":"a"}]},{"words":[]},{"words":[{"text":"b"}]}]}'
 )
+@example('{"words":[{"text":"[laughs]"}],"utterances":[{"words":[{"text":"[laughs]"}]}]}')
+@example('{"words":[{"text":"}]"}],"utterances":[{"words":[{"text":"}]"}]}]}')
+@example('{"words":[{"text":"}],"}],"utterances":[{"words":[{"text":"}],"}]}]}')
+@example('{"utterances":[{"words":[{"text":"a"}]},{"words":[{"text":"a"}]}],"words":[]}')
+@example('{"words":[{"text":"a"}],"words":[{"text":"b"}],"utterances":[{"words":[{"text":"a"}]}]}')
+@example('{"zz":{"words":[{"text":"a"}]},"utterances":[{"words":[{"text":"a"}]}]}')
+@example('{"words":[{"text":"a"},],"utterances":[{"words":[{"text":"a"},]}]}')
 @example('{"words":[],"utterances":[{"words":[]},{"words":{}}]}')
 @example('{"words":[],"utterances":[{"words":""}]}')
 @example('{"entities":[{"start":"42"}],"custom_spelling":[1e400]}')

@@ -57,8 +57,14 @@ def to_pandas(table: pa.Table, name: str) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(table.column_names, arrays, strict=True)), index=pd.RangeIndex(table.num_rows))
 
 
-def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
-    """Like `to_pandas` for several tables, given as column arrays by table name; faster than one table at a time."""
+def all_to_pandas(tables: Mapping[str, Arrays], *, text_original: bool = False) -> dict[str, pd.DataFrame]:
+    """Like `to_pandas` for several tables, given as column arrays by table name; faster than one table at a time.
+
+    Args:
+        tables: The columns of each table.
+        text_original: Add the same column as `with_text_original`; faster than adding it to the DataFrames.
+    """
+    original = CORRECTED_TABLES if text_original else frozenset[str]()
     filled: dict[str, list[Any]] = {}
     groups: dict[tuple[Converter, pa.DataType], tuple[list[Values], list[tuple[list[Any], list[int]]]]] = {}
     for name, columns in tables.items():
@@ -74,8 +80,12 @@ def all_to_pandas(tables: Mapping[str, Arrays]) -> dict[str, pd.DataFrame]:
         for into, places in wanted:
             for place in places:
                 into[place] = next(arrays)
+    for name in original & filled.keys():
+        filled[name].insert(_place_of_original(name), _nulls(len(tables[name][0])))
     return {
-        name: _frame(name, filled[name], len(columns[0])) if name in filled else _empty_frame(name).copy()
+        name: _frame(name, filled[name], len(columns[0]), name in original)
+        if name in filled
+        else _empty_frame(name, name in original).copy()
         for name, columns in tables.items()
     }
 
@@ -92,8 +102,7 @@ def with_text_original(frame: pd.DataFrame, name: str) -> pd.DataFrame:
         ['text', 'text_original']
     """
     if name in CORRECTED_TABLES and TEXT_ORIGINAL.name not in frame.columns:
-        nulls = text_array(pa.chunked_array([pa.nulls(len(frame), TEXT)]))
-        frame.insert(list(frame.columns).index("text") + 1, TEXT_ORIGINAL.name, nulls)
+        frame.insert(_place_of_original(name), TEXT_ORIGINAL.name, _nulls(len(frame)))
     return frame
 
 
@@ -178,6 +187,14 @@ def concat_tables(tables: Sequence[pa.Table], name: str) -> pa.Table:
     return pa.concat_tables(tables) if tables else empty_table(name)
 
 
+def _nulls(count: int) -> Any:
+    return text_array(pa.chunked_array([pa.nulls(count, TEXT)]))
+
+
+def _place_of_original(name: str) -> int:
+    return TABLES[name].names.index("text") + 1
+
+
 @lru_cache(maxsize=len(TABLES))
 def _converters(name: str) -> list[tuple[tuple[Converter, pa.DataType], list[int]]]:
     """Group a table's column indices by converter and type; converting a whole group costs little more than one."""
@@ -191,14 +208,16 @@ def _converters(name: str) -> list[tuple[tuple[Converter, pa.DataType], list[int
     return list(places.items())
 
 
-@lru_cache(maxsize=len(TABLES))
-def _labels(name: str) -> pd.Index:
-    return pd.Index(TABLES[name].names)
+@lru_cache(maxsize=2 * len(TABLES))
+def _labels(name: str, original: bool) -> pd.Index:
+    labels = pd.Index(TABLES[name].names)
+    return labels.insert(_place_of_original(name), TEXT_ORIGINAL.name) if original else labels
 
 
-@lru_cache(maxsize=len(TABLES))
-def _empty_frame(name: str) -> pd.DataFrame:
-    return _frame(name, _one_by_one(name, TABLES[name].empty), 0)
+@lru_cache(maxsize=2 * len(TABLES))
+def _empty_frame(name: str, original: bool) -> pd.DataFrame:
+    frame = _frame(name, _one_by_one(name, TABLES[name].empty), 0, False)
+    return with_text_original(frame, name) if original else frame
 
 
 def _one_by_one(name: str, table: pa.Table) -> list[Any]:
@@ -207,29 +226,34 @@ def _one_by_one(name: str, table: pa.Table) -> list[Any]:
     return [next(iter(converters[c]([values]))) for c, values in zip(table.column_names, table.columns, strict=True)]
 
 
-def _frame(name: str, arrays: list[Any], rows: int) -> pd.DataFrame:
+def _frame(name: str, arrays: list[Any], rows: int, original: bool) -> pd.DataFrame:
     # The usual constructor checks again what is already known here and takes four times as long, which is a tenth of
     # the total time from bytes to DataFrames. This one exists since pandas 3.0.
     from_blocks = getattr(getattr(pd.api, "internals", None), "create_dataframe_from_blocks", None)
     if from_blocks is None:
-        return pd.DataFrame(dict(zip(_labels(name), arrays, strict=True)))
-    alone, together = _blocks(name)
+        return pd.DataFrame(dict(zip(_labels(name, original), arrays, strict=True)))
+    alone, together = _blocks(name, original)
     blocks = [(arrays[place[0]], place) for place in alone]
     blocks += [(np.array([arrays[place] for place in places]), places) for places in together]
-    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(rows), _labels(name).view())
+    frame: pd.DataFrame = from_blocks(blocks, pd.RangeIndex(rows), _labels(name, original).view())
     return frame
 
 
-@lru_cache(maxsize=len(TABLES))
-def _blocks(name: str) -> tuple[list[Places], list[Places]]:
+@lru_cache(maxsize=2 * len(TABLES))
+def _blocks(name: str, original: bool) -> tuple[list[Places], list[Places]]:
     """Split column indices into those that pandas stores separately and those that share one 2-D NumPy array."""
     alone: list[Places] = []
     together: list[Places] = []
     for (convert, _), places in _converters(name):
+        moved = np.array(places)
+        if original:
+            moved += moved >= _place_of_original(name)
         if convert is _numbers:
-            together.append(np.array(places))
+            together.append(moved)
         else:
-            alone += [np.array([place]) for place in places]
+            alone += [moved[place : place + 1] for place in range(len(places))]
+    if original:
+        alone.append(np.array([_place_of_original(name)]))
     return alone, together
 
 

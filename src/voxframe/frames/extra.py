@@ -163,6 +163,13 @@ def elements(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
+def elements_of(lists: pa.ListArray) -> pa.StructArray:
+    """Return the elements of all lists; `flatten` takes five times as long."""
+    values, bounds = lists.values, lists.offsets
+    whole = not lists.null_count and bounds[0].as_py() == 0 and bounds[-1].as_py() == len(values)
+    return values if whole else lists.flatten()
+
+
 def field(value: Any, name: str) -> Any:
     """Return a field of an object; None if it is absent or the value is not an object."""
     return value.get(name) if isinstance(value, dict) else None
@@ -206,6 +213,11 @@ def _each_raw(value: Any) -> Iterator[msgspec.Raw]:
 def _address(part: bytes | msgspec.Raw) -> int:
     address: int = np.frombuffer(part, np.uint8).ctypes.data if memoryview(part) else 0
     return address
+
+
+def is_at(part: msgspec.Raw | None, text: bytes, place: int) -> bool:
+    """Return True if a raw part of a decoded text begins at this place in it."""
+    return part is not None and _address(part) - _address(text) == place
 
 
 def texts(found: Sequence[Mapping[str, Any]], *, exact: bool = True) -> pa.Array:
@@ -356,7 +368,7 @@ def _values(items: pa.StructArray) -> int:
         if pa.types.is_struct(kind.type):
             count += _values(values)
         elif pa.types.is_list(kind.type):
-            count += _values(values.flatten())
+            count += _values(elements_of(values))
     return count
 
 

@@ -23,6 +23,7 @@ from voxframe.frames.extra import (
     Misfit,
     decoded,
     elements,
+    elements_of,
     field,
     texts,
     unknown_of_item,
@@ -89,7 +90,7 @@ def read_lists(
             items = [item for lists in whole for item in elements(lists[place])]
         else:
             raws: list[Any] = [lists[place] for lists in objects if lists[place] is not None]
-            extra = unknown_texts(raws, array.flatten(), known[path])
+            extra = unknown_texts(raws, elements_of(array), known[path])
             if extra is None:
                 items = [one for raw in raws for one in elements(decoded(raw))]
         found[path] = Lists(array, items, whole is not None, extra)
@@ -286,7 +287,7 @@ def _extra(plan: _Plan, found: Lists, count: int) -> pa.Array:
 
 
 def _items(lists: pa.ListArray) -> pa.StructArray:
-    items = lists.flatten()
+    items = elements_of(lists)
     if items.null_count:
         raise FastPathUnsupported  # the tolerant path replaces a null with an object without fields
     return items

@@ -408,7 +408,7 @@ def _named(error: Unreadable, name: str) -> Unreadable:
 
 def _one_each(found: Sequence[Made], names: Collection[str]) -> dict[str, pd.DataFrame]:
     if len(found) == 1 and not any(isinstance(table, pa.Table) for table in found[0].values()):
-        return frames.all_to_pandas(found[0])
+        return frames.all_to_pandas(found[0], text_original=True)
     return to_frames({name: _together([as_table(name, made[name]) for made in found], name) for name in names})
 
 
