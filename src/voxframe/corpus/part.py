@@ -25,7 +25,7 @@ from voxframe.schema import SCHEMA_VERSION
 if TYPE_CHECKING:
     from voxframe.corpus.parts import Parts
 
-_AT_ONCE = 4  # files that are flushed to the disk at the same time; more threads take longer to start than they save
+_AT_ONCE = 3  # files that are encoded and flushed to the disk at the same time; more threads only wait for each other
 
 
 class PartReplacedError(Exception):
@@ -176,6 +176,12 @@ def new_member(transcript_id: str, tables: Mapping[str, pa.Table]) -> Callable[[
     return lambda own: NewMember(transcript_id, own.content, own.stamp, status, tables)
 
 
+def _finish(file: TableFile) -> TableLayout:
+    layout = file.finish()
+    file.close()
+    return layout
+
+
 class PartWriter:
     """A new part, or new transcripts of an open one, as files under hidden names.
 
@@ -221,9 +227,8 @@ class PartWriter:
                         self._file(name).add(places[place], rows)
 
     def finish(self) -> None:
-        """Close the files, flushed to the disk together, so that a file system can write them at once."""
-        files = {name: file.finish() for name, file in self._files.items()}
-        in_threads(TableFile.close, self._files.values(), _AT_ONCE)
+        """Close the files, flushed to the disk. They are encoded on two cores, while the disk writes others."""
+        files = dict(zip(self._files, in_threads(_finish, self._files.values(), _AT_ONCE), strict=True))
         moves = {name: file.path.name for name, file in self._files.items()}
         self.part = replace(self.part, files={**self.part.files, **files}, moves=moves)
 
