@@ -193,7 +193,7 @@ class TableFile:
             self.flush()
 
     def finish(self) -> TableLayout:
-        """Write all that is left, but do not flush it to the disk: see `close`. Threads may do this for several files."""
+        """Write all that is left, but do not flush it: see `close`. Threads may do this for several files."""
         self.flush()
         self._writer.close()
         self._sink.close()
