@@ -114,12 +114,12 @@ def serve(
         raise MissingExtraError("local", "The embedded service") from error
 
     answerer = chat_from_settings(llm_url, llm_model, llm_key, llm_window)
-    # With a parent, nobody sees a progress bar: the parent has downloaded the models.
+    # With a parent, nobody sees a progress bar: the parent has downloaded the models, and warned if it could not.
     has_parent = parent_pipe or shared_for is not None
     choice = select_engine(engine, model, nano_model, download=not has_parent)
-    for name, consequence in models.ANALYSES.items():
+    for name, consequence in models.ANALYSES.items() if not has_parent else ():
         try:
-            models.ensure(name, download=not has_parent)
+            models.ensure(name)
         except ModelError as error:
             _log.warning("%s. %s.", error, consequence)
     found = settings.resolve(llm_prefix=llm_prefix, api_key=api_key)
