@@ -227,8 +227,17 @@ class PartWriter:
                         self._file(name).add(places[place], rows)
 
     def finish(self) -> None:
-        """Close the files, flushed to the disk. They are encoded on two cores, while the disk writes others."""
-        files = dict(zip(self._files, in_threads(_finish, self._files.values(), _AT_ONCE), strict=True))
+        """Close the files, flushed to the disk.
+
+        Those of one transcript are encoded on two cores, while the disk writes others. For many, this would take
+        memory, and the other cores have work.
+        """
+        if self.part.count - (self._base.count if self._base else 0) == 1:
+            done = in_threads(_finish, self._files.values(), _AT_ONCE)
+        else:
+            done = [file.finish() for file in self._files.values()]
+            in_threads(TableFile.close, self._files.values(), _AT_ONCE)  # together: the disk writes them at once
+        files = dict(zip(self._files, done, strict=True))
         moves = {name: file.path.name for name, file in self._files.items()}
         self.part = replace(self.part, files={**self.part.files, **files}, moves=moves)
 

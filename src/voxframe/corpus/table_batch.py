@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _AHEAD = 3  # payloads that are being stored
 #: Payloads whose recordings are named and whose tables are made together, and their bytes.
-TOGETHER, BYTES_TOGETHER = 16, 6 << 20
+TOGETHER, BYTES_TOGETHER = 16, 5 << 20
 
 
 class _Storing(NamedTuple):
