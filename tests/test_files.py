@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxframe._files import file_lock, file_name, open_sqlite, private_folder, readable_name, write_atomic
+from voxframe._files import (
+    file_lock,
+    file_name,
+    in_threads,
+    open_sqlite,
+    private_folder,
+    readable_name,
+    write_atomic,
+)
 
 
 def test_plain_ids_are_their_own_name() -> None:
@@ -152,3 +160,40 @@ def test_a_private_folder_is_for_its_owner(tmp_path: Path) -> None:
 def test_names_that_shells_and_programs_treat_specially_are_changed() -> None:
     """A tilde is a home directory to a shell, and a dot hides a file."""
     assert [readable_name(name) for name in ("~a", ".a", "a~", "nul.txt")] == ["_~a", "_a", "a~", "_nul.txt"]
+
+
+@pytest.mark.parametrize("started", [0, 1, 2, 8])
+def test_work_in_threads_is_done_once_for_each_item(started: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results come in order, and no item is missing or done twice if the system refuses more threads."""
+    start, left, begun = threading.Thread.start, iter(range(started)), []
+
+    def start_some(thread: threading.Thread) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def work(item: int) -> int:
+        begun.append(item)
+        time.sleep(0.001)
+        return item * item
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    assert in_threads(work, range(50), 4) == [item * item for item in range(50)]
+    assert sorted(begun) == [*range(50)]
+
+
+def test_an_error_in_a_thread_ends_the_work() -> None:
+    """The error is raised when the items that were begun are done, and no other item is begun."""
+    begun, done = [], []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 3:
+            raise ValueError("three")
+        time.sleep(0.02)
+        done.append(item)
+
+    with pytest.raises(ValueError, match="three"):
+        in_threads(work, range(1000), 4)
+    assert len(begun) < 12
+    assert {*begun} == {*done, 3}

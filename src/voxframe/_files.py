@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import sqlite3
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -153,23 +153,41 @@ def sync(path: Path) -> None:
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREADS) -> list[R]:
-    """Call a function for each item in a few threads, by default as many as suit work that waits for the disk.
+    """Call a function once for each item in a few threads, by default as many as suit work that waits for the disk.
 
-    After an error or Ctrl-C, it is not called for the items that no thread has begun.
+    After an error or Ctrl-C, it is not called for the items that no thread has begun. If no thread can be started,
+    because there are too many or the interpreter is shutting down, it is called in this thread.
 
     Returns:
         The results in order.
     """
+    waiting = deque(enumerate(items))
+    count, results = len(waiting), dict[int, R]()
+
+    def run() -> None:
+        with contextlib.suppress(IndexError):  # another thread took the last one
+            while True:
+                place, item = waiting.popleft()
+                try:
+                    results[place] = work(item)
+                except BaseException:
+                    waiting.clear()
+                    raise
+
     with ThreadPoolExecutor(threads) as pool:
+        running = []
+        with contextlib.suppress(RuntimeError):
+            for _ in range(min(threads, count)):
+                running.append(pool.submit(run))  # noqa: PERF401  an error keeps those that were started
         try:
-            futures = [pool.submit(work, item) for item in items]
-        except RuntimeError:  # the interpreter is shutting down and starts no threads
-            return [work(item) for item in items]
-        try:
-            return [future.result() for future in futures]
+            if not running:
+                run()
+            for one in running:
+                one.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            waiting.clear()
             raise
+    return [results[place] for place in range(count)]
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """A corpus on a disk that is full or read-only: a clear error, and no damage to stored data."""
 
+import errno
 import hashlib
 import json
 import os
@@ -126,3 +127,11 @@ def test_a_full_disk(peer, kept, limit: int) -> None:
         kept.path.with_name("new.mp3"), client=voxframe.connect(peer.base_url, api_key="k")
     )
     assert peer.count("POST /v2/transcript") - sent == 1
+
+
+def test_a_disk_that_becomes_full_in_a_table_gives_a_short_error(peer, kept) -> None:
+    """The error names the corpus and the reason in the words of the system, also where pyarrow writes the file."""
+    kept.path.with_name("c1.json").write_text(json.dumps(payload("c1")))
+    (said,) = run(kept, 20_000, peer.base_url, "corpus.raw.put('c1', open('c1.json', 'rb').read())")
+    assert said == f"CorpusError: cannot write to the corpus {kept.path}: {os.strerror(errno.EFBIG)}"
+    assert "c1" in kept.raw.stale()

@@ -11,6 +11,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -115,6 +116,19 @@ def test_a_file_with_another_footer_is_continued(tmp_path: Path) -> None:
     found = pq.read_table(file.path)
     assert found.cast(rows.schema).equals(pa.concat_tables([rows, _rows("t20", 100)]))
     assert pq.read_metadata(file.path).num_row_groups == 21
+
+
+def test_a_file_that_a_thread_writes_is_discarded_when_it_is_finished(tmp_path: Path) -> None:
+    """Discarding, as after a second Ctrl-C, waits for the thread instead of closing what it uses."""
+    file = TableFile(hidden_path(tmp_path / "words.parquet"), "words")
+    file.add(0, _rows("t0", 500_000))
+    with ThreadPoolExecutor(1) as thread:
+        finished = thread.submit(file.finish)
+        while not file._lock.locked():
+            time.sleep(0.0001)
+        file.discard()
+        assert finished.result().groups == (RowGroup((0,), (500_000,)),)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_removed_rows_are_not_in_the_file(tmp_path: Path) -> None:

@@ -211,6 +211,7 @@ def test_no_word_is_lost(said: tuple[list[Any], list[Any]], style: dict[str, Any
         (b'[{"a":1}, {"a":2}]', [b'[{"a":1}]', b'[{"a":2}]'], True),
         (b'[{"a":1},{"a":2}]', [b'[{"a":2}]', b'[{"a":1}]'], False),
         (b'[{"a":1},{"a":2}]', [b'[{"a":1}]'], False),
+        (b'[{"a":1},\n,{"a":2}]', [b'[{"a":1}]', b"[\n]", b'[{"a":2}]'], False),
         (b"[]", [b"[]"], False),
         (None, [b'[{"a":1}]'], False),
     ],

@@ -121,6 +121,11 @@ LISTS = {
 @example('{"words":[{"text":"a"}],"words":[{"text":"b"}],"utterances":[{"words":[{"text":"a"}]}]}')
 @example('{"zz":{"words":[{"text":"a"}]},"utterances":[{"words":[{"text":"a"}]}]}')
 @example('{"words":[{"text":"a"},],"utterances":[{"words":[{"text":"a"},]}]}')
+@example(
+    '{"words":[{"text":"a"}, ,{"text":"b"}],'
+    '"utterances":[{"words":[{"text":"a"}]},{"words":[ ]},{"words":[{"text":"b"}]}]}'
+)
+@example('{"words":[{"text":"}],",":1":2}],"utterances":[{"words":[{"text":"}],",":1":2}]}]}')
 @example('{"words":[],"utterances":[{"words":[]},{"words":{}}]}')
 @example('{"words":[],"utterances":[{"words":""}]}')
 @example('{"entities":[{"start":"42"}],"custom_spelling":[1e400]}')

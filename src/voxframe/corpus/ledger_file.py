@@ -248,4 +248,7 @@ def clear_errors(path: Path) -> Iterator[None]:
                 f"the ledger of the corpus {path} is locked by another program; close that program, or wait until "
                 "it has finished, and try again"
             ) from None
-        raise CorpusError(f"cannot write to the corpus {path}: {getattr(e, 'strerror', None) or e}") from None
+        reason = str(getattr(e, "strerror", None) or e)
+        if isinstance(e, OSError) and e.errno and "Detail: [errno" in reason:  # by pyarrow, in more words
+            reason = os.strerror(e.errno)
+        raise CorpusError(f"cannot write to the corpus {path}: {reason}") from None

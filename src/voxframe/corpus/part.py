@@ -229,8 +229,8 @@ class PartWriter:
     def finish(self) -> None:
         """Close the files, flushed to the disk.
 
-        Those of one transcript are encoded on two cores, while the disk writes others. For many, this would take
-        memory, and the other cores have work.
+        Those of one transcript are encoded in threads, some while others wait for the disk. Those of many are not:
+        it would take more memory, and other processes use the other cores.
         """
         if self.part.count - (self._base.count if self._base else 0) == 1:
             done = in_threads(_finish, self._files.values(), _AT_ONCE)

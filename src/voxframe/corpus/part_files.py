@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import threading
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -166,9 +167,10 @@ class TableFile:
         self._groups: list[RowGroup] = []
         self._kept: RowGroups | None = None
         self._waiting = _Waiting()
+        self._lock = threading.Lock()  # held while a thread uses the file
         self._file = self.path.open("xb+")  # never through a symbolic link
         try:
-            # A file of Python would take a fifth of the time, and keep other threads from encoding meanwhile.
+            # Writing to the file of Python would take a quarter longer, and other threads could not encode meanwhile.
             self._sink = pa.BufferedOutputStream(pa.OSFile(os.fspath(self.path), "wb"), _BUFFERED)
             self._writer = pq.ParquetWriter(self._sink, self._schema, **_stored_options(name))
         except BaseException:
@@ -194,6 +196,10 @@ class TableFile:
 
     def finish(self) -> TableLayout:
         """Write all that is left, but do not flush it: see `close`. Threads may do this for several files."""
+        with self._lock:
+            return self._finish()
+
+    def _finish(self) -> TableLayout:
         self.flush()
         self._writer.close()
         self._sink.close()
@@ -212,18 +218,17 @@ class TableFile:
 
     def close(self) -> None:
         """Flush the finished file to the disk. Threads may do this for several files."""
-        with self._file as file:
+        with self._lock, self._file as file:
             os.fsync(file.fileno())
 
     def discard(self) -> None:
         """Delete the file, finished or not."""
-        with contextlib.suppress(OSError, pa.ArrowException):
-            self._writer.close()
-            self._sink.close()
-        self._writer.is_open = False  # else it tries again when it is deleted, and prints the error of a full disk
-        with contextlib.suppress(OSError):
-            self._file.close()
-        self.path.unlink(missing_ok=True)
+        with self._lock:
+            for one in self._writer, self._sink, self._file:
+                with contextlib.suppress(OSError, pa.ArrowException):
+                    one.close()
+            self._writer.is_open = False  # else it tries again when it is deleted, and prints the error of a full disk
+            self.path.unlink(missing_ok=True)
 
     def flush(self) -> None:
         """Write the rows that wait for a row group to be full."""

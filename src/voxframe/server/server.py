@@ -114,7 +114,8 @@ def serve(
         raise MissingExtraError("local", "The embedded service") from error
 
     answerer = chat_from_settings(llm_url, llm_model, llm_key, llm_window)
-    # With a parent, nobody sees a progress bar: the parent has downloaded the models, and warned if it could not.
+    # With a parent, nobody sees a progress bar: the parent has downloaded the models. The first use of one that is
+    # missing gives a warning.
     has_parent = parent_pipe or shared_for is not None
     choice = select_engine(engine, model, nano_model, download=not has_parent)
     for name, consequence in models.ANALYSES.items() if not has_parent else ():
