@@ -182,18 +182,19 @@ def test_work_in_threads_is_done_once_for_each_item(started: int, monkeypatch: p
     assert sorted(begun) == [*range(50)]
 
 
-def test_an_error_in_a_thread_ends_the_work() -> None:
+@pytest.mark.parametrize("error", [ValueError, IndexError])
+def test_an_error_in_a_thread_ends_the_work(error: type[Exception]) -> None:
     """The error is raised when the items that were begun are done, and no other item is begun."""
     begun, done = [], []
 
     def work(item: int) -> None:
         begun.append(item)
         if item == 3:
-            raise ValueError("three")
+            raise error("three")
         time.sleep(0.02)
         done.append(item)
 
-    with pytest.raises(ValueError, match="three"):
+    with pytest.raises(error, match="three"):
         in_threads(work, range(1000), 4)
     assert len(begun) < 12
     assert {*begun} == {*done, 3}

@@ -165,14 +165,16 @@ def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREA
     count, results = len(waiting), dict[int, R]()
 
     def run() -> None:
-        with contextlib.suppress(IndexError):  # another thread took the last one
-            while True:
+        while True:
+            try:
                 place, item = waiting.popleft()
-                try:
-                    results[place] = work(item)
-                except BaseException:
-                    waiting.clear()
-                    raise
+            except IndexError:
+                return
+            try:
+                results[place] = work(item)
+            except BaseException:
+                waiting.clear()
+                raise
 
     with ThreadPoolExecutor(threads) as pool:
         running = []

@@ -99,8 +99,6 @@ def test_text_original_can_be_added_at_once_or_later() -> None:
         for name, df in later.items():
             pd.testing.assert_frame_equal(at_once[name], frames.with_text_original(df, name))
         assert at_once["words"].columns[3:5].to_list() == ["text", "text_original"]
-        at_once["words"]["text_original"] = "new"
-        assert frames.all_to_pandas(arrays, text_original=True)["words"]["text_original"].isna().all()
 
 
 def test_renaming_the_columns_of_one_frame_leaves_others() -> None:

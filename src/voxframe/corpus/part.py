@@ -232,14 +232,12 @@ class PartWriter:
         Those of one transcript are encoded in threads, some while others wait for the disk. Those of many are not:
         it would take more memory, and other processes use the other cores.
         """
-        if self.part.count - (self._base.count if self._base else 0) == 1:
-            done = in_threads(_finish, self._files.values(), _AT_ONCE)
-        else:
-            done = [file.finish() for file in self._files.values()]
-            in_threads(TableFile.close, self._files.values(), _AT_ONCE)  # together: the disk writes them at once
-        files = dict(zip(self._files, done, strict=True))
+        files = self._files.values()
+        is_one = self.part.count - (self._base.count if self._base else 0) == 1
+        layouts = in_threads(_finish, files, _AT_ONCE) if is_one else map(_finish, files)
+        changed = dict(zip(self._files, layouts, strict=True))
         moves = {name: file.path.name for name, file in self._files.items()}
-        self.part = replace(self.part, files={**self.part.files, **files}, moves=moves)
+        self.part = replace(self.part, files={**self.part.files, **changed}, moves=moves)
 
     def discard(self) -> None:
         """Delete the files, unless they belong to a part by now."""
