@@ -34,7 +34,7 @@ from voxframe.corpus.parquet_footer import (
 )
 from voxframe.corpus.store import compress, decompress
 from voxframe.frames import as_table
-from voxframe.schema import EXTRA, SCHEMA_VERSION, TABLES, TEXT_ORIGINAL
+from voxframe.schema import SCHEMA_VERSION, TABLES
 
 #: A row group has a multiple of this many transcripts, and at least this many rows or bytes.
 _TRANSCRIPTS, _ROWS, _BYTES = 8, 8192, 4 << 20
@@ -42,8 +42,6 @@ _TRANSCRIPTS, _ROWS, _BYTES = 8, 8192, 4 << 20
 _SHORT = frozenset(
     {"transcript_id", "status", "language_code", "speaker", "channel", "label", "entity_type", "sentiment"}
 )
-#: Columns of `transcripts` that zstd makes smaller. For short ones, starting it takes longer than the rest of a read.
-_LONG = frozenset({"text", TEXT_ORIGINAL.name, "summary", EXTRA.name})
 _COPIED_AT_ONCE = 1 << 20
 _BUFFERED = 1 << 17
 
@@ -91,16 +89,19 @@ def stored_schema(name: str) -> pa.Schema:
 
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """Return the options of Parquet files: small, with statistics, and with checksums that detect flipped bits."""
+    """Return the options of Parquet files: small, with statistics, and with checksums that detect flipped bits.
+
+    A row of `transcripts` is one long text and many short values. LZ4 makes them larger than zstd, but reads of the
+    table take half the time. A dictionary would only be one more page per column.
+    """
     integers = [f.name for f in schema if pa.types.is_integer(f.type)]
     texts = [f.name for f in schema if pa.types.is_string(f.type)]
     confidences = [f.name for f in schema if f.name == "confidence" and pa.types.is_floating(f.type)]
     has_few_rows = (schema.metadata or {}).get(b"voxframe.table") == b"transcripts"
-    dense = [name for name in schema.names if not has_few_rows or name in _LONG]
+    compression = {"compression": "lz4"} if has_few_rows else {"compression": "zstd", "compression_level": 1}
     return {
-        "compression": {name: "zstd" if name in dense else "snappy" for name in schema.names},
-        "compression_level": dict.fromkeys(dense, 1),
-        "use_dictionary": [*texts, *confidences],
+        **compression,
+        "use_dictionary": False if has_few_rows else [*texts, *confidences],
         "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
         "write_statistics": [name for name in schema.names if name not in texts or name in _SHORT],
         "write_page_checksum": True,

@@ -90,7 +90,7 @@ class Whisper:
         if (language or "").split("_")[0] != "en":
             return _BEST
         wanted, other = (_NANO, _BEST) if speech_model == "nano" else (_BEST, _NANO)
-        return other if models.is_present(other) and not models.is_present(wanted) else wanted
+        return wanted if models.is_present(wanted) or not models.is_present(other) else other
 
     @staticmethod
     def ignored(options: Mapping[str, Any]) -> list[str]:
