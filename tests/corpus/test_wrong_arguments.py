@@ -104,6 +104,35 @@ def test_tables_to_write_are_named(corpus: voxframe.Corpus, tmp_path: Path, writ
     assert not target.exists()
 
 
+@pytest.mark.parametrize("target", [None, "", 5])
+@pytest.mark.parametrize("write", ["export", "publish"])
+def test_targets_are_paths_or_urls(corpus: voxframe.Corpus, write: str, target: object) -> None:
+    """A target that is no text or path is refused, and an empty one does not stand for the current directory."""
+    with pytest.raises(OptionError, match=f"a path or URL is needed, .*, got {target!r}$"):
+        getattr(corpus, write)(target)
+
+
+def test_a_licence_is_text(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A number as the licence of an export is refused, and nothing is written."""
+    with pytest.raises(OptionError, match=r"license is text, such as 'cc-by-4\.0', got 3"):
+        corpus.export(tmp_path / "written", license=3)  # type: ignore[arg-type]
+    assert not (tmp_path / "written").exists()
+
+
+def test_columns_and_queries_are_text(corpus: voxframe.Corpus) -> None:
+    """A number as the columns to read, or as a query, is refused."""
+    with pytest.raises(OptionError, match="given as a name or a list of names, got 5"):
+        corpus.table("words", columns=5)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="a query is text, such as 'show tables', got 5"):
+        corpus.sql(5)  # type: ignore[arg-type]
+
+
+def test_columns_may_be_an_iterator(corpus: voxframe.Corpus) -> None:
+    """Names of columns that can be read only once are all read."""
+    columns = (name for name in ("text", "start_ms"))
+    assert corpus.table("words", columns=columns).columns.to_list() == ["text", "start_ms"]  # type: ignore[arg-type]
+
+
 def test_metadata_to_read_are_columns(corpus: voxframe.Corpus) -> None:
     """A number as the metadata to add is refused."""
     for call in (corpus.table, lambda name, **more: corpus.export("unused", tables=name, **more)):

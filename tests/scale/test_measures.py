@@ -127,6 +127,10 @@ def test_payloads_in_a_store_are_decoded() -> None:
         scale.read_payloads("memory://nothing")
     with pytest.raises(OptionError, match="'nothing://calls' cannot be opened: Protocol not known"):
         scale.read_payloads("nothing://calls")
+    with pytest.raises(OptionError, match=r"cannot be opened: .*No such file"):
+        scale.read_payloads("zip://*.json::/nowhere.zip")
+    with pytest.raises(OptionError, match=r"a path or URL is needed, .*, got None"):
+        scale.read_payloads(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("pattern", ["", "/*.json", "/a*.json"])

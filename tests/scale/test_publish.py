@@ -8,6 +8,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -267,6 +268,17 @@ def test_unknown_tables_and_publications_are_named(tmp_path: Path) -> None:
         voxframe.Corpus(tmp_path / "corpus").publish(tmp_path / "published", tables="nope")
     with pytest.raises(ExportError, match="there is no publication at"):
         open_delta(tmp_path / "published")
+
+
+def test_settings_of_a_store_and_publications_are_checked(tmp_path: Path) -> None:
+    """Settings that are no dict of texts, which are not shown, and a publication that is no number are refused."""
+    secret: Any
+    for secret in ("s3cret", {"key": ["s3cret"]}, {5: "s3cret"}):
+        with pytest.raises(OptionError, match="of a store") as raised:
+            open_delta(tmp_path / "published", storage_options=secret)
+        assert "s3cret" not in str(raised.value)
+    with pytest.raises(OptionError, match="publication is a whole number, or None for the latest, got '1'"):
+        open_delta(tmp_path / "published", "1")  # type: ignore[arg-type]
 
 
 def test_a_publication_has_just_the_named_tables(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from voxframe.export.delta import DeltaTarget, clear_delta_errors
 from voxframe.export.pii_masking import mask
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
-from voxframe.export.targets import file, folder, is_remote
+from voxframe.export.targets import check_target, file, folder, is_remote
 from voxframe.export.writers import (
     check_options,
     check_partitions,
@@ -380,6 +380,7 @@ class Publisher:
         license: str | None,  # noqa: A002  the key of dataset cards
     ) -> Publication:
         """Write what changed; see `Corpus.publish`."""
+        check_target(target)
         _check_outside(target, self._archive.path)
         wanted = table_names(tables)
         for name in wanted:

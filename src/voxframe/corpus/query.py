@@ -45,6 +45,7 @@ from voxframe.schema import (
     TEXT_ORIGINAL,
     TRANSCRIPT_TABLES,
 )
+from voxframe.validators import name_list, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -185,7 +186,7 @@ class Query:
         """Return one table over many transcripts."""
         reading.check_limit(limit)
         where = in_where(where, self._archive.recordings.id)
-        asked = [columns] if isinstance(columns, str) else columns
+        columns = asked = None if columns is None else name_list(columns)
         rest, with_person = without_person(metadata)
         if _PERSON in (asked or ()) or with_person:
             own = list(TABLES[name].names) if name in TABLES else []
@@ -583,6 +584,8 @@ def _run_sql(
         import duckdb
     except ModuleNotFoundError:
         raise MissingExtraError("sql", "Corpus.sql") from None
+    if not isinstance(query, str):
+        raise OptionError(f"a query is text, such as 'show tables', got {shown(query)}")
     if _SHOW_TABLES.fullmatch(query):  # tables are only registered if the query names them, so DuckDB knows none
         return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), TEXT)})
     # A query must not use the network, so extensions are not downloaded.

@@ -20,7 +20,7 @@ from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
 from voxframe.errors import CorpusError, MissingExtraError, OptionError
 from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
-from voxframe.validators import nearest, shown
+from voxframe.validators import name_list, nearest, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -169,10 +169,11 @@ def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | Non
 
     Raises:
         CorpusError: A column does not exist.
+        OptionError: What is given is neither a name nor a list of names.
     """
     if columns is None:
         return None
-    chosen = [columns] if isinstance(columns, str) else list(columns)
+    chosen = name_list(columns)
     for column in chosen:
         check_column(name, column)
     return chosen

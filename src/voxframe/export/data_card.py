@@ -26,6 +26,7 @@ import pandas as pd
 import pyarrow as pa
 
 from voxframe._text import quantity
+from voxframe.errors import OptionError
 from voxframe.export.targets import CARD_MARK, CARDS, CHECKSUMS, Folder
 from voxframe.options import TranscriptOptions
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES
@@ -69,6 +70,9 @@ class DataCard:
         dates: First and last time at which the recordings were submitted, if known.
         transcripts: Number of transcripts, if known.
         checksums: Where the hashes of the files are.
+
+    Raises:
+        OptionError: The licence is no text.
     """
 
     source: str = ""
@@ -79,6 +83,10 @@ class DataCard:
     checksums: str = "none"
     _values: Counter[tuple[str, Any]] = field(default_factory=Counter)
     _seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.license is not None and not isinstance(self.license, str):
+            raise OptionError(f"license is text, such as 'cc-by-4.0', got {self.license!r}")
 
     def add(self, transcripts: pd.DataFrame) -> None:
         """Count options, models and durations of rows of the table `transcripts`, which need not be exported."""

@@ -26,7 +26,8 @@ import pyarrow as pa
 from voxframe._files import write_atomic
 from voxframe.errors import ExportError, MissingExtraError, OptionError
 from voxframe.export.data_card import DataCard, name_of
-from voxframe.export.targets import CARD_KEY, CARD_MARK, CARDS, is_remote
+from voxframe.export.targets import CARD_KEY, CARD_MARK, CARDS, check_target, is_remote, store_settings
+from voxframe.validators import shown
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -63,6 +64,7 @@ def open_delta(
     Raises:
         ExportError: There is no such publication.
         MissingExtraError: deltalake is not installed.
+        OptionError: An argument is invalid.
     """
     delta = DeltaTarget(target, storage_options)
     with clear_delta_errors(target):
@@ -81,13 +83,14 @@ class DeltaTarget:
     """
 
     def __init__(self, target: str | os.PathLike[str], storage_options: Mapping[str, str] | None) -> None:
+        check_target(target)
         try:
             import deltalake
         except ModuleNotFoundError:
             raise MissingExtraError("delta", "Publishing and reading Delta tables") from None
         self._library = deltalake
         self._url = os.fspath(target).rstrip("/") if is_remote(target) else str(Path(target).expanduser().absolute())
-        self._options = dict(storage_options or {}) or None
+        self._options = store_settings(storage_options, str) or None
         with clear_delta_errors(target):
             self._manifest = self._find(_PUBLICATIONS)
             self.publication = None if self._manifest is None else self._manifest.version()
@@ -104,7 +107,10 @@ class DeltaTarget:
 
         Raises:
             ExportError: There is no such publication.
+            OptionError: The number is none.
         """
+        if publication is not None and (isinstance(publication, bool) or not isinstance(publication, int)):
+            raise OptionError(f"publication is a whole number, or None for the latest, got {shown(publication)}")
         if self._manifest is None or (publication is not None and not 0 <= publication <= self._manifest.version()):
             known = "none" if self._manifest is None else f"0 to {self._manifest.version()}"
             asked = "publication" if publication is None else f"publication {publication}"

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from voxframe._files import hidden_path, put_in_place
 from voxframe.errors import ExportError, MissingExtraError, OptionError, VoxframeError
+from voxframe.validators import shown
 
 #: Partition value of nulls, as in Hive, Spark, DuckDB, Polars and pyarrow.
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -105,6 +106,39 @@ def partition_folder(column: str, value: str | None) -> str:
     """
     parts = (_ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", part) for part in (column, value or NULL_PARTITION))
     return "=".join(parts)
+
+
+def check_target(given: object) -> None:
+    """Check that a path or URL was given.
+
+    Raises:
+        OptionError: It is neither text nor a path, or it is empty.
+    """
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+        raise OptionError(f"a path or URL is needed, such as 'calls' or 's3://bucket/calls', got {shown(given)}")
+
+
+def store_settings(given: Mapping[str, Any] | None, values: type = object) -> dict[str, Any]:
+    """Return the settings of a remote store as a dict. Errors show none of them, because some are secret.
+
+    Args:
+        given: The settings. None: none.
+        values: Type of each value. Default: any.
+
+    Raises:
+        OptionError: They are no mapping of names to such values.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise OptionError(f'settings of a store are a dict such as {{"region": "eu-west-1"}}, not of type {kind}')
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise OptionError(f"settings of a store have texts as names, not {type(name).__name__}")
+        if not isinstance(value, values):
+            raise OptionError(f"the setting {name} of a store must be {values.__name__}, got {type(value).__name__}")
+    return dict(given)
 
 
 def is_remote(target: str | os.PathLike[str]) -> bool:

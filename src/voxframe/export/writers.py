@@ -17,7 +17,7 @@ from voxframe.export import annotation_formats, text_formats
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
-from voxframe.export.targets import Folder, file, folder
+from voxframe.export.targets import Folder, check_target, file, folder
 from voxframe.validators import name_list
 
 
@@ -192,12 +192,14 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
         format: One of `FORMATS`, or None.
 
     Raises:
-        OptionError: There is no such format, or the file extension is that of another one or of a compressed file.
+        OptionError: There is no such format, the target is no path or URL, or its file extension is that of another
+            format or of a compressed file.
 
     Example:
         >>> format_of("calls.srt", None), format_of("calls", None), format_of("labels.txt", "audacity")
         ('srt', 'parquet', 'audacity')
     """
+    check_target(target)
     if format is not None and format not in FORMATS:
         raise OptionError(f"there is no format {format!r}; available: {', '.join(FORMATS)}")
     suffix = _suffix(target)

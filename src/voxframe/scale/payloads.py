@@ -20,6 +20,7 @@ from voxframe.corpus.importing import contents, is_payload_file
 from voxframe.corpus.part_files import parquet_options, stored_schema
 from voxframe.corpus.store import EXPORTS, is_corpus, note_in
 from voxframe.errors import MissingExtraError, OptionError, PayloadError
+from voxframe.export.targets import check_target, store_settings
 from voxframe.frames.payloads import payloads
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
 
@@ -54,7 +55,7 @@ def read_payloads(
     import dask.dataframe as dd
 
     _check([table])
-    options = dict(storage_options or {})
+    options = store_settings(storage_options)
     groups = _groups(source, options)
     with dask.config.set({"dataframe.convert-string": False}):
         frame: dd.DataFrame = dd.from_map(
@@ -100,7 +101,7 @@ def build_tables(
     dask = _dask()
     tables = table_names(tables)
     _check(tables)
-    options = dict(storage_options or {}), dict(target_options or {})
+    options = store_settings(storage_options), store_settings(target_options)
     filesystem, place = _opened(target, options[1])
     around = Path(place, "x").parents if "file" in filesystem.protocol else ()
     if corpora := [path for path in around if is_corpus(path)]:
@@ -134,13 +135,15 @@ def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path in it.
 
     Raises:
-        OptionError: There is no such file system, or its package is not installed.
+        OptionError: It is no path or URL, there is no such file system, or its package is not installed.
     """
     import fsspec
 
+    check_target(url)
+
     try:
         found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
-    except (ImportError, ValueError) as error:
+    except (ImportError, ValueError, OSError) as error:
         raise OptionError(f"{url!r} cannot be opened: {error}") from None
     return found
 
