@@ -282,15 +282,25 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def name_list(given: str | Sequence[str]) -> list[str]:
-    """Return one name or a sequence of names as a list.
+def name_list(given: str | Iterable[str], what: str = "tables and columns") -> list[str]:
+    """Return one name or several as a list. `what` they are names of is for the error.
 
     Raises:
-        OptionError: It is neither text nor a sequence.
+        OptionError: It is neither text nor iterable.
     """
     if not isinstance(given, Iterable):
-        raise OptionError(f"tables and columns are given as a name or a list of names, got {shown(given)}")
+        raise OptionError(f"{what} are given as a name or a list of names, got {shown(given)}")
     return [given] if isinstance(given, str) else list(given)
+
+
+def check_flag(name: str, given: object) -> None:
+    """Check that an argument is True or False. A text such as "no" would count as True.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    if not isinstance(_scalar(given), bool):
+        raise OptionError(f"{name} must be True or False, got {shown(given)}")
 
 
 def _scalar(value: object) -> object:

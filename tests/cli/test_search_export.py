@@ -96,7 +96,10 @@ def test_exit_status(corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[
         ("export", target, "--corpus", corpus, "--format", "odt"): (2, "there is no 'odt'; choose from"),
         ("export", f"{target}.srt", "--corpus", corpus, "--format", "vtt"): (2, "ends in .srt, which is for srt"),
         ("export", target, "--corpus", corpus, "--pii", "mask"): (2, "without entity_detection"),
-        ("export", target, "--corpus", corpus, "--pii-type", "date"): (2, "--pii mask or --pii drop"),
+        ("export", target, "--corpus", corpus, "--pii-type", "date"): (
+            2,
+            '--pii-type needs --pii "mask" or --pii "drop"',
+        ),
         ("export", target, "--corpus", corpus, "--table", "nope"): (2, "there is no 'nope'; choose from"),
         ("export", str(tmp_path / "there.csv"), "--format", "csv", "--table", "words", "--corpus", corpus): (
             1,

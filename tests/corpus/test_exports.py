@@ -132,6 +132,13 @@ def test_personal_data(recordings: voxframe.Corpus, tmp_path: Path) -> None:
     assert pd.read_csv(tmp_path / "set/transcripts.csv")["text"].to_list() == ["I am"]
     with pytest.raises(OptionError, match="without entity_detection"):
         recordings.export(tmp_path / "other", pii="mask")
+    for wrong, reason in (
+        ({"pii_types": ["person_name"]}, r'pii_types needs pii="mask" or pii="drop"; without it, nothing is masked'),
+        ({"pii": "mask", "pii_types": ["persn_name"]}, "'persn_name' is no type of personal data"),
+        ({"pii": "hide"}, "pii must be 'mask', 'drop' or None, got 'hide'"),
+    ):
+        with pytest.raises(OptionError, match=reason):
+            recordings.export(tmp_path / "other", ids="Ann's", **wrong)
     assert not (tmp_path / "other").exists()
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,42 @@ def test_columns_may_be_an_iterator(corpus: voxframe.Corpus) -> None:
     """Names of columns that can be read only once are all read."""
     columns = (name for name in ("text", "start_ms"))
     assert corpus.table("words", columns=columns).columns.to_list() == ["text", "start_ms"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["", 5])
+def test_a_corpus_has_a_path(path: object) -> None:
+    """An empty path does not stand for the current directory, and a number is refused."""
+    with pytest.raises(OptionError, match=f"a corpus is given by the path of its directory, .*, got {path!r}$"):
+        voxframe.Corpus(path)  # type: ignore[arg-type]
+
+
+def test_flags_are_true_or_false(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """A text such as "no" does not count as True where something would be replaced or deleted."""
+    target = tmp_path / "words.csv"
+    target.write_text("mine")
+    flag: Any = "no"
+    with pytest.raises(OptionError, match="overwrite must be True or False, got 'no'"):
+        corpus.export(target, tables="words", overwrite=flag)
+    with pytest.raises(OptionError, match="overwrite must be True or False, got 'no'"):
+        voxframe.export.write(corpus.words(), target, overwrite=flag)
+    with pytest.raises(OptionError, match="replace must be True or False, got 'no'"):
+        corpus.add([payload("t1") | {"text": "another"}], replace=flag)
+    with pytest.raises(OptionError, match="remote must be True or False, got 'no'"):
+        corpus.forget("t1", remote=flag)
+    assert target.read_text() == "mine"
+    assert corpus.raw.get("t1") == json.dumps(payload("t1")).encode()
+
+
+@pytest.mark.parametrize("where", [[5], [[5]], [["speaker == 'A'"]]])
+def test_conditions_are_triples(corpus: voxframe.Corpus, where: Any) -> None:
+    """A list of anything but triples or lists of triples is refused."""
+    with pytest.raises(CorpusError, match=r"where takes \(column, operator, value\) triples"):
+        corpus.table("words", where=where)
+
+
+def test_a_column_is_read_once(corpus: voxframe.Corpus) -> None:
+    """A column that is named twice is in the result once."""
+    assert corpus.table("words", columns=["text", "start_ms", "text"]).columns.to_list() == ["text", "start_ms"]
 
 
 def test_metadata_to_read_are_columns(corpus: voxframe.Corpus) -> None:

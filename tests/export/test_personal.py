@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -184,5 +185,27 @@ def test_what_nobody_looked_through_is_not_exported(tables: dict[str, pd.DataFra
         export.mask(tables | {"transcripts": unknown})
     with pytest.raises(OptionError, match="add it to the tables"):
         export.mask({"words": tables["words"]})
-    with pytest.raises(OptionError, match="not 'hide'"):
+    with pytest.raises(OptionError, match="got 'hide'"):
         export.mask(tables, "hide")
+
+
+@pytest.mark.parametrize(
+    ("types", "reason"),
+    [
+        (["persn_name"], r"'persn_name' is no type .* and no entity has it \(did you mean 'person_name'\?\)"),
+        ("Person_Name", "'Person_Name' is no type"),
+        ([5], "5 is no type"),
+        ([], "are an empty list, so that none would be masked"),
+        (5, "types of personal data are given as a name or a list of names, got 5"),
+    ],
+)
+def test_types_that_would_mask_nothing_are_refused(tables: dict[str, pd.DataFrame], types: Any, reason: str) -> None:
+    """A misspelt type, or none, is an error, not an unmasked table."""
+    with pytest.raises(OptionError, match=reason):
+        export.mask(tables, types=types)
+
+
+def test_types_that_occur_are_masked(tables: dict[str, pd.DataFrame]) -> None:
+    """A type of entity outside the published list can be masked if an entity has it."""
+    entities = tables["entities"].assign(entity_type="callsign")
+    assert "[CALLSIGN]" in "".join(export.mask(tables | {"entities": entities}, types="callsign")["words"]["text"])

@@ -15,7 +15,7 @@ from pympi import Elan
 
 import voxframe
 from voxframe.errors import PayloadError, PayloadWarning
-from voxframe.importers import text_formats, with_speakers
+from voxframe.importers import converted, text_formats, with_speakers
 
 _NO_TIMES = [None, None]
 
@@ -462,3 +462,10 @@ def test_captions_of_youtube_are_read_once() -> None:
     ]
     words = [(word["text"], word["start"]) for turn in turns[:2] for word in turn["words"]]
     assert words == [("hello", 160), ("everyone", 480), ("today", 2080), ("we're", 2480), ("here", None)]
+
+
+@pytest.mark.parametrize(("data", "name"), [("x", "a.txt"), (None, ""), (b"x", 5), (b"x", None)])
+def test_a_file_is_bytes_and_a_name(data: Any, name: Any) -> None:
+    """Text instead of bytes, and a name that is no text, are refused."""
+    with pytest.raises(PayloadError, match="a file is given as its bytes and its name, not as"):
+        converted(data, name)

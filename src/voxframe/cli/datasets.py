@@ -12,7 +12,7 @@ import pandas as pd
 from voxframe._text import quantity
 from voxframe.cli.console import add_corpus, add_selection, define, open_corpus, plain, selected_ids, summary, write
 from voxframe.corpus.store import EXPORTS
-from voxframe.errors import ExportWarning, OptionError
+from voxframe.errors import ExportWarning
 from voxframe.export.table_writer import TABLE_FORMATS
 from voxframe.export.text_formats import srt, vtt
 from voxframe.export.writers import FORMATS, SPEECH_FORMATS, format_of
@@ -97,8 +97,6 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 def export(given: argparse.Namespace) -> int:
     """Write a corpus to files. Print the target and the number of values that the format could not represent."""
-    if given.pii_type and not given.pii:
-        raise OptionError("--pii-type requires --pii mask or --pii drop")
     form = format_of(given.target, given.format)
     corpus = open_corpus(given.corpus)
     with warnings.catch_warnings():

@@ -41,6 +41,7 @@ from voxframe.errors import CorpusError, OptionError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
+from voxframe.validators import shown
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -84,6 +85,7 @@ class Corpus:
 
     Raises:
         CorpusError: The path is a file, or inside one.
+        OptionError: It is no path, or empty.
 
     Attributes:
         path: Absolute path of the directory.
@@ -106,6 +108,8 @@ class Corpus:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        if path is not None and (not isinstance(path, str | os.PathLike) or not os.fspath(path)):
+            raise OptionError(f"a corpus is given by the path of its directory, such as 'calls', got {shown(path)}")
         chosen = settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser()
         # Absolute: valid after a change of directory, and Arrow and SQLite read "a:b" as a URL.
         self.path = chosen.absolute()

@@ -32,7 +32,8 @@ from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
-from voxframe.export.pii_masking import mask
+from voxframe.export.pii_masking import masked as without_personal
+from voxframe.export.pii_masking import personal_types
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import check_target, file, folder, is_remote
@@ -49,7 +50,7 @@ from voxframe.export.writers import (
 )
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
-from voxframe.validators import name_list
+from voxframe.validators import check_flag, name_list, shown
 
 _AT_A_TIME = 64  # transcripts in memory
 _IN_CARD = 4096  # transcripts of which the options are read at once
@@ -108,17 +109,19 @@ class Exporter:
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
                 "have all that was said"
             )
+        check_flag("overwrite", overwrite)
+        types = self._personal(wanted, pii, pii_types)
         about = self._about(wanted, name_list(partition_by), without_person(metadata)[0])
         by_person = without_person(metadata)[1] or PERSON.name in name_list(partition_by)
         if kind in TABLE_FORMATS:
             check_partitions(partition_by, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
         parts = self._parts(
-            wanted, chosen, about, pii, pii_types, by_person=by_person, corrected=corrected, asked=ids is not None
+            wanted, chosen, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
         )
         jobs = _jobs(self._ledger, wanted)
         card = _started_card(self._archive.path, jobs, license)
         card.source += "; corrections are applied" if corrected else "; the text of the service, without corrections"
-        card.redaction = _redaction(pii, pii_types)
+        card.redaction = _redaction(pii, None if pii_types is None else types)
         losses: Losses = Counter()
         omitted: Losses = Counter()
         if single:
@@ -166,6 +169,24 @@ class Exporter:
                 written = into.files
         return finished(written, target, losses, omitted)
 
+    def _personal(
+        self, ids: list[str], pii: Literal["mask", "drop"] | None, given: Collection[str] | None
+    ) -> list[str]:
+        """Return the types of entities to mask or drop; none if `pii` is None.
+
+        Raises:
+            OptionError: An argument is invalid.
+        """
+        if pii is None:
+            if given is not None:
+                raise OptionError('pii_types needs pii="mask" or pii="drop"; without it, nothing is masked')
+            return []
+        if pii not in ("mask", "drop"):
+            raise OptionError(f"pii must be 'mask', 'drop' or None, got {shown(pii)}")
+        if given is None:
+            return personal_types(None, ())
+        return personal_types(given, self._query.table("entities", ids, ["entity_type"])["entity_type"].unique())
+
     @staticmethod
     def _counted(parts: Iterable[dict[str, pd.DataFrame]], card: DataCard) -> Iterator[dict[str, pd.DataFrame]]:
         """Yield the parts, after adding their transcripts to a data card."""
@@ -189,7 +210,7 @@ class Exporter:
         chosen: list[str],
         about: tuple[pa.Table, list[str]] | None,
         pii: Literal["mask", "drop"] | None,
-        types: Collection[str] | None,
+        types: Collection[str],
         *,
         by_person: bool,
         corrected: bool,
@@ -212,7 +233,7 @@ class Exporter:
                 part |= {
                     name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in chosen
                 }
-            return part if pii is None else mask(part, pii, types)
+            return part if pii is None else without_personal(part, pii, types)
 
         def read_steadily(some: list[str]) -> dict[str, pd.DataFrame]:
             def made_from() -> dict[str, str]:
@@ -289,7 +310,7 @@ def _started_card(corpus: Path, jobs: Sequence[Job], license: str | None) -> Dat
 def _redaction(pii: str | None, types: Collection[str] | None) -> str:
     if pii is None:
         return "written as it is"
-    kinds = " of the types " + ", ".join([types] if isinstance(types, str) else types) if types else ""
+    kinds = f" of the types {', '.join(types)}" if types else ""
     done = "replaced by labels" if pii == "mask" else "left out"
     return f"what entity detection found{kinds} was {done}"
 

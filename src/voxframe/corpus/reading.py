@@ -173,7 +173,7 @@ def checked_columns(name: str, columns: Sequence[str] | None) -> list[str] | Non
     """
     if columns is None:
         return None
-    chosen = name_list(columns)
+    chosen = list(dict.fromkeys(name_list(columns)))
     for column in chosen:
         check_column(name, column)
     return chosen
@@ -289,7 +289,7 @@ def expression(name: str, where: Where | None, *, person: bool = False) -> pc.Ex
     for condition in conditions:
         if not condition:
             raise CorpusError("where has an empty list of conditions; leave it out, or name a condition in it")
-        for triple in [condition] if isinstance(condition, tuple) else condition:
+        for triple in condition if isinstance(condition, list) else [condition]:
             if not (isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[0], str)):
                 raise CorpusError(
                     f"where takes (column, operator, value) triples such as ('speaker', '==', 'A'), or an expression "

@@ -112,9 +112,9 @@ class DeltaTarget:
         if publication is not None and (isinstance(publication, bool) or not isinstance(publication, int)):
             raise OptionError(f"publication is a whole number, or None for the latest, got {shown(publication)}")
         if self._manifest is None or (publication is not None and not 0 <= publication <= self._manifest.version()):
-            known = "none" if self._manifest is None else f"0 to {self._manifest.version()}"
-            asked = "publication" if publication is None else f"publication {publication}"
-            raise ExportError(f"there is no {asked} at {self._url!r}; there is {known}. Corpus.publish makes one")
+            known = "" if self._manifest is None else f"there is 0 to {self._manifest.version()}. "
+            asked = "publication" if publication is None or not known else f"publication {publication}"
+            raise ExportError(f"there is no {asked} at {self._url!r}; {known}Corpus.publish makes one")
         rows = self.table(_PUBLICATIONS, publication).to_pyarrow_table().to_pylist()
         return {row["table"]: row["version"] for row in rows if row["table"] != _SOURCES}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect, bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
@@ -16,6 +16,7 @@ from voxframe._text import quantity
 from voxframe.analysis.speaker_turns import speaker_codes
 from voxframe.errors import OptionError
 from voxframe.options import PII_POLICIES
+from voxframe.validators import name_list, nearest, shown
 
 #: Columns with spoken text, or with text derived from it.
 _TEXTS = ("text", "summary", "headline", "gist", "response", "prompt", "term", "left", "match", "right")
@@ -59,7 +60,7 @@ def mask(
         The masked tables by name. In `entities`, the text of personal entities is masked, or their rows are dropped.
 
     Raises:
-        OptionError: `entities` is missing, or a transcript was created without entity detection.
+        OptionError: `entities` is missing, a transcript was created without entity detection, or there is no such type.
 
     Example:
         >>> said = {"transcript_id": "t", "text": ["I'm", "Ann."], "start_ms": [0, 300], "end_ms": [200, 700]}
@@ -69,14 +70,44 @@ def mask(
         ["I'm", '[PERSON_NAME].']
     """
     if how not in ("mask", "drop"):
-        raise OptionError(f"how must be 'mask' or 'drop', not {how!r}")
+        raise OptionError(f"personal data can be masked ('mask') or dropped ('drop'), got {how!r}")
     if "entities" not in tables:
         raise OptionError("the table entities, which locates personal data, is missing; add it to the tables")
-    if isinstance(types, str):
-        types = [types]
+    return masked(tables, how, personal_types(types, tables["entities"]["entity_type"]))
+
+
+def personal_types(given: Collection[str] | None, occurring: Iterable[object]) -> list[str]:
+    """Return the types of entities that count as personal data.
+
+    Args:
+        given: The types, or one of them. None: `voxframe.options.PII_POLICIES`.
+        occurring: Types of entities that occur, which may be others than these.
+
+    Raises:
+        OptionError: There are none, or there is no such type. With a misspelt one, nothing would be masked.
+    """
+    if given is None:
+        return [*PII_POLICIES]
+    wanted = name_list(given, "types of personal data")
+    if not wanted:
+        raise OptionError("the types of personal data are an empty list, so that none would be masked; name some")
+    known = [*dict.fromkeys([*PII_POLICIES, *(one for one in occurring if isinstance(one, str))])]
+    for one in wanted:
+        if one not in known:
+            raise OptionError(
+                f"{shown(one)} is no type of personal data and no entity has it{nearest(one, known)}; "
+                f"there is {', '.join(sorted(known))}"
+            )
+    return wanted
+
+
+def masked(
+    tables: Mapping[str, pd.DataFrame], how: Literal["mask", "drop"], types: Collection[str]
+) -> dict[str, pd.DataFrame]:
+    """Return copies of tables without the personal data; `mask` describes the arguments."""
     _check_detected(tables.get("transcripts"))
     entities = tables["entities"]
-    personal = entities["entity_type"].isin(list(PII_POLICIES if types is None else types)).to_numpy(bool)
+    personal = entities["entity_type"].isin(list(types)).to_numpy(bool)
     chosen = entities[personal]
     hits = {name: _entity_of_word(tables[name], chosen) for name in _SPOKEN if name in tables}
     patterns = _patterns(chosen, [(tables[name], hit) for name, hit in hits.items()])

@@ -18,7 +18,7 @@ from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
-from voxframe.validators import name_list
+from voxframe.validators import check_flag, name_list
 
 
 class _Speech(Protocol):
@@ -121,6 +121,7 @@ def write(
         ['a.srt', 'b.srt']
     """
     format = format_of(target, format)  # noqa: A001
+    check_flag("overwrite", overwrite)
     check_options(format, partition_by, escape_formulas=escape_formulas)
     losses: Losses = Counter()
     omitted: Losses = Counter()

@@ -23,6 +23,7 @@ from voxframe.errors import PayloadError
 from voxframe.importers import text_formats, tiers
 from voxframe.importers.engines import ENGINES
 from voxframe.importers.text_formats import with_speakers
+from voxframe.validators import shown
 
 __all__ = ["SUFFIXES", "converted", "with_speakers"]
 
@@ -66,6 +67,8 @@ def converted(data: bytes, name: str = "") -> bytes:
         >>> converted(b'{"monologues": [{"speaker": 0, "elements": [{"type": "text", "value": "Hi"}]}]}')[:38]
         b'{"id":"rev-355d2b6d","imported_from":"'
     """
+    if not isinstance(data, bytes) or not isinstance(name, str):
+        raise PayloadError(f"a file is given as its bytes and its name, not as {shown(data)} and {shown(name)}")
     if name and (not data or data.isspace()):
         raise _empty()
     try:
