@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -171,3 +172,10 @@ def test_labels_of_turns_are_refused():
     topics = pd.DataFrame({"transcript_id": "t", "label": ["Pets"], "start_ms": 0, "end_ms": 900})
     with pytest.raises(OptionError, match="label_shares needs one word per row"):
         label_shares(topics, words(("A", "How far is it?", 0, 900)))
+
+
+@pytest.mark.parametrize("below", [90, -0.1, "0.5", None, float("nan")])
+def test_a_low_confidence_is_from_0_to_1(below: Any) -> None:
+    """A percentage, and what is no number, is refused instead of choosing other words."""
+    with pytest.raises(OptionError, match="below is a confidence from 0 to 1, got"):
+        low_confidence(TALK, below=below)

@@ -1,10 +1,13 @@
 import math
+import re
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from voxframe.analysis import balance, speech_activity, talk_time
+import voxframe
+from voxframe.analysis import balance, pace, speech_activity, talk_time, turn_matrix, turn_statistics
 from voxframe.errors import OptionError
 
 _UTTERANCES = pd.DataFrame(
@@ -237,3 +240,24 @@ def test_other_texts_are_no_time_bins(key: str) -> None:
     """A bin without a length or with another unit is an error that names the forms."""
     with pytest.raises(OptionError, match=f"cannot group by '{key}'; choose from .*minute, 5min, tenth"):
         talk_time(_UTTERANCES, by=key)
+
+
+@pytest.mark.parametrize("by", [5, b"speaker", [5], [["speaker"]], [None]])
+@pytest.mark.parametrize("measure", [talk_time, turn_statistics, turn_matrix, pace])
+def test_groups_are_columns(measure: Callable[..., object], by: object) -> None:
+    """Anything but names of columns, Series and lists of these is refused."""
+    with pytest.raises(OptionError, match="groups are given as a column, a Series, or a list of these, got"):
+        measure(_UTTERANCES, by=by)
+
+
+def test_a_group_is_used_once() -> None:
+    """A column that is named twice is one group."""
+    twice = talk_time(_UTTERANCES, by=["transcript_id", "speaker", "speaker"])
+    pd.testing.assert_frame_equal(twice, talk_time(_UTTERANCES, by=["transcript_id", "speaker"]))
+
+
+@pytest.mark.parametrize("name", [5, "", []])
+def test_names_of_columns_are_text(name: object) -> None:
+    """A column that is chosen by a number or an empty text is refused with the purpose."""
+    with pytest.raises(OptionError, match=rf"timeline takes names of columns, got {re.escape(repr(name))}"):
+        voxframe.plots.timeline(_UTTERANCES, by=name)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.corpus.conftest import payload
@@ -43,6 +44,16 @@ def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
     for text in (" ", 5, "\ud800"):
         with pytest.raises(OptionError, match="or None to remove it"):
             corpus.corrections.set("t1", {0: text})
+    author: Any
+    for author in (5, "", [5]):
+        with pytest.raises(OptionError, match="author is a name, or None for the user of this machine, got"):
+            corpus.corrections.set("t1", {0: "x"}, author=author)
+    number: Any
+    for number in (1.5, float("nan"), float("inf"), True, "1", None):
+        with pytest.raises(OptionError, match="words must be a whole number, got"):
+            corpus.corrections.move_boundary("t1", 0, number)
+        with pytest.raises(OptionError, match="end_ms must be a whole number, got"):
+            corpus.corrections.set_time("t1", 0, 0, number)
     assert shown(corpus) == []
     corpus.corrections.set("t1", {0: "x"})
     path = next(corpus.path.glob("corrections/*.json"))

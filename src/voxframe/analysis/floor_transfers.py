@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe._text import join_words
-from voxframe.analysis.grouping import By, ratio, times, with_keys
+from voxframe.analysis.grouping import By, key_list, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken as spoken_words
 from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, require, words_in_rows
@@ -247,7 +247,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
         >>> turn_statistics(spoken)[["speaker", "turns", "longest_turn_s", "response_ms"]].values.tolist()
         [['A', 1, 0.5, nan], ['B', 1, 1.0, 200.0]]
     """
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     _, names = with_keys(spoken, given)
     table = turn_taking(spoken, given, **options)
     of = {kind: table["kind"] == kind for kind in ("within", "backchannel", "overlap")}
@@ -316,7 +316,7 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
         [['A', 'B', 1], ['B', 'A', 1]]
     """
     require(spoken, _NEEDED, "turn_matrix")
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     keys = [key if isinstance(key, str) else str(key.name or "group") for key in given]
     if of == "speaker" and "transcript_id" not in keys and spoken["transcript_id"].nunique() > 1:
         raise OptionError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import pandas as pd
 from voxframe.analysis.recordings import distinct_names, known_names
 from voxframe.analysis.speaker_turns import TEXT, require, speaker_codes
 from voxframe.errors import OptionError
+from voxframe.validators import shown
 
 #: Columns to group by: names, or a Series with a value for each row.
 By: TypeAlias = "str | pd.Series[Any] | Sequence[str | pd.Series[Any]] | None"
@@ -21,6 +22,24 @@ _BIN = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)$")
 _UNITS = {"s": 1, "min": 60, "h": 3600}
 #: Columns from which keys are computed.
 _NEEDED = {"person": "person", "recording": "transcript_id"}
+
+
+def key_list(by: By) -> list[str | pd.Series[Any]]:
+    """Return what to group by as a list. A name that is given twice is in it once.
+
+    Raises:
+        OptionError: It is neither a column, a Series nor a list of these.
+    """
+    given = [by] if isinstance(by, str | pd.Series) else [] if by is None else by
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        given = [by]
+    found: list[str | pd.Series[Any]] = []
+    for key in given:
+        if not isinstance(key, str | pd.Series):
+            raise OptionError(f"groups are given as a column, a Series, or a list of these, got {shown(by)}")
+        if isinstance(key, pd.Series) or not any(isinstance(one, str) and one == key for one in found):
+            found.append(key)
+    return found
 
 
 def time_bin(key: object) -> dict[str, Any] | None:
@@ -38,7 +57,7 @@ def time_bin(key: object) -> dict[str, Any] | None:
 
 def bin_keys(df: pd.DataFrame, by: By) -> list[str]:
     """Return the time bins among the groups. A column of the same name goes first."""
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     return [key for key in given if isinstance(key, str) and key not in df.columns and time_bin(key)]
 
 
@@ -55,7 +74,7 @@ def group_columns(
     Raises:
         OptionError: There is no such column.
     """
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     found = []
     for key in given:
         if isinstance(key, pd.Series):
@@ -95,7 +114,7 @@ def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.Data
     Raises:
         OptionError: There is no such column.
     """
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     names = [key for key in given if isinstance(key, str)]
     if "speaker" in names and "transcript_id" in df.columns and "transcript_id" not in names:
         given = ["transcript_id", *given]

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.grouping import By, durations_ms, ratio, times, with_keys
+from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import annotate, split_spans
 from voxframe.analysis.speaker_turns import TEXT, require, require_words
@@ -161,7 +161,7 @@ def _windows(
     step = window_s if step_s is None else step_s
     if not (window_s > 0 and step > 0) or abs(window_s / step - round(window_s / step)) > 1e-9:
         raise OptionError(f"window_s must be a positive multiple of step_s, got {window_s!r} and {step!r}")
-    width, given = round(window_s / step), [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    width, given = round(window_s / step), key_list(by)
     has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in given)
     known, names = with_keys(rows, given if has_id else ["transcript_id", *given])
     group = known.groupby(names, dropna=False, sort=True).ngroup().to_numpy()

@@ -13,6 +13,7 @@ import pandas as pd
 from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names
 from voxframe.errors import OptionError
+from voxframe.validators import shown
 
 _SHOWN = 40  # characters of a text in a message
 
@@ -27,12 +28,14 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing.
+        ValueError: A column is missing, or a name of one is no text.
     """
     if not isinstance(df, pd.DataFrame):
         raise TypeError(
             f"{purpose} needs a DataFrame, such as the result of voxframe.load_words, not {type(df).__name__}"
         )
+    if odd := [name for name in needed if not isinstance(name, str) or not name]:
+        raise OptionError(f"{purpose} takes names of columns, got {shown(odd[0])}")
     missing = [name for name in needed if name not in df.columns]
     if missing:
         raise ValueError(f"{purpose} needs the columns {', '.join(needed)}; the DataFrame lacks {', '.join(missing)}")

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.grouping import By, durations_ms, ratio, speakers_of, time_bin, times, with_keys
+from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import (
@@ -299,7 +299,7 @@ def balance(
     """
     if of not in ("talk_s", "words", "turns"):
         raise OptionError(f"of must be 'talk_s', 'words' or 'turns', not {of!r}")
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     table = talk_time(spoken, by=["transcript_id", *(k for k in given if not _is_recording(k)), "speaker"])
     names = [name for name in table.columns[: list(table.columns).index("turns")] if name != "speaker"]
     table = table[table["speaker"].notna() & (table[of] > 0)]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.grouping import By, bin_keys, group_columns, ratio, time_bin
+from voxframe.analysis.grouping import By, bin_keys, group_columns, key_list, ratio, time_bin
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.analysis.statistics import Bootstrap, Sums, summed
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
@@ -248,7 +248,7 @@ def _groups(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:
 
 def _within(alignment: pd.DataFrame, by: By) -> By:
     """Return the groups with "recording" before "speaker": labels of different recordings are different speakers."""
-    given = [by] if isinstance(by, str | pd.Series) else [*(by or ())]
+    given = key_list(by)
     names = [key for key in given if isinstance(key, str)]
     several = "speaker" in names and "recording" not in names and alignment["recording"].nunique(dropna=False) > 1
     return ["recording", *given] if several else by

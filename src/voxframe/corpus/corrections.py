@@ -27,6 +27,7 @@ from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
+from voxframe.validators import shown
 
 _TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
 _SPEAKER = ("the label of a speaker", 200)
@@ -166,9 +167,10 @@ class Corrections:
             CorpusError: As for `set`.
             OptionError: There is no such turn, none after it, `words` is 0, or a turn would have no words left.
         """
-        if int(words) == 0:
+        count = _whole("words", words)
+        if count == 0:
             raise OptionError("words must be above 0 to take words from the next turn, or below 0 to give some, got 0")
-        return self._change_pair("move", transcript_id, utterance_idx, {"words": int(words)}, author)
+        return self._change_pair("move", transcript_id, utterance_idx, {"words": count}, author)
 
     def set_time(
         self, transcript_id: str, word_idx: int, start_ms: int, end_ms: int, *, author: str | None = None
@@ -190,10 +192,11 @@ class Corrections:
             OptionError: There is no such word, or words would no longer be in order.
         """
         transcript_id = self._archive.recordings.id(transcript_id)
+        times = {"start_ms": _whole("start_ms", start_ms), "end_ms": _whole("end_ms", end_ms)}
 
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, found, word_idx)
-            value = {"word": place, "start_ms": int(start_ms), "end_ms": int(end_ms)}
+            value = {"word": place, **times}
             return [Edit("time", found.turns.name(turn), turn.was, value)], []
 
         return _turns(transcript_id, self._change(transcript_id, make, author))
@@ -374,6 +377,8 @@ class Corrections:
         Raises:
             OptionError: An edit does not fit; nothing was stored.
         """
+        if author is not None and (not isinstance(author, str) or not author.strip()):
+            raise OptionError(f"author is a name, or None for the user of this machine, got {shown(author)}")
         files = self._current.files
         self._archive.status(transcript_id)  # raises an error if it is not in the corpus
         with clear_errors(self._archive.path), files.lock(transcript_id):
@@ -439,6 +444,18 @@ def _turns(transcript_id: str, found: Corrected) -> pd.DataFrame:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _whole(name: str, given: Any) -> int:
+    """Return a whole number, which may be given as a float, such as a value of a column.
+
+    Raises:
+        OptionError: It is something else.
+    """
+    is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+    if not is_number or not float(given).is_integer():
+        raise OptionError(f"{name} must be a whole number, got {shown(given)}")
+    return int(given)
 
 
 def _user() -> str | None:

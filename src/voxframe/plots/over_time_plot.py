@@ -66,7 +66,7 @@ def confidence(
     """
     from voxframe.plots.time_axis import step
 
-    require(df, ("start_ms", "confidence", *([by] if by and by != "speaker" else [])), "confidence")
+    require(df, ("start_ms", "confidence", *([by] if by not in (None, "speaker") else [])), "confidence")
     if several_transcripts(df) and by in (None, "transcript_id", "speaker"):
         df = df.assign(line=lane_names(df) if by == "speaker" else transcript_names(df, last=""))
         by = "line"

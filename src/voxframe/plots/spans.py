@@ -80,7 +80,7 @@ def spans(df: pd.DataFrame, by: str | None, purpose: str) -> Spans:
         TypeError: `df` is not a DataFrame.
         ValueError: A column is missing.
     """
-    require(df, ("start_ms", "end_ms", *([by] if by else [])), purpose)
+    require(df, ("start_ms", "end_ms", *([by] if by is not None else [])), purpose)
     names: list[str | None]
     named = label_names(df) if by in (None, "speaker_name") else None
     if by is None and several_transcripts(df):
