@@ -32,8 +32,7 @@ from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
-from voxframe.export.pii_masking import masked as without_personal
-from voxframe.export.pii_masking import personal_types
+from voxframe.export.pii_masking import personal_types, without_personal
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import check_target, file, folder, is_remote
@@ -183,9 +182,7 @@ class Exporter:
             return []
         if pii not in ("mask", "drop"):
             raise OptionError(f"pii must be 'mask', 'drop' or None, got {shown(pii)}")
-        if given is None:
-            return personal_types(None, ())
-        return personal_types(given, self._query.table("entities", ids, ["entity_type"])["entity_type"].unique())
+        return personal_types(given, lambda: self._query.table("entities", ids, ["entity_type"])["entity_type"])
 
     @staticmethod
     def _counted(parts: Iterable[dict[str, pd.DataFrame]], card: DataCard) -> Iterator[dict[str, pd.DataFrame]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect, bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
@@ -73,15 +73,15 @@ def mask(
         raise OptionError(f"personal data can be masked ('mask') or dropped ('drop'), got {how!r}")
     if "entities" not in tables:
         raise OptionError("the table entities, which locates personal data, is missing; add it to the tables")
-    return masked(tables, how, personal_types(types, tables["entities"]["entity_type"]))
+    return without_personal(tables, how, personal_types(types, lambda: tables["entities"]["entity_type"]))
 
 
-def personal_types(given: Collection[str] | None, occurring: Iterable[object]) -> list[str]:
+def personal_types(given: Collection[str] | None, occurring: Callable[[], Iterable[object]]) -> list[str]:
     """Return the types of entities that count as personal data.
 
     Args:
         given: The types, or one of them. None: `voxframe.options.PII_POLICIES`.
-        occurring: Types of entities that occur, which may be others than these.
+        occurring: Returns the types of entities that occur, which may be others than these.
 
     Raises:
         OptionError: There are none, or there is no such type. With a misspelt one, nothing would be masked.
@@ -91,7 +91,9 @@ def personal_types(given: Collection[str] | None, occurring: Iterable[object]) -
     wanted = name_list(given, "types of personal data")
     if not wanted:
         raise OptionError("the types of personal data are an empty list, so that none would be masked; name some")
-    known = [*dict.fromkeys([*PII_POLICIES, *(one for one in occurring if isinstance(one, str))])]
+    known = [*PII_POLICIES]
+    if any(one not in known for one in wanted):
+        known = [*dict.fromkeys([*known, *(one for one in occurring() if isinstance(one, str))])]
     for one in wanted:
         if one not in known:
             raise OptionError(
@@ -101,7 +103,7 @@ def personal_types(given: Collection[str] | None, occurring: Iterable[object]) -
     return wanted
 
 
-def masked(
+def without_personal(
     tables: Mapping[str, pd.DataFrame], how: Literal["mask", "drop"], types: Collection[str]
 ) -> dict[str, pd.DataFrame]:
     """Return copies of tables without the personal data; `mask` describes the arguments."""
