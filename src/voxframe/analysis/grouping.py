@@ -30,14 +30,18 @@ def key_list(by: By) -> list[str | pd.Series[Any]]:
     Raises:
         OptionError: It is neither a column, a Series nor a list of these.
     """
-    given = [by] if isinstance(by, str | pd.Series) else [] if by is None else by
-    if isinstance(given, bytes) or not isinstance(given, Iterable):
-        given = [by]
+    if by is None:
+        return []
+    is_one = isinstance(by, str | bytes | pd.Series) or not isinstance(by, Iterable)
     found: list[str | pd.Series[Any]] = []
-    for key in given:
+    names = set[str]()
+    for key in [by] if is_one else by:
         if not isinstance(key, str | pd.Series):
             raise OptionError(f"groups are given as a column, a Series, or a list of these, got {shown(by)}")
-        if isinstance(key, pd.Series) or not any(isinstance(one, str) and one == key for one in found):
+        if isinstance(key, pd.Series):
+            found.append(key)
+        elif key not in names:
+            names.add(key)
             found.append(key)
     return found
 

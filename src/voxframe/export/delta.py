@@ -107,7 +107,7 @@ class DeltaTarget:
 
         Raises:
             ExportError: There is no such publication.
-            OptionError: The number is none.
+            OptionError: `publication` is no whole number.
         """
         if publication is not None and (isinstance(publication, bool) or not isinstance(publication, int)):
             raise OptionError(f"publication is a whole number, or None for the latest, got {shown(publication)}")
