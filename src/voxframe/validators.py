@@ -293,14 +293,16 @@ def name_list(given: str | Iterable[str], what: str = "tables and columns") -> l
     return [given] if isinstance(given, str) else list(given)
 
 
-def check_flag(name: str, given: object) -> None:
-    """Check that an argument is True or False. A text such as "no" would count as True.
+def checked(name: str, given: object, kind: ValueType) -> Any:
+    """Return an argument as its kind converts it.
 
     Raises:
-        OptionError: It is something else.
+        OptionError: It is not allowed.
     """
-    if not isinstance(_scalar(given), bool):
-        raise OptionError(f"{name} must be True or False, got {shown(given)}")
+    try:
+        return kind.convert(given)
+    except InvalidValueError as reason:
+        raise OptionError(f"{name} {reason}, got {shown(given)}") from None
 
 
 def _scalar(value: object) -> object:

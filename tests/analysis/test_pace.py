@@ -177,5 +177,5 @@ def test_labels_of_turns_are_refused():
 @pytest.mark.parametrize("below", [90, -0.1, "0.5", None, float("nan")])
 def test_a_low_confidence_is_from_0_to_1(below: Any) -> None:
     """A percentage, and what is no number, is refused instead of choosing other words."""
-    with pytest.raises(OptionError, match="below is a confidence from 0 to 1, got"):
+    with pytest.raises(OptionError, match="below must be a number from 0 to 1, got"):
         low_confidence(TALK, below=below)

@@ -50,7 +50,6 @@ def payloads(folder: Path, count: int) -> Iterator[bytes]:
         before, key, after = path.read_bytes().partition(b'"text":"')  # the first one is that of the transcript
         text = after[: after.index(b'"')]
         bases.append((before[before.index(b'",') :] + key, text, path, len(before + key + text)))
-    del before, after
     for number in range(count):
         before, text, path, end = bases[number % len(bases)]
         start = text.find(b" ", number // len(bases) * 7919 % len(text)) + 1

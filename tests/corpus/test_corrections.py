@@ -50,9 +50,9 @@ def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
             corpus.corrections.set("t1", {0: "x"}, author=author)
     number: Any
     for number in (1.5, float("nan"), float("inf"), True, "1", None):
-        with pytest.raises(OptionError, match="words must be a whole number, got"):
+        with pytest.raises(OptionError, match="words must be a whole number from -1000000 to 1000000, got"):
             corpus.corrections.move_boundary("t1", 0, number)
-        with pytest.raises(OptionError, match="end_ms must be a whole number, got"):
+        with pytest.raises(OptionError, match="end_ms must be a whole number of at least 0, got"):
             corpus.corrections.set_time("t1", 0, 0, number)
     assert shown(corpus) == []
     corpus.corrections.set("t1", {0: "x"})

@@ -134,7 +134,7 @@ def test_personal_data(recordings: voxframe.Corpus, tmp_path: Path) -> None:
         recordings.export(tmp_path / "other", pii="mask")
     for wrong, reason in (
         ({"pii_types": ["person_name"]}, r'pii_types needs pii="mask" or pii="drop"; without it, nothing is masked'),
-        ({"pii": "mask", "pii_types": ["persn_name"]}, "'persn_name' is no type of personal data"),
+        ({"pii": "mask", "pii_types": ["persn_name"]}, "'persn_name' is not a type of personal data"),
         ({"pii": "hide"}, "pii must be 'mask', 'drop' or None, got 'hide'"),
     ):
         with pytest.raises(OptionError, match=reason):

@@ -192,9 +192,9 @@ def test_what_nobody_looked_through_is_not_exported(tables: dict[str, pd.DataFra
 @pytest.mark.parametrize(
     ("types", "reason"),
     [
-        (["persn_name"], r"'persn_name' is no type .* and no entity has it \(did you mean 'person_name'\?\)"),
-        ("Person_Name", "'Person_Name' is no type"),
-        ([5], "5 is no type"),
+        (["persn_name"], r"'persn_name' is not a type .*, and no entity has it \(did you mean 'person_name'\?\)"),
+        ("Person_Name", "'Person_Name' is not a type"),
+        ([5], "5 is not a type"),
         ([], "are an empty list, so that none would be masked"),
         (5, "types of personal data are given as a name or a list of names, got 5"),
     ],

@@ -277,7 +277,7 @@ def test_settings_of_a_store_and_publications_are_checked(tmp_path: Path) -> Non
         with pytest.raises(OptionError, match="of a store") as raised:
             open_delta(tmp_path / "published", storage_options=secret)
         assert "s3cret" not in str(raised.value)
-    with pytest.raises(OptionError, match="publication is a whole number, or None for the latest, got '1'"):
+    with pytest.raises(OptionError, match="publication must be a whole number of at least 0, got '1'"):
         open_delta(tmp_path / "published", "1")  # type: ignore[arg-type]
 
 

@@ -28,7 +28,7 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or a name of one is no text.
+        ValueError: A column is missing, or the name of one is not text.
     """
     if not isinstance(df, pd.DataFrame):
         raise TypeError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,7 @@ from voxframe.analysis.grouping import By, ratio, times, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import find_words
 from voxframe.analysis.speaker_turns import TEXT, require, require_words
-from voxframe.errors import OptionError
-from voxframe.validators import shown
+from voxframe.validators import Number, checked
 
 #: English filled pauses. Source: H. Clark and J. Fox Tree, "Using uh and um in spontaneous speaking", Cognition 84,
 #: 2002.
@@ -130,7 +128,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
 
     Raises:
         ValueError: A column is missing.
-        OptionError: The rows are turns, not words, or `below` is no number from 0 to 1.
+        OptionError: The rows are turns, not words, or `below` is not a number from 0 to 1.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["in", "Llan", "fair"],
@@ -139,8 +137,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
         [['Llan fair', 2]]
     """
     require(words, (*_WORDS, "confidence"), "low_confidence")
-    if not isinstance(below, Real) or not 0 <= below <= 1:
-        raise OptionError(f"below is a confidence from 0 to 1, got {shown(below)}")
+    below = checked("below", below, Number(0, 1))
     rows, new_turn, _ = _in_order(words, "low_confidence")
     low = rows["confidence"].to_numpy(np.float64, na_value=np.nan) < below
     begins = new_turn | np.r_[True, low[1:] != low[:-1]][: len(rows)]

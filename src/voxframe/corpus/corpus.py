@@ -85,7 +85,7 @@ class Corpus:
 
     Raises:
         CorpusError: The path is a file, or inside one.
-        OptionError: It is no path, or empty.
+        OptionError: `path` is not a path, or is empty.
 
     Attributes:
         path: Absolute path of the directory.

@@ -27,10 +27,11 @@ from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import OptionError
 from voxframe.frames.corrected import Corrected, correct_tables
 from voxframe.frames.turn_edits import Edit, Turn, TurnEdits
-from voxframe.validators import shown
+from voxframe.validators import Integer, checked, shown
 
 _TURN = ("the text of a turn", 1_000_000)  # description and maximum number of characters
 _SPEAKER = ("the label of a speaker", 200)
+_MOST_WORDS = 1_000_000  # of a turn
 _UTC: Any = pd.DatetimeTZDtype("us", "UTC")
 
 
@@ -167,7 +168,7 @@ class Corrections:
             CorpusError: As for `set`.
             OptionError: There is no such turn, none after it, `words` is 0, or a turn would have no words left.
         """
-        count = _whole("words", words)
+        count = checked("words", words, Integer(-_MOST_WORDS, _MOST_WORDS))
         if count == 0:
             raise OptionError("words must be above 0 to take words from the next turn, or below 0 to give some, got 0")
         return self._change_pair("move", transcript_id, utterance_idx, {"words": count}, author)
@@ -192,7 +193,10 @@ class Corrections:
             OptionError: There is no such word, or words would no longer be in order.
         """
         transcript_id = self._archive.recordings.id(transcript_id)
-        times = {"start_ms": _whole("start_ms", start_ms), "end_ms": _whole("end_ms", end_ms)}
+        times = {
+            "start_ms": checked("start_ms", start_ms, Integer(0)),
+            "end_ms": checked("end_ms", end_ms, Integer(0)),
+        }
 
         def make(found: Corrected, _: list[Edit]) -> tuple[list[Edit], list[Edit]]:
             turn, place = self._word(transcript_id, found, word_idx)
@@ -444,18 +448,6 @@ def _turns(transcript_id: str, found: Corrected) -> pd.DataFrame:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _whole(name: str, given: Any) -> int:
-    """Return a whole number, which may be given as a float, such as a value of a column.
-
-    Raises:
-        OptionError: It is something else.
-    """
-    is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
-    if not is_number or not float(given).is_integer():
-        raise OptionError(f"{name} must be a whole number, got {shown(given)}")
-    return int(given)
 
 
 def _user() -> str | None:

@@ -32,7 +32,7 @@ from voxframe.corpus.store import View
 from voxframe.errors import CorpusWarning, DamagedFileError, ExportError, OptionError
 from voxframe.export.data_card import CARD_COLUMNS, DataCard, name_of
 from voxframe.export.delta import DeltaTarget, clear_delta_errors
-from voxframe.export.pii_masking import personal_types, without_personal
+from voxframe.export.pii_masking import masked_tables, personal_types
 from voxframe.export.result import ExportResult, Losses
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter
 from voxframe.export.targets import check_target, file, folder, is_remote
@@ -49,7 +49,7 @@ from voxframe.export.writers import (
 )
 from voxframe.frames.repair import caller
 from voxframe.schema import CORPUS_TABLES, RECORDING_COLUMNS, SCHEMA_VERSION, TRANSCRIPT_TABLES
-from voxframe.validators import check_flag, name_list, shown
+from voxframe.validators import Boolean, checked, name_list, shown
 
 _AT_A_TIME = 64  # transcripts in memory
 _IN_CARD = 4096  # transcripts of which the options are read at once
@@ -108,7 +108,7 @@ class Exporter:
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
                 "have all that was said"
             )
-        check_flag("overwrite", overwrite)
+        checked("overwrite", overwrite, Boolean())
         types = self._personal(wanted, pii, pii_types)
         about = self._about(wanted, name_list(partition_by), without_person(metadata)[0])
         by_person = without_person(metadata)[1] or PERSON.name in name_list(partition_by)
@@ -230,7 +230,7 @@ class Exporter:
                 part |= {
                     name: join(part[name], apart(about[0], CORPUS_TABLES[name].names), about[1]) for name in chosen
                 }
-            return part if pii is None else without_personal(part, pii, types)
+            return part if pii is None else masked_tables(part, pii, types)
 
         def read_steadily(some: list[str]) -> dict[str, pd.DataFrame]:
             def made_from() -> dict[str, str]:

@@ -72,7 +72,7 @@ class DataCard:
         checksums: Where the hashes of the files are.
 
     Raises:
-        OptionError: The licence is no text.
+        OptionError: `license` is not text.
     """
 
     source: str = ""

@@ -27,7 +27,7 @@ from voxframe._files import write_atomic
 from voxframe.errors import ExportError, MissingExtraError, OptionError
 from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.targets import CARD_KEY, CARD_MARK, CARDS, check_target, is_remote, store_settings
-from voxframe.validators import shown
+from voxframe.validators import Integer, checked
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -107,11 +107,11 @@ class DeltaTarget:
 
         Raises:
             ExportError: There is no such publication.
-            OptionError: `publication` is no whole number.
+            OptionError: `publication` is not a whole number of at least 0.
         """
-        if publication is not None and (isinstance(publication, bool) or not isinstance(publication, int)):
-            raise OptionError(f"publication is a whole number, or None for the latest, got {shown(publication)}")
-        if self._manifest is None or (publication is not None and not 0 <= publication <= self._manifest.version()):
+        if publication is not None:
+            publication = checked("publication", publication, Integer(0))
+        if self._manifest is None or (publication is not None and publication > self._manifest.version()):
             known = "" if self._manifest is None else f"there is 0 to {self._manifest.version()}. "
             asked = "publication" if publication is None or not known else f"publication {publication}"
             raise ExportError(f"there is no {asked} at {self._url!r}; {known}Corpus.publish makes one")

@@ -70,10 +70,10 @@ def mask(
         ["I'm", '[PERSON_NAME].']
     """
     if how not in ("mask", "drop"):
-        raise OptionError(f"personal data can be masked ('mask') or dropped ('drop'), got {how!r}")
+        raise OptionError(f"how must be 'mask' or 'drop', got {shown(how)}")
     if "entities" not in tables:
         raise OptionError("the table entities, which locates personal data, is missing; add it to the tables")
-    return without_personal(tables, how, personal_types(types, lambda: tables["entities"]["entity_type"]))
+    return masked_tables(tables, how, personal_types(types, lambda: tables["entities"]["entity_type"]))
 
 
 def personal_types(given: Collection[str] | None, occurring: Callable[[], Iterable[object]]) -> list[str]:
@@ -97,13 +97,13 @@ def personal_types(given: Collection[str] | None, occurring: Callable[[], Iterab
     for one in wanted:
         if one not in known:
             raise OptionError(
-                f"{shown(one)} is no type of personal data and no entity has it{nearest(one, known)}; "
+                f"{shown(one)} is not a type of personal data, and no entity has it{nearest(one, known)}; "
                 f"there is {', '.join(sorted(known))}"
             )
     return wanted
 
 
-def without_personal(
+def masked_tables(
     tables: Mapping[str, pd.DataFrame], how: Literal["mask", "drop"], types: Collection[str]
 ) -> dict[str, pd.DataFrame]:
     """Return copies of tables without the personal data; `mask` describes the arguments."""

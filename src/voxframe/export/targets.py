@@ -126,7 +126,7 @@ def store_settings(given: Mapping[str, Any] | None, values: type = object) -> di
         values: Type of each value. Default: any.
 
     Raises:
-        OptionError: They are no mapping of names to such values.
+        OptionError: They are not a mapping of names to such values.
     """
     if given is None:
         return {}
@@ -135,7 +135,7 @@ def store_settings(given: Mapping[str, Any] | None, values: type = object) -> di
         raise OptionError(f'settings of a store are a dict such as {{"region": "eu-west-1"}}, not of type {kind}')
     for name, value in given.items():
         if not isinstance(name, str):
-            raise OptionError(f"settings of a store have texts as names, not {type(name).__name__}")
+            raise OptionError(f"names of settings of a store are text, not {type(name).__name__}")
         if not isinstance(value, values):
             raise OptionError(f"the setting {name} of a store must be {values.__name__}, got {type(value).__name__}")
     return dict(given)

@@ -18,7 +18,7 @@ from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
-from voxframe.validators import check_flag, name_list
+from voxframe.validators import Boolean, checked, name_list
 
 
 class _Speech(Protocol):
@@ -121,7 +121,7 @@ def write(
         ['a.srt', 'b.srt']
     """
     format = format_of(target, format)  # noqa: A001
-    check_flag("overwrite", overwrite)
+    checked("overwrite", overwrite, Boolean())
     check_options(format, partition_by, escape_formulas=escape_formulas)
     losses: Losses = Counter()
     omitted: Losses = Counter()
@@ -193,7 +193,7 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
         format: One of `FORMATS`, or None.
 
     Raises:
-        OptionError: There is no such format, the target is no path or URL, or its file extension is that of another
+        OptionError: There is no such format, the target is not a path or URL, or its file extension is that of another
             format or of a compressed file.
 
     Example:

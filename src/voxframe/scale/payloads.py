@@ -135,12 +135,11 @@ def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     """Return the file system of a path or URL, and the path in it.
 
     Raises:
-        OptionError: It is no path or URL, there is no such file system, or its package is not installed.
+        OptionError: It is not a path or URL, there is no such file system, or its package is not installed.
     """
     import fsspec
 
     check_target(url)
-
     try:
         found: tuple[Any, str] = fsspec.core.url_to_fs(url, **options)
     except (ImportError, ValueError, OSError) as error:

@@ -42,7 +42,7 @@ from voxframe.corpus.snapshots import Snapshots, snapshots_with
 from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError, ServiceError
 from voxframe.options import TranscriptOptions as Options
 from voxframe.options import check
-from voxframe.validators import check_flag
+from voxframe.validators import Boolean, checked
 
 if TYPE_CHECKING:
     from voxframe.client import Client
@@ -214,7 +214,7 @@ class Batch:
 
     def add(self, sources: Payloads, replace: bool, progress: bool | None) -> Added:
         """Add stored payloads."""
-        check_flag("replace", replace)
+        checked("replace", replace, Boolean())
         with clear_errors(self._archive.path):
             return add_payloads(self._archive, sources, replace=replace, progress=progress)
 
@@ -242,7 +242,7 @@ class Batch:
         Its jobs are next, because `sync` fetches what is missing, and then its rows and its payload. The name of its
         recording is the last, because it may stand for the id.
         """
-        check_flag("remote", remote)
+        checked("remote", remote, Boolean())
         transcript_id = self.known_id(transcript_id)
         with clear_errors(self._archive.path):
             jobs = self._ledger.of_transcript(transcript_id)
