@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from voxframe._files import (
     file_lock,
     file_name,
+    file_stems,
     in_threads,
     open_sqlite,
     private_folder,
@@ -55,6 +56,20 @@ def test_hostile_ids_become_safe_names(hostile: str) -> None:
     assert len(name) <= 128
     assert name[0].isalnum()
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-~")
+
+
+@given(st.dictionaries(st.text("abAB", min_size=1, max_size=2), st.text("abA-", max_size=4), max_size=8))
+def test_files_of_transcripts_have_different_names(names: dict[str, str]) -> None:
+    """Transcripts with any names have different files, also where case is ignored, and a unique name is kept."""
+    stems = file_stems(names)
+    assert stems.keys() == names.keys()
+    assert len({stem.casefold() for stem in stems.values()}) == len(names)
+    assert file_stems({"a1": "Call", "b2": "Call", "c3": "Call-a1", "d4": "Other"}) == {
+        "a1": "Call-a1",
+        "b2": "Call-b2",
+        "c3": "Call-a1-c3",
+        "d4": "Other",
+    }
 
 
 def test_ids_that_differ_in_case_have_two_files() -> None:

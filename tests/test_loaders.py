@@ -694,3 +694,34 @@ def test_an_unknown_table_is_answered_with_the_tables(tmp_path: Path) -> None:
         assert found.get("utterance") is None
     with pytest.raises(CorpusError, match=r"no table 'utterance' \(did you mean 'utterances'\?\); it has transcripts"):
         corpus.table("utterance")
+
+
+class _Unread:
+    """A job handle whose properties must not be read."""
+
+    id = "mine"
+
+    @property
+    def done(self) -> bool:
+        raise AssertionError("the property was read")
+
+    raw = done
+
+    def fetch(self, view: str = "transcript") -> bytes:
+        raise AssertionError("a request was sent")
+
+
+def test_a_stored_transcript_is_not_fetched_for_a_handle(tmp_path: Path) -> None:
+    """A handle of a transcript in the corpus is not read, because its properties may send requests."""
+    corpus = voxframe.Corpus(tmp_path)
+    corpus.add(_PAYLOAD)
+    assert voxframe.load_words(_Unread(), corpus=corpus)["text"].to_list() == ["Guten", "Tag."]
+
+
+@pytest.mark.parametrize("flag", ["refresh", "category", "timedeltas", "corrected"])
+def test_a_text_is_not_a_flag(flag: str) -> None:
+    """A text such as "no", which would count as true, is an error."""
+    with pytest.raises(OptionError, match=f"{flag} must be True or False, got 'no'"):
+        voxframe.load_words(_PAYLOAD, **{flag: "no"})
+    with pytest.raises(OptionError, match="finals_only must be True or False, got 'no'"):
+        voxframe.load_stream_words([], finals_only="no")  # type: ignore[arg-type]

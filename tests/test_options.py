@@ -5,6 +5,7 @@ import typing
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import voxframe
@@ -49,7 +50,7 @@ def test_signature_shows_type_and_default_and_docstring_the_help():
     """`help(client.transcribe)` explains an option: its type, the default of the service and its meaning."""
     parameter = inspect.signature(voxframe.Client.transcribe).parameters["boost_param"]
     assert (parameter.annotation, parameter.default) == ("BoostParam | None", "default")
-    assert "boost_param: How strongly to expect them." in inspect.getdoc(voxframe.Client.transcribe)
+    assert "boost_param: How strongly to expect the words of word_boost." in inspect.getdoc(voxframe.Client.transcribe)
 
 
 def test_options_are_described_as_a_table():
@@ -90,6 +91,7 @@ def test_extra_body_is_sent_unchecked():
         ({"new": float("nan")}, "extra_body must be a dict that can be written as JSON: "),
         ({"new": {1, 2}}, "extra_body must be a dict that can be written as JSON: "),
         ({1: 2}, "extra_body must be a dict with names of fields as keys, not {1: 2}"),
+        ({"new": "\ud800"}, "extra_body must be a dict that can be written as JSON: "),
         ([], "extra_body must be a dict with names of fields as keys, not []"),
         (["new"], "extra_body must be a dict with names of fields as keys, not ['new']"),
     ],
@@ -151,13 +153,25 @@ def test_none_uses_the_default_of_the_service():
             {"word_boost": ["a", 3]},
             "word_boost must be a list of words or phrases; entry 1, 3, must be a non-empty text",
         ),
+        ({"word_boost": pd.DataFrame({"word": ["a"]})}, "word_boost must be a list of words or phrases, not"),
+        ({"word_boost": np.array("a")}, "word_boost must be a list of words or phrases, not array('a'"),
+        ({"word_boost": ["\ud800"]}, "entry 0, '\\ud800', must be text that UTF-8 can hold"),
+        ({"speakers_expected": np.array([2, 3])}, "speakers_expected must be a whole number from 1 to 10, not array"),
+        ({"punctuate": pd.Series([True, False])}, "punctuate must be True or False, not"),
         ({"redact_pii_policies": ["person_nam"]}, "(did you mean 'person_name'?)"),
         ({"redact_pii_sub": "mask"}, "redact_pii_sub must be one of entity_name, hash, not 'mask'"),
         ({"webhook_url": "ftp://host/x"}, "webhook_url must be an http or https URL, not 'ftp://host/x'"),
         ({"webhook_url": "https://[x"}, "webhook_url must be an http or https URL"),
         ({"webhook_url": "https://h/\ud800"}, "webhook_url must be an http or https URL"),
+        ({"webhook_url": "https://host:80a/x"}, "webhook_url must be an http or https URL"),
+        (
+            {"webhook_url": f"https://ada:{'secret' * 20}@h/ x"},
+            "webhook_url must be an http or https URL, not 'https://***@h/ x'",
+        ),
         ({"custom_spelling": [{"from": ["a"]}]}, 'must be {"from": ["heard"], "to": "written"}'),
         ({"custom_spelling": [{"from": [], "to": "A"}]}, 'needs at least one spelling in "from"'),
+        ({"custom_spelling": [{"from": ["a"], "to": 5}]}, "has a wrong value: 'to' must be a non-empty text"),
+        ({"custom_spelling": [{"from": 5, "to": "A"}]}, "has a wrong value: 'from' must be a list of spellings"),
         ({"custom_spelling": [{"from": ["a"], "to": "A", "too": 1}]}, "have the keys from and to only, not 'too'"),
         ({"summary_type": "bullet"}, "(did you mean 'bullets'?)"),
         ({"webhook_auth_header_name": "x-secret"}, "without webhook_auth_header_value; give both or neither"),

@@ -127,11 +127,14 @@ def test_describe_lists_all_tables() -> None:
 def test_describe_suggests_the_right_name() -> None:
     """The error for an unknown table names the most similar table and all tables."""
     with pytest.raises(
-        OptionError, match=r"no table 'utterance'; did you mean 'utterances'\? the tables are transcripts, words"
+        OptionError, match=r"no table 'utterance' \(did you mean 'utterances'\?\); the tables are transcripts, words"
     ):
         voxframe.describe("utterance")
-    with pytest.raises(OptionError, match="no table 7; the tables are"):
-        voxframe.describe(7)
+    for wrong in (7, ["words"]):
+        with pytest.raises(
+            OptionError, match=r"describe takes the name of a table or of an option, got (7|\['words'\])"
+        ):
+            voxframe.describe(wrong)  # type: ignore[arg-type]
 
 
 class Cells(HTMLParser):

@@ -70,6 +70,7 @@ def test_a_streaming_url_can_be_given():
         ("https://host.example?x=1", "without a query"),
         ("https://host.example/v2", "adds the version"),
         ("https://host.example:port", "is not a valid URL"),
+        ("https://user:secret/part@host.example", "is not a valid URL"),
     ],
 )
 def test_an_invalid_url_is_refused_with_the_reason(address, says):
@@ -178,3 +179,17 @@ def test_names_below_localhost_are_this_machine() -> None:
     assert resolve("http://speech.localhost:8000").base_url == "http://speech.localhost:8000"
     with pytest.raises(SettingsError, match="unencrypted"):
         resolve("http://localhost.example")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"allow_http": "no"}, "allow_http must be True or False, got 'no'"),
+        ({"data_dir": 5}, "data_dir must be a str or a Path, got int"),
+        ({"timeout": 10**400}, "timeout must be a number of seconds above 0"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(given, message):
+    """A text does not count as permission, and no argument gives a raw error."""
+    with pytest.raises(SettingsError, match=message):
+        resolve("http://192.0.2.1", api_key=KEY, **{"allow_http": True, **given})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from voxframe._text import Cue, clock, cues, one_line, srt, visible
+from voxframe._text import Cue, clock, cues, masked, one_line, srt, visible
 
 
 @pytest.mark.parametrize(("pause_ms", "captions"), [(1999, ["good day"]), (2000, ["good", "day"])])
@@ -42,3 +42,20 @@ def test_an_arrow_ends_no_caption() -> None:
 def test_an_hour_has_its_own_field() -> None:
     """Times are m:ss up to an hour, and h:mm:ss from then on."""
     assert (clock(3599), clock(3600)) == ("59:59", "1:00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see https://ada:pw@host/a?x=1", "see https://***@host/a?x=1"),
+        ("/a.mp3?v=1&X-Amz-Signature=ab#end", "/a.mp3?v=1&X-Amz-Signature=***#end"),
+        (
+            "https://host/a?tempauth=ab&authorization=cd&bearer=ef",
+            "https://host/a?tempauth=***&authorization=***&bearer=***",
+        ),
+        ("a = 5; key = 3, ada@host", "a = 5; key = 3, ada@host"),
+    ],
+)
+def test_secrets_in_urls_are_masked(text: str, shown: str) -> None:
+    """Logins and secret parameters are masked, also in a URL without scheme and host; other text is unchanged."""
+    assert masked(text) == shown

@@ -68,18 +68,24 @@ def readable_name(name: str) -> str:
 
 
 def file_stems(names: Mapping[str, str]) -> dict[str, str]:
-    """Return a different file name without suffix for each transcript: its recording, with the id if others have it.
+    """Return a unique file name without suffix for each transcript: its recording, and the id if others have the name.
 
     Args:
         names: Name of the recording by transcript id; the id itself if it has none.
 
     Example:
-        >>> file_stems({"a1": "Call", "b2": "call", "c3": "c3"})
-        {'a1': 'Call-a1', 'b2': 'call-b2', 'c3': 'c3'}
+        >>> file_stems({"a1": "Call", "b2": "call", "c3": "c3", "d4": "Call-a1"})
+        {'a1': 'Call-a1', 'b2': 'call-b2', 'c3': 'c3', 'd4': 'Call-a1-d4'}
     """
     stems = {i: file_name(i) if name == i else readable_name(name) for i, name in names.items()}
-    spelled = Counter(stem.casefold() for stem in stems.values())  # a file system may ignore case
-    return {i: stem if spelled[stem.casefold()] == 1 else f"{stem}-{file_name(i)}" for i, stem in stems.items()}
+    with_id = set[str]()
+    while True:
+        found = {i: f"{stem}-{file_name(i)}" if i in with_id else stem for i, stem in stems.items()}
+        spelled = Counter(stem.casefold() for stem in found.values())  # a file system may ignore case
+        shared = {i for i, stem in found.items() if spelled[stem.casefold()] > 1} - with_id
+        if not shared:
+            return found
+        with_id |= shared  # a name with an id can be the name of another recording
 
 
 def is_plain(name: str) -> bool:
@@ -153,7 +159,7 @@ def sync(path: Path) -> None:
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T], threads: int = _THREADS) -> list[R]:
-    """Call a function once for each item in a few threads, by default as many as suit work that waits for the disk.
+    """Call a function once for each item, in several threads. The default number suits work that waits for the disk.
 
     After an error or Ctrl-C, it is not called for the items that no thread has begun. If no thread can be started,
     because there are too many or the interpreter is shutting down, it is called in this thread.

@@ -255,21 +255,19 @@ def _timestamp(ms: int, point: str) -> str:
 _LOGIN = re.compile(r"(?<=://)[^/?#\s'\"<>]+@")
 _SECRET = re.compile(
     r"([?&;#](?:[\w.-]*(?:signature|token|secret|password|passwd|credential|api[_-]?key|accesskeyid|googleaccessid"
-    r"|hmac|jwt|session(?:_?id)?|[_-]key|rlkey)|sig|sid|key|pass|pwd|auth|policy|sas|hdnts|hdnea)=)[^&;#\s'\"<>]+",
+    r"|hmac|jwt|session(?:_?id)?|[_-]key|rlkey)|sig|sid|key|pass|pwd|pw|(?:temp)?auth|authorization|bearer|policy|sas|hdnts|hdnea)=)[^&;#\s'\"<>]+",
     re.IGNORECASE,
 )
 
 
 def masked(text: str) -> str:
-    """Replace each login and each secret query parameter in the URLs of a text with "***".
+    """Replace each login and each secret query parameter in the URLs of a text, also relative ones, with "***".
 
     Example:
         >>> masked("no audio at https://ada:pw@b.example/a.mp3?v=1&X-Amz-Signature=ab12")
         'no audio at https://***@b.example/a.mp3?v=1&X-Amz-Signature=***'
     """
-    if "://" not in text:
-        return text
-    text = _LOGIN.sub("***@", text) if "@" in text else text
+    text = _LOGIN.sub("***@", text) if "@" in text and "://" in text else text
     return _SECRET.sub(r"\1***", text) if "=" in text else text
 
 

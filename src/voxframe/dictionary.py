@@ -7,7 +7,6 @@ python -m voxframe.dictionary --check    fail if it is not up to date
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 from voxframe.errors import OptionError
 from voxframe.options import FIELDS, option_rows
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TABLES, Table
-from voxframe.validators import nearest
+from voxframe.validators import nearest, shown
 
 PAGE = Path("data", "dictionary.md")
 
@@ -85,6 +84,8 @@ def describe(table: str | None = None) -> Description:
             *_CONVENTIONS,
         )
         return Description("tables of voxframe", notes, _TABLE_HEADS, rows)
+    if not isinstance(table, str):
+        raise OptionError(f"describe takes the name of a table or of an option, got {shown(table)}")
     if table == "options":
         used = ("used by", "Client.transcribe, Client.submit, Corpus.submit, Corpus.plan, Corpus.transcribe")
         values = ("values of an option", 'voxframe.describe("language_code") lists them')
@@ -93,11 +94,9 @@ def describe(table: str | None = None) -> Description:
         options = [row[0] for row in option_rows()]
         if table in options:
             return describe_option(table)
-        near = difflib.get_close_matches(str(table), [*TABLES, *options], 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
         raise OptionError(
-            f"there is no table {table!r}; {hint}the tables are {', '.join(TABLES)}, and "
-            "voxframe.describe('options') lists the options"
+            f"there is no table {table!r}{nearest(table, [*TABLES, *options])}; the tables are "
+            f"{', '.join(TABLES)}, and voxframe.describe('options') lists the options"
         )
     found = TABLES[table]
     return Description(found.name, _notes(found), _COLUMN_HEADS, tuple(_columns(found)))

@@ -107,7 +107,7 @@ class MissingExtraError(VoxframeError, ImportError):
 
 
 class PayloadError(VoxframeError, ValueError):
-    """Service data cannot be read, not even by the tolerant path."""
+    """Service data cannot be read, not even leniently."""
 
 
 class PayloadWarning(UserWarning):

@@ -1,7 +1,7 @@
 """Options of a transcription job: names, types, bounds, defaults and help.
 
-`FIELDS` is the one specification. The strict check of the client (`check`), the lenient check of the embedded server
-(`problems`), the JSON Schemas of its API description, the form and the documentation are all made from it.
+`FIELDS` is the one specification. The strict check of the client (`check`) and the lenient check of the embedded server
+(`problems`) are made from it. So are the JSON Schemas of its API description, the form and the documentation.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ LLM_INPUT_DEFAULT = 100_000
 LLM_OUTPUT_TOKENS = 4000
 LLM_DEFAULTS: dict[str, Any] = {"final_model": "default", "max_output_size": 2000, "temperature": 0}
 SUBTITLE_FORMATS = ("srt", "vtt")
+#: States of a transcript.
+STATUSES = ("queued", "processing", "completed", "error")
 
 # fmt: off
 LanguageCode = Literal[
@@ -202,7 +204,7 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
             "Words and names to expect.",
             default=(),
         ),
-        _choice("boost_param", BoostParam, "default", "How strongly to expect them."),
+        _choice("boost_param", BoostParam, "default", "How strongly to expect the words of word_boost."),
         Field(
             "custom_spelling",
             values.ListOf(values.Spelling(), 'entries {"from": [...], "to": ...}'),
@@ -227,14 +229,14 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         Field(
             "content_safety_confidence",
             values.Integer(25, 100),
-            "Report only those at least this certain; 25 to 100.",
+            "Report only passages that are sensitive with at least this certainty; 25 to 100.",
             default=50,
         ),
         _flag("summarization", "A summary."),
         _choice("summary_model", SummaryModel, "informative", "Style of the summary."),
         _choice("summary_type", SummaryType, "bullets", "Form of the summary."),
         _flag("custom_topics", "Look for your own topics."),
-        Field("topics", values.ListOf(values.Text(), "topics"), "Your topics.", default=()),
+        Field("topics", values.ListOf(values.Text(), "topics"), "Topics to look for with custom_topics.", default=()),
     ),
     "Privacy": (
         _flag("redact_pii", "Remove personal information from the text."),
@@ -247,11 +249,11 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
         Field(
             "redact_pii_sub",
             values.Choice(("entity_name", "hash"), {"entity_type": "entity_name"}),
-            "Replace it with the name of its kind, or with # for each letter.",
+            "Replace personal information with the name of its kind, or with # for each letter.",
             default="hash",
         ),
-        _flag("redact_pii_audio", "Also make a copy of the recording with it beeped out."),
-        _choice("redact_pii_audio_quality", RedactedAudioQuality, "mp3", "File format of that copy."),
+        _flag("redact_pii_audio", "Also make a copy of the recording in which personal information is beeped out."),
+        _choice("redact_pii_audio_quality", RedactedAudioQuality, "mp3", "File format of the copy with beeps."),
     ),
     "Span and webhook": (
         Field("audio_start_from", values.Integer(0, unit="ms"), "Start at this position, in milliseconds."),
@@ -261,7 +263,11 @@ _GROUPS: dict[str, tuple[Field, ...]] = {
             f"Stop at this position, in milliseconds; at least {MIN_AUDIO_MS} after the start.",
         ),
         Field("webhook_url", _URL, "URL that is called when the job has finished."),
-        Field("webhook_auth_header_name", values.HeaderName(), "Header sent with that call for authentication."),
+        Field(
+            "webhook_auth_header_name",
+            values.HeaderName(),
+            "Name of a header that is sent with the call of webhook_url, for authentication.",
+        ),
         Field(
             "webhook_auth_header_value",
             values.HeaderValue(),
@@ -446,8 +452,8 @@ def _unknown(options: Mapping[str, object]) -> list[str]:
 def _extra_problems(extra_body: object) -> list[str]:
     """Return one message if `extra_body` is no JSON object, and one for each of its fields that is an option."""
     try:
-        json.dumps(extra_body, allow_nan=False)
-    except (TypeError, ValueError) as error:
+        json.dumps(extra_body, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         return [f"extra_body must be a dict that can be written as JSON: {error}"]
     if not isinstance(extra_body, dict) or not all(isinstance(name, str) for name in extra_body):
         return [f"extra_body must be a dict with names of fields as keys, not {values.shown(extra_body)}"]

@@ -1,8 +1,8 @@
 """The data dictionary: one `Table` for every kind of row in voxframe.
 
-Each table has a grain (the meaning of one row), a key, and columns with an Arrow type, a description, a unit and the
-path of the value in the service's response. The loaders, the corpus, the page `data/dictionary.md` and the tests all
-read these definitions.
+Each table has a grain (the meaning of one row), a key, and columns. Each column has an Arrow type, a description, a
+unit, and the path of its value in the service's response. The loaders, the corpus, the page `data/dictionary.md` and
+the tests all read these definitions.
 
 Times are integer milliseconds from the start of the media, indices count from 0, and confidences are those of the
 service, unchanged.

@@ -149,6 +149,10 @@ def resolve(
         raise SettingsError(f"the API key must be text, got {type(api_key).__name__}")
     if allow_http is None:
         allow_http = is_on(ENVIRONMENT["allow_http"])
+    if not isinstance(allow_http, bool):  # the text "no" would count as true
+        raise SettingsError(f"allow_http must be True or False, got {allow_http!r}")
+    if data_dir is not None and not isinstance(data_dir, str | os.PathLike):
+        raise SettingsError(f"data_dir must be a str or a Path, got {type(data_dir).__name__}")
     base = base_url or _environment("base_url")
     base = base and _address(base, "base_url", {"http": "http", "https": "https"}, allow_http)
     stream = stream_url or _environment("stream_url") or base
@@ -193,7 +197,7 @@ def _positive(name: str, given: float | None, default: float, unit: str) -> floa
         return default
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 < number < math.inf:
         raise SettingsError(
@@ -223,8 +227,8 @@ def _address(value: str, name: str, schemes: dict[str, str], allow_http: bool) -
     try:
         parts = urlsplit(value)
         parts.port  # noqa: B018 - reading the port validates it: a bad one raises
-    except ValueError as error:
-        raise SettingsError(f"{name} is not a valid URL ({error}); {hint}") from None
+    except ValueError:  # its text may repeat a part of a password
+        raise SettingsError(f"{name} is not a valid URL: check its port and its brackets; {hint}") from None
     if parts.username is not None or parts.password is not None:
         raise SettingsError(f"{name} contains a user name or password; {hint}, and the key as api_key")
     if parts.scheme not in schemes or not parts.hostname or re.search(r"[\s\x00-\x1f\\]", value):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from voxframe._text import one_line
+from voxframe._text import masked, one_line
 from voxframe.errors import OptionError
 
 #: Largest integer that every JSON reader keeps exactly.
@@ -20,6 +20,8 @@ LARGEST_INTEGER = 2**53
 MOST_LISTED = 12
 
 JsonSchema = dict[str, Any]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class InvalidValueError(Exception):
@@ -62,22 +64,25 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Number:
-    """A number between two bounds, both included."""
+    """A number between two bounds, both included; without an upper bound, also infinity."""
 
     low: float
-    high: float
+    high: float = math.inf
+    unit: str = ""
 
     def convert(self, value: object) -> float:
         """Return the value as an int or float."""
         value = _scalar(value)
         if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
-            raise InvalidValueError(f"must be a number from {self.low:g} to {self.high:g}")
+            unit = f" {self.unit}" if self.unit else ""
+            allowed = f"of at least {self.low:g}" if self.high == math.inf else f"from {self.low:g} to {self.high:g}"
+            raise InvalidValueError(f"must be a number {allowed}{unit}")
         return value
 
     @property
     def schema(self) -> JsonSchema:
         """JSON Schema of a number with its bounds."""
-        return {"type": "number", "minimum": self.low, "maximum": self.high}
+        return {"type": "number", "minimum": self.low} | ({} if self.high == math.inf else {"maximum": self.high})
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,8 @@ class Text:
         """Return the string."""
         if not isinstance(value, str) or not value:
             raise InvalidValueError("must be a non-empty text")
+        if _SURROGATE.search(value):
+            raise InvalidValueError("must be text that UTF-8 can hold, without half of a surrogate pair")
         return value
 
     @property
@@ -207,11 +214,11 @@ class WebAddress:
     def convert(self, value: object) -> str:
         """Return the URL."""
         try:
-            parts = urlsplit(value) if isinstance(value, str) else None
-            usable = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname)
-        except ValueError:  # urlsplit raises it for an unbalanced bracket or a port that is not a number
+            parts = urlsplit(value if isinstance(value, str) else "")
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # an unbalanced bracket, or a port that is not a number up to 65535
             usable = False
-        if not usable or re.search(r"[\s\x00-\x1f\ud800-\udfff]", str(value)):
+        if not usable or re.search(r"[\s\x00-\x1f]", str(value)) or _SURROGATE.search(str(value)):
             raise InvalidValueError("must be an http or https URL")
         return str(value)
 
@@ -230,7 +237,8 @@ class ListOf:
 
     def convert(self, value: object) -> list[Any]:
         """Return a list of converted values."""
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        one_dimensional = getattr(value, "ndim", 1) == 1  # a DataFrame would be a list of its columns
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or not one_dimensional:
             raise InvalidValueError(f"must be a list of {self.noun}")
         converted = []
         for n, entry in enumerate(value):
@@ -255,10 +263,15 @@ class Spelling:
         if not isinstance(value, Mapping) or not {"from", "to"} <= set(value):
             raise InvalidValueError('must be {"from": ["heard"], "to": "written"}')
         heard = [value["from"]] if isinstance(value["from"], str) else value["from"]
-        heard = ListOf(Text(), "spellings").convert(heard)
-        if not heard:
+        converted = {}
+        for name, given, kind in (("from", heard, ListOf(Text(), "spellings")), ("to", value["to"], Text())):
+            try:
+                converted[name] = kind.convert(given)
+            except InvalidValueError as reason:
+                raise InvalidValueError(f"has a wrong value: {name!r} {reason}") from None
+        if not converted["from"]:
             raise InvalidValueError('needs at least one spelling in "from"')
-        return {"from": heard, "to": Text().convert(value["to"])}
+        return converted
 
     @property
     def schema(self) -> JsonSchema:
@@ -276,8 +289,11 @@ def nearest(value: object, allowed: Sequence[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value on one line, shortened to 80 characters, for an error message."""
-    text = repr(value)
+    """Return the repr of a value on one line, shortened to 80 characters, for an error message.
+
+    Logins and signatures in URLs are masked first, because the shortened text may not show that it is a URL.
+    """
+    text = masked(repr(value)[:1000])
     text = one_line(text) if "\n" in text else text  # a DataFrame
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -305,6 +321,16 @@ def checked(name: str, given: object, kind: ValueType) -> Any:
         raise OptionError(f"{name} {reason}, got {shown(given)}") from None
 
 
+def checked_timeout(given: object) -> float | None:
+    """Return the argument `timeout`, a number of seconds. None stands for no limit.
+
+    Raises:
+        OptionError: It is neither.
+    """
+    seconds: float | None = None if given is None else checked("timeout", given, Number(0, unit="seconds"))
+    return seconds
+
+
 def _scalar(value: object) -> object:
-    """Convert a NumPy or pandas scalar to the Python value."""
-    return value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
+    """Convert a NumPy or pandas scalar to the Python value. An array or a column is not one, whatever its length."""
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value

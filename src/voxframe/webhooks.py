@@ -37,6 +37,7 @@ from voxframe.client.response import as_text, parse_json
 from voxframe.client.transcript import Transcript
 from voxframe.errors import OptionError, PayloadError, ServiceError, ServiceTimeoutError, SettingsError
 from voxframe.settings import Secret
+from voxframe.validators import checked_timeout
 
 __all__ = ["Headers", "Notification", "WebhookReceiver", "listen", "parse", "verify"]
 
@@ -136,7 +137,7 @@ def verify(headers: Headers, name: str, value: str | Secret) -> bool:
         value: The `webhook_auth_header_value` of the job.
 
     Raises:
-        OptionError: The value is not a string, for example an unset variable.
+        OptionError: The name or the value is not a string, for example an unset variable, or there are no headers.
 
     Example:
         >>> verify({"x-hook": "s3cret"}, "X-Hook", "s3cret")
@@ -144,6 +145,10 @@ def verify(headers: Headers, name: str, value: str | Secret) -> bool:
     """
     if not isinstance(value, str | Secret):
         raise OptionError(f"value must be the webhook_auth_header_value of the job as text, got {type(value).__name__}")
+    if not isinstance(name, str):
+        raise OptionError(f"name must be the webhook_auth_header_name of the job as text, got {type(name).__name__}")
+    if isinstance(headers, str | bytes) or not (hasattr(headers, "items") or isinstance(headers, Iterable)):
+        raise OptionError(f"headers must be a mapping or pairs of the headers, got {type(headers).__name__}")
     expected = (value.reveal() if isinstance(value, Secret) else value).encode()
     found = [_bytes(given) for given in _values(headers, name)]
     if not expected or not found:
@@ -222,9 +227,11 @@ class WebhookReceiver:
             timeout: Maximum seconds to wait; None has no limit.
 
         Raises:
+            OptionError: The timeout is not a number of at least 0.
             ServiceTimeoutError: None arrived in time.
             ServiceError: The receiver is closed, and no notification is left.
         """
+        checked_timeout(timeout)
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _SLICE_SECONDS if until is None else min(_SLICE_SECONDS, until - time.monotonic())
@@ -277,7 +284,7 @@ class WebhookReceiver:
         if not hmac.compare_digest(parts.path.encode("utf-8", "replace"), self._path.encode()):
             return self._refuse(404)
         try:
-            notification = parse(body, params=dict(parse_qsl(parts.query)))
+            notification = parse(body, params=dict(parse_qsl(parts.query, keep_blank_values=True)))
         except PayloadError:
             return self._refuse(400)
         # The API only guarantees the header for finished transcripts; for redacted audio the secret URL is enough.

@@ -1,6 +1,11 @@
+import contextlib
+import ipaddress
 import itertools
+import logging
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import textwrap
@@ -11,9 +16,13 @@ from email.utils import format_datetime
 
 import pytest
 import requests
+from tests.client.conftest import closed_port
 
+from voxframe.client import Transcript
 from voxframe.client.failures import SHORTEST_WAIT_S
 from voxframe.client.http import Transport
+from voxframe.client.response import HTTPResponse
+from voxframe.client.response_limits import ResponseLimits
 from voxframe.errors import (
     APIError,
     AuthenticationError,
@@ -23,6 +32,7 @@ from voxframe.errors import (
     ServiceError,
     ServiceTimeoutError,
     ServiceUnreachableError,
+    TranscriptError,
     UnreadableAnswerError,
 )
 from voxframe.settings import Secret
@@ -133,6 +143,88 @@ def test_truncated_json_is_retried(peer, transport, reply):
     assert str(caught.value).endswith("(HTTP 200, GET /x, request id r-9). Try again later")
 
 
+def test_an_error_that_the_caller_handles_does_not_count(peer, client, reply):
+    """A POST after a refused connection elsewhere, in the same except block, is sent once."""
+    peer.on("POST", "/v2/transcript", reply(fault="close"))
+    try:
+        requests.get(f"http://127.0.0.1:{closed_port()}", timeout=5)
+    except requests.ConnectionError:
+        with pytest.raises(ServiceUnreachableError, match="was lost before the response was complete") as caught:
+            client.submit("https://audio.example/a.mp3")
+    assert caught.value.possibly_delivered
+    assert len(peer.requests) == 1
+
+
+def test_an_error_of_voxframe_that_the_caller_handles_is_not_raised_again(nobody):
+    """A request that fails while another error is handled raises its own error."""
+    failed = Transcript(nobody.transport, "t1", HTTPResponse(200, {}, b'{"status": "error"}', "GET", "/x"))
+    try:
+        failed.raise_for_status()
+    except TranscriptError:
+        with pytest.raises(ServiceUnreachableError, match="connection refused"):
+            nobody.transport.request("GET", "/x", attempts=1)
+
+
+@pytest.fixture
+def tls(tmp_path):
+    """A TLS context of a server on loopback, and the file of its certificate."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "server.pem"
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path.write_bytes(private + certificate.public_bytes(pem))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context, path
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_post_is_sent_once_if_tls_breaks_after_it_arrived(tls, key, monkeypatch, trusted):
+    """A TLS error after the handshake may follow a request that arrived; one in the handshake cannot."""
+    context, certificate = tls
+    arrived = []
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with contextlib.suppress(OSError), connection.dup() as beneath, connection:
+                secure = context.wrap_socket(connection, server_side=True)
+                with secure, secure.makefile("rb") as file:
+                    while file.readline() != b"\r\n":
+                        pass
+                    arrived.append(file.read(len(b'{"a": 1}')))
+                    beneath.sendall(b"not a TLS record")
+                    time.sleep(0.2)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        if trusted:
+            monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        monkeypatch.setattr("voxframe.client.http.is_loopback", lambda _: False)  # else variables do not apply
+        transport = Transport(f"https://127.0.0.1:{listener.getsockname()[1]}", Secret(key))
+        with pytest.raises(ServiceUnreachableError, match="secure connection") as caught:
+            transport.request("POST", "/x", json={"a": 1}, attempts=3)
+        assert caught.value.possibly_delivered is trusted
+        assert arrived == ([b'{"a": 1}'] if trusted else [])
+        listener.shutdown(socket.SHUT_RDWR)
+
+
 def test_a_read_timeout(peer, transport, reply):
     """A read timeout names the host and the time, and a POST is sent once."""
     peer.on("POST", "/x", reply(fault="stall"))
@@ -220,6 +312,32 @@ def test_the_key_is_masked_in_errors(peer, transport, reply, key):
         transport.request("GET", "/x")
     assert key not in str(caught.value)
     assert "invalid key (key)." in str(caught.value)
+
+
+@pytest.mark.parametrize("body", ["authorization: {}", "<html><title>{}</title></html>"])
+def test_the_key_is_masked_in_a_success_that_is_no_json(peer, transport, reply, key, body):
+    """A success that is not JSON is quoted in the error, with the key masked."""
+    peer.on("GET", "/x", reply(body.format(key).encode()))
+    with pytest.raises(UnreadableAnswerError, match=r"\(key\)") as caught:
+        transport.request("GET", "/x", attempts=1)
+    assert key not in str(caught.value)
+
+
+def test_logs_show_no_signature(peer, other_peer, transport, reply, caplog):
+    """Even at debug level, no log and no error shows the secrets in the URL of a file, whether it is found or not."""
+    caplog.set_level(logging.DEBUG)
+    other_peer.on("GET", "/a.mp3", reply(b"audio"))
+    with transport.download(f"{other_peer.url}/a.mp3?v=1&Signature=unseen", {}, ResponseLimits(5, 10_000)) as response:
+        assert b"".join(response.chunks(100)) == b"audio"
+    nowhere = f"http://ada:unseen@127.0.0.1:{closed_port()}/a.mp3?v=1&Signature=unseen"
+    with (
+        pytest.raises(ServiceUnreachableError, match=r"no connection to 127\.0\.0\.1:\d+: connection refused"),
+        transport.download(nowhere, {}, ResponseLimits(5, 10_000)),
+    ):
+        pass
+    assert other_peer.requests[0].query["Signature"] == ["unseen"]
+    assert "/a.mp3?v=1&Signature=***" in caplog.text
+    assert "unseen" not in caplog.text
 
 
 def test_the_key_is_hidden_in_request_headers(transport, peer, key):

@@ -63,10 +63,10 @@ def test_filters_are_sent(client, peer):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"limit": 0}, "limit is 0; it is the number of transcripts per page, from 1 to 200"),
-        ({"limit": 201}, "limit is 201"),
-        ({"limit": True}, "limit is True"),
-        ({"created_on": "11.3.2024"}, "created_on is '11.3.2024'; give a date such as '2024-03-11'"),
+        ({"limit": 0}, "limit must be a whole number from 1 to 200 transcripts per page, got 0"),
+        ({"limit": 201}, "got 201"),
+        ({"limit": True}, "got True"),
+        ({"created_on": "11.3.2024"}, "created_on must be a date such as '2024-03-11', got '11.3.2024'"),
     ],
 )
 def test_invalid_filters_send_nothing(client, peer, given, message):
@@ -158,3 +158,16 @@ def test_progress_of_unfinished_jobs(client, peer, reply):
     client.base_url = "https://speech.example"
     assert client.progress() == {}
     assert not peer.requests
+
+
+def test_a_repr_shows_no_login_and_no_signature(client, peer):
+    """URLs in the repr of a list item, and in repr and HTML of a failed transcript, are masked; the values are not."""
+    url = "https://ada:unseen@audio.example/a.mp3?X-Amz-Signature=hidden"
+    item = {"id": "a", "status": "error", "audio_url": url, "error": f"cannot download {url}"}
+    peer.on("GET", "/v2/transcript", {"transcripts": [item]})
+    peer.on("GET", "/v2/transcript/a", item)
+    listed, transcript = client.list()[0], client.transcript("a")
+    assert (listed.audio_url, transcript.error) == (url, item["error"])
+    shown = repr(listed) + repr(transcript) + transcript._repr_html_()
+    assert "https://***@audio.example/a.mp3?X-Amz-Signature=***" in repr(listed)
+    assert not [secret for secret in ("ada", "unseen", "hidden") if secret in shown]

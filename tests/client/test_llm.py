@@ -3,6 +3,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -84,6 +85,13 @@ def test_questions_are_sent_as_documented(client, peer, payload_folder):
     assert peer.requests[0].json == example
 
 
+def test_none_is_left_out_of_a_question(client, peer):
+    """A field of a question that is None, such as in rows of a table, is not sent."""
+    answer(peer, "question-answer", {"request_id": "r", "response": []})
+    client.ask([{"question": "Why?", "answer_format": None, "context": None}], "t1")
+    assert peer.requests[0].json["questions"] == [{"question": "Why?"}]
+
+
 def test_transcripts_are_accepted_in_every_form(client, peer):
     """Ids, handles, mixtures, columns and tables become a list of ids without duplicates, in order."""
     answer(peer)
@@ -157,11 +165,14 @@ def test_invalid_requests_are_not_sent(client, peer):
         ({"input_text": "  "}, "input_text is '  '; give a string that is not empty"),
         (
             {"input_text": "x", "max_output_size": 4001},
-            "max_output_size is 4001; give a whole number from 1 to 4000 tokens",
+            "max_output_size must be a whole number from 1 to 4000 tokens, got 4001",
         ),
-        ({"input_text": "x", "max_output_size": 0}, "max_output_size is 0"),
-        ({"input_text": "x", "temperature": 1.01}, "temperature is 1.01; give a number from 0 to 1"),
-        ({"input_text": "x", "temperature": float("nan")}, "temperature is nan"),
+        (
+            {"input_text": "x", "max_output_size": 0},
+            "max_output_size must be a whole number from 1 to 4000 tokens, got 0",
+        ),
+        ({"input_text": "x", "temperature": 1.01}, "temperature must be a number from 0 to 1, got 1.01"),
+        ({"input_text": "x", "temperature": float("nan")}, "temperature must be a number from 0 to 1, got nan"),
         ({"input_text": "x", "final_model": ""}, "final_model is ''; give a string that is not empty"),
         ({"input_text": "x", "context": {1, 2}}, "context cannot be written as JSON"),
         ({"input_text": "x", "answer_format": 3}, "answer_format is 3; give a string that is not empty"),
@@ -232,8 +243,31 @@ def test_a_server_error_is_not_retried(client, peer, reply):
 def test_a_response_without_id_or_text_is_an_error(client, peer, body):
     """A response without an id or a text raises an UnreadableAnswerError."""
     answer(peer, "summary", body)
-    with pytest.raises(UnreadableAnswerError):
+    with pytest.raises(UnreadableAnswerError, match=r"lacks a field .* may be charged twice if you send it again"):
         client.summarize("t1")
+
+
+@pytest.mark.parametrize(
+    ("sent", "deleted"), [(True, True), ("true", True), (False, False), ("False", False), (1, False)]
+)
+def test_a_flag_in_quotes_is_read(client, peer, sent, deleted):
+    """A purge with the text "true" was done."""
+    peer.on("DELETE", "/llm/v3/r1", {"deleted": sent})
+    assert client.purge("r1").deleted is deleted
+
+
+def test_replies_that_are_no_objects_are_kept(client, peer):
+    """Text among the replies, which the API does not describe, is a reply too."""
+    answer(peer, "question-answer", {"request_id": "r", "response": ["Rain.", {"question": "Why?", "answer": "Fire."}]})
+    result = client.ask(["What?", "Why?"], "t1")
+    assert [(r.question, r.answer) for r in result.replies] == [(None, "Rain."), ("Why?", "Fire.")]
+
+
+def test_numbers_of_numpy_are_sent(client, peer):
+    """Numbers from an array or a table are numbers."""
+    answer(peer)
+    client.summarize("t1", max_output_size=np.int64(5), temperature=np.float32(0.5))
+    assert peer.requests[0].json == {"transcript_ids": ["t1"], "max_output_size": 5, "temperature": 0.5}
 
 
 def limited(reply, remaining, reset, limit=30, status=200):

@@ -1,5 +1,7 @@
 """Error messages for every documented status and limit; those of streams are in `stream/test_stream_faults`."""
 
+import asyncio
+
 import pandas as pd
 import pytest
 
@@ -100,6 +102,16 @@ def test_no_error_of_a_possibly_charged_request_advises_to_repeat_it(peer, setti
     assert len(peer.requests) == 1
 
 
+@pytest.mark.parametrize("body", [{"status": "queued"}, []])
+def test_a_created_job_without_an_id_may_exist(client, peer, body):
+    """A response without the id of the job is reported as such, with the advice to look for the job first."""
+    peer.on("POST", "/v2/transcript", body)
+    with pytest.raises(errors.UnreadableAnswerError, match="it lacks a field that it must have") as caught:
+        client.submit("https://audio.example/a.mp3")
+    assert "see client.list() before you send it again" in str(caught.value)
+    assert len(peer.requests) == 1
+
+
 def test_an_upload_that_failed_can_be_repeated(peer, settings, reply, monkeypatch):
     """An upload costs nothing, so its error advises to try again."""
     monkeypatch.setattr("voxframe.client.upload._TRIES", 1)
@@ -131,11 +143,11 @@ LIMITS = {
     ),
     "max_output_size": (
         lambda c: c.summarize("t1", max_output_size=4001),
-        "max_output_size is 4001; give a whole number from 1 to 4000 tokens",
+        "max_output_size must be a whole number from 1 to 4000 tokens, got 4001",
     ),
     "temperature": (
         lambda c: c.task("x", "t1", temperature=1.1),
-        "temperature is 1.1; give a number from 0 to 1",
+        "temperature must be a number from 0 to 1, got 1.1",
     ),
     "speakers_expected": (
         lambda c: c.submit(b"x", speakers_expected=11),
@@ -167,19 +179,19 @@ LIMITS = {
     ),
     "end_utterance_silence_threshold": (
         lambda c: c.stream(b"", sample_rate=8000, end_utterance_silence_threshold=20_001),
-        "end_utterance_silence_threshold is 20001; it must be a whole number from 0 to 20000 ms",
+        "end_utterance_silence_threshold must be a whole number from 0 to 20000 ms, got 20001",
     ),
     "message_ms": (
         lambda c: c.stream(b"", sample_rate=8000, message_ms=99),
-        "message_ms is 99; it must be a whole number from 100 to 2000 ms",
+        "message_ms must be a whole number from 100 to 2000 ms, got 99",
     ),
     "expires_in": (
         lambda c: c.token(59),
-        "expires_in is 59; it must be a whole number from 60 to 360000 seconds",
+        "expires_in must be a whole number from 60 to 360000 seconds, got 59",
     ),
     "list": (
         lambda c: c.list(limit=201),
-        "limit is 201; it is the number of transcripts per page, from 1 to 200",
+        "limit must be a whole number from 1 to 200 transcripts per page, got 201",
     ),
 }
 
@@ -217,9 +229,35 @@ def test_a_file_that_is_too_large(peer, client, reply, status, words):
         (lambda c: c.subtitles("t1", path=5), "the path must be a str or a Path, got int"),
         (lambda c: c.word_search("t1", None), "None cannot be searched for"),
         (lambda c: c.word_search("t1", "\ud800"), "cannot be searched for"),
-        (lambda c: c.list(created_on=5), "created_on is 5; give a date such as '2024-03-11'"),
-        (lambda c: c.list(before_id=5), "before_id is 5; give a string"),
-        (lambda c: c.list(status="\ud800"), "give a string"),
+        (lambda c: c.list(created_on=5), "created_on must be a date such as '2024-03-11', got 5"),
+        (lambda c: c.list(before_id=5), "before_id must be a non-empty text, got 5"),
+        (lambda c: c.list(before_id=""), "before_id must be a non-empty text, got ''"),
+        (lambda c: c.list(after_id="\ud800"), "after_id must be text that UTF-8 can hold"),
+        (lambda c: c.list(created_on=pd.NaT), "created_on must be a date such as '2024-03-11', got NaT"),
+        (lambda c: c.list(status="complete"), "status must be one of queued, processing, completed, error (did you"),
+        (lambda c: c.list(throttled_only="false"), "throttled_only must be True or False, got 'false'"),
+        (lambda c: c.word_search("t1", ["smoke", float("nan")]), "nan cannot be searched for"),
+        (lambda c: c.word_search("t1", b"smoke"), "b'smoke' cannot be searched for"),
+        (lambda c: c.word_search("t1", {"smoke": 1}), "{'smoke': 1} cannot be searched for"),
+        (lambda c: c.word_search("t1", pd.DataFrame({"text": ["smoke"]})), "cannot be searched for"),
+        (lambda c: c.subtitles("t1", path=""), "the path is empty"),
+        (lambda c: c.upload(""), "the path is empty"),
+        (lambda c: c.upload("https://ada:pw@host/a.mp3"), "give the URL to submit() or transcribe() instead"),
+        (lambda c: c.ask([{1: 2, "ask": 3}], "t1"), "a question has no field 1"),
+        (lambda c: c.wait("t1", timeout="5"), "timeout must be a number of at least 0 seconds, got '5'"),
+        (lambda c: c.wait("t1", timeout=-1), "timeout must be a number of at least 0 seconds, got -1"),
+        (lambda c: c.wait_all(["t1"], timeout=True), "timeout must be a number of at least 0 seconds, got True"),
+        (lambda c: c.redacted_audio("t1", timeout=float("nan")), "timeout must be a number of at least 0 seconds"),
+        (lambda c: c.transcribe(b"x", timeout="5"), "timeout must be a number of at least 0 seconds, got '5'"),
+        (lambda c: asyncio.run(c.transcribe_async(b"x", timeout="5")), "timeout must be a number of at least 0"),
+        (lambda c: c.submit(b"x", word_boost=["\ud800"]), "must be text that UTF-8 can hold"),
+        (
+            lambda c: c.submit(b"x", extra_body={"new": "\ud800"}),
+            "extra_body must be a dict that can be written as JSON",
+        ),
+        (lambda c: c.submit(b"x", speakers_expected=pd.Series([1, 2])), "speakers_expected must be a whole number"),
+        (lambda c: c.submit("https://a.example:80a/a.mp3"), "audio must be an http or https URL"),
+        (lambda c: c.submit("https://a.example:99999/a.mp3"), "audio must be an http or https URL"),
         (lambda c: c.summarize(b"t1"), "a column transcript_id, got bytes"),
         (lambda c: c.summarize("t1", context=deep(10_000)), "context cannot be written as JSON"),
     ],

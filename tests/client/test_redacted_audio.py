@@ -1,5 +1,6 @@
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -164,3 +165,13 @@ def test_progress_counts_bytes(client, ready, reply, tmp_path, capsys, monkeypat
     ready.on("GET", "/files/t1.mp3", ranges(reply, "cut"))
     client.redacted_audio("t1").save(tmp_path / "a.mp3", progress=True)
     assert "downloading a.mp3" in capsys.readouterr().err
+
+
+def test_one_file_is_saved_by_several_threads(client, ready, reply, tmp_path):
+    """Threads that save one file at the same time wait for each other, and each gets the whole file."""
+    ready.on("GET", "/files/t1.mp3", ranges(reply, "cut", "cut"))
+    audio = client.redacted_audio("t1")
+    with ThreadPoolExecutor(4) as pool:
+        saved = list(pool.map(lambda _: audio.save(tmp_path / "a.mp3").read_bytes(), range(4)))
+    assert saved == [AUDIO] * 4
+    assert [p.name for p in tmp_path.iterdir()] == ["a.mp3"]

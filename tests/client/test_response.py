@@ -120,6 +120,13 @@ def test_control_characters_are_removed_from_errors():
     assert clean("a\x00b") == "a b"
 
 
+def test_a_long_text_is_masked_before_it_is_cut():
+    """A login that is cut off before its "@" is not shown."""
+    said = str(answer(400, {"error": "x" * 450 + " https://ada:" + "unseen" * 20 + "@host/a.mp3"}).error())
+    assert "https://***@host/a.mp3" in said
+    assert "unseen" not in said
+
+
 @pytest.mark.parametrize(
     ("content", "value"),
     [

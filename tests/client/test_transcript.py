@@ -74,6 +74,8 @@ def test_a_completed_transcript(client, on):
     transcript = client.transcript(ID)
     expected = json.loads(raw)
     assert (transcript.raw, transcript.json(), transcript.text) == (raw, expected, expected["text"])
+    transcript.json()["words"].clear()
+    assert transcript.words == expected["words"]
     assert transcript.audio_duration_s == expected["audio_duration"]
     assert transcript.done
     assert transcript.raise_for_status() is transcript
@@ -182,8 +184,14 @@ def test_a_byte_order_mark_is_no_part_of_captions(client, peer, reply):
     ("call", "message"),
     [
         (lambda c: c.subtitles(ID, "txt"), "the subtitle format is 'txt'; give 'srt' or 'vtt'"),
-        (lambda c: c.subtitles(ID, chars_per_caption=0), "chars_per_caption is 0; give a whole number of at least 1"),
-        (lambda c: c.subtitles(ID, chars_per_caption=3.5), "chars_per_caption is 3.5"),
+        (
+            lambda c: c.subtitles(ID, chars_per_caption=0),
+            "chars_per_caption must be a whole number of at least 1, got 0",
+        ),
+        (
+            lambda c: c.subtitles(ID, chars_per_caption=3.5),
+            "chars_per_caption must be a whole number of at least 1, got 3.5",
+        ),
         (lambda c: c.fetch(ID, "words"), "the view is 'words'; give 'transcript', 'sentences' or 'paragraphs'"),
         (lambda c: c.transcript(""), "'' is not the id of a transcript"),
         (lambda c: c.delete(".."), "'..' is not the id of a transcript"),

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from voxframe.client.progress import Progress
-from voxframe.client.upload import CHUNK_BYTES, UploadSource, remote_url, upload
+from voxframe.client.upload import CHUNK_BYTES, UploadSource, remote_url, send, upload
 from voxframe.errors import (
     AudioError,
     AudioNotFoundError,
@@ -210,3 +210,29 @@ def test_uploads_from_many_threads_do_not_mix(client, uploads):
     for thread in threads:
         thread.join()
     assert sorted(r.body for r in uploads.requests) == bodies
+
+
+def test_a_file_that_cannot_be_read_is_an_error(client, uploads, path):
+    """A closed file, and one opened for writing, are errors that say how to open it; nothing is sent."""
+    with path.open("rb") as closed:
+        pass
+    with path.open("ab") as appending:
+        for media in (closed, appending):
+            with pytest.raises(AudioError, match=r"talk\.flac cannot be read: .*Open it with open\(path, 'rb'\)"):
+                client.upload(media)
+    assert uploads.requests == []
+
+
+def test_every_second_byte_is_uploaded(client, uploads):
+    """A memoryview with steps is sent as it reads."""
+    client.upload(memoryview(AUDIO)[::2])
+    assert uploads.requests[0].body == AUDIO[::2]
+
+
+def test_a_refused_upload_counts_its_bytes_once(client, uploads, reply):
+    """After a 429, the progress starts again from the first byte."""
+    uploads.on("POST", "/v2/upload", reply({"error": "wait"}, 429, {"Retry-After": "0"}), {"upload_url": "https://a/b"})
+    with Progress("uploading", len(AUDIO), show=False) as progress:
+        assert send(client.transport, UploadSource(AUDIO), progress) == "https://a/b"
+    assert progress.count == len(AUDIO)
+    assert len(uploads.requests) == 2

@@ -117,3 +117,11 @@ def test_two_handles_of_one_job_are_finished(client, peer, reply):
     client.wait_all([one, two, *(f"t{n}" for n in range(1, 6))])
     assert one.done
     assert two.done
+
+
+def test_all_handles_of_one_job_are_updated(client, peer, soon):
+    """Two handles of a job are both finished after the wait, with one request per round."""
+    peer.on("GET", "/v2/transcript/a", *({"id": "a", "status": status} for status in ("queued", "queued", "completed")))
+    first, second = client.transcript("a"), client.transcript("a")
+    assert [t.status for t in client.wait_all([first, second])] == ["completed", "completed"]
+    assert len(peer.requests) == 3

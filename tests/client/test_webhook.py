@@ -297,3 +297,20 @@ def test_a_notification_leads_to_the_transcript(client: Any, peer: Any) -> None:
         post(inbox, DONE | {"text": "From the body."})
         assert inbox.get(5).transcript().text == "From the service."
     assert webhooks.parse(DONE).transcript(client).text == "From the service."
+
+
+def test_verify_names_what_is_missing() -> None:
+    """A name that is no text, and headers that are none, are named."""
+    with pytest.raises(OptionError, match="name must be the webhook_auth_header_name of the job as text, got NoneType"):
+        webhooks.verify({}, None, VALUE)  # type: ignore[arg-type]
+    for headers in (None, "X-Notified: a"):
+        with pytest.raises(OptionError, match="headers must be a mapping or pairs of the headers, got"):
+            webhooks.verify(headers, NAME, VALUE)  # type: ignore[arg-type]
+
+
+def test_an_empty_parameter_is_kept(inbox: webhooks.WebhookReceiver) -> None:
+    """A parameter of the webhook URL without a value is returned too."""
+    assert post(inbox, DONE, url=inbox.options(job="", part="2")["webhook_url"]) == 200
+    assert inbox.get(10).params == {"job": "", "part": "2"}
+    with pytest.raises(OptionError, match="timeout must be a number of at least 0 seconds, got '5'"):
+        inbox.get("5")  # type: ignore[arg-type]

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from voxframe.client import results
+from voxframe.client import failures, results
 from voxframe.client.http import Transport
-from voxframe.client.response import HTTPResponse, as_dict, as_float, as_path, as_text, is_unicode
-from voxframe.errors import NotFoundError, OptionError
+from voxframe.client.response import HTTPResponse, as_dict, as_float, as_path, as_text, clean, is_unicode
+from voxframe.errors import NotFoundError, OptionError, UnreadableAnswerError
 from voxframe.options import SUBTITLE_FORMATS, TOKEN_SECONDS
+from voxframe.validators import Integer, checked
 
 #: Empty pages in a row after which an iteration ends; a filter may leave some pages empty.
 _EMPTY_PAGES = 50
@@ -37,10 +38,12 @@ def create_transcript(
     """
     response = http.request("POST", "/v2/transcript", json={"audio_url": audio_url, **body}, attempts=attempts)
     if ignored := response.headers.get("x-ignored-options"):
-        warnings.warn(f"the service ignores these options: {ignored}", stacklevel=2)
-    transcript_id = as_text(response.data.get("id"))
-    if not transcript_id:
-        raise response.unreadable()
+        warnings.warn(f"the service ignores these options: {clean(ignored)}", stacklevel=2)
+    try:
+        if not (transcript_id := as_text(response.data.get("id"))):
+            raise response.unreadable()
+    except UnreadableAnswerError as error:
+        raise failures.advised(error, "/v2/transcript", repeatable=False) from None
     return transcript_id, response
 
 
@@ -137,9 +140,7 @@ def get_subtitles(
         subtitle_format = suffix if suffix in SUBTITLE_FORMATS else "srt"
     if subtitle_format not in SUBTITLE_FORMATS:
         raise OptionError(f"the subtitle format is {subtitle_format!r}; give 'srt' or 'vtt'")
-    chars = chars_per_caption
-    if chars is not None and (isinstance(chars, bool) or not isinstance(chars, int) or chars < 1):
-        raise OptionError(f"chars_per_caption is {chars!r}; give a whole number of at least 1, or leave it out")
+    chars = None if chars_per_caption is None else checked("chars_per_caption", chars_per_caption, Integer(1))
     if target is not None:
         if target.is_dir():
             raise OptionError(f"{target} is a directory; give the name of a file in it")
@@ -182,10 +183,8 @@ def create_token(http: Transport, expires_in: int) -> str:
     Raises:
         OptionError: `expires_in` is out of range; nothing was sent.
     """
-    low, high = TOKEN_SECONDS
-    if isinstance(expires_in, bool) or not isinstance(expires_in, int) or not low <= expires_in <= high:
-        raise OptionError(f"expires_in is {expires_in!r}; it must be a whole number from {low} to {high} seconds")
-    response = http.request("POST", "/v2/realtime/token", json={"expires_in": expires_in}, repeatable=True)
+    body = {"expires_in": checked("expires_in", expires_in, Integer(*TOKEN_SECONDS, "seconds"))}
+    response = http.request("POST", "/v2/realtime/token", json=body, repeatable=True)
     token = as_text(response.data.get("token"))
     if not token:
         raise response.unreadable()

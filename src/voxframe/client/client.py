@@ -20,6 +20,7 @@ from voxframe.client.upload import Media
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import LIST_LIMIT, TranscriptOptions, check, takes_options
 from voxframe.settings import Settings, is_loopback
+from voxframe.validators import checked_timeout
 
 if TYPE_CHECKING:  # clients that do not stream need not import the streaming half
     from voxframe.client.stream import Stream
@@ -152,6 +153,7 @@ class Client:
             AudioError: The audio cannot be read; nothing was sent.
             ServiceTimeoutError: It was not finished in time; the job continues at the service.
         """
+        checked_timeout(timeout)
         return self.wait(self.submit(audio, progress=progress, **options), timeout=timeout, progress=progress)
 
     @takes_options
@@ -168,6 +170,7 @@ class Client:
         Example:
             >>> transcripts = await asyncio.gather(*map(client.transcribe_async, paths))  # doctest: +SKIP
         """
+        checked_timeout(timeout)
         handle = await self.submit_async(audio, progress=progress, **options)
         return await self.wait_async(handle, timeout=timeout, progress=progress)
 

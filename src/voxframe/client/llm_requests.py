@@ -11,6 +11,7 @@ from voxframe import options as opt
 from voxframe.client.response import as_float
 from voxframe.client.transcript import Transcript
 from voxframe.errors import OptionError
+from voxframe.validators import Integer, Number, ValueType, checked, shown
 
 
 class Selection(Protocol):
@@ -51,6 +52,12 @@ class LlmQuestion(TypedDict, total=False):
     answer_options: Sequence[str]
 
 
+_NUMBERS: dict[str, ValueType] = {
+    "max_output_size": Integer(1, opt.LLM_OUTPUT_TOKENS, "tokens"),
+    "temperature": Number(0, 1),
+}
+
+
 def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a request.
 
@@ -71,8 +78,9 @@ def body(transcripts: Transcripts | None, options: Mapping[str, Any]) -> dict[st
         given["transcript_ids"] = transcript_ids(transcripts)
     if "final_model" in given:
         given["final_model"] = text("final_model", given["final_model"])
-    _whole(given, "max_output_size", opt.LLM_OUTPUT_TOKENS)
-    _unit(given, "temperature")
+    for name, kind in _NUMBERS.items():
+        if name in given:
+            given[name] = checked(name, given[name], kind)
     if "context" in given:
         jsonable("context", given["context"])
     return given
@@ -92,7 +100,7 @@ def transcript_ids(transcripts: Any) -> list[str]:
     for one, hours in _given(transcripts):
         identifier = one if isinstance(one, str) else getattr(one, "id", None)
         if not isinstance(identifier, str) or not identifier:
-            raise OptionError(f"{one!r} is not a transcript; give its id or a handle")
+            raise OptionError(f"{shown(one)} is not a transcript; give its id or a handle")
         known = _hours(one) if isinstance(one, Transcript) else hours
         found[identifier] = max(known, found.get(identifier, 0.0))
         if len(found) > opt.LLM_TRANSCRIPTS:
@@ -161,9 +169,10 @@ def questions(given: str | LlmQuestion | Iterable[str | LlmQuestion]) -> list[di
     fields = []
     for one in listed:
         if not isinstance(one, str | Mapping):
-            raise OptionError(f"{one!r} is not a question; give a string, or a dict with 'question'")
-        question: dict[str, Any] = {"question": one} if isinstance(one, str) else dict(one)
-        unknown = sorted(set(question) - set(LlmQuestion.__annotations__))
+            raise OptionError(f"{shown(one)} is not a question; give a string, or a dict with 'question'")
+        whole = {"question": one} if isinstance(one, str) else one
+        question: dict[str, Any] = {name: value for name, value in whole.items() if value is not None}
+        unknown = [name for name in question if name not in LlmQuestion.__annotations__]
         if unknown:
             raise OptionError(
                 f"a question has no field {unknown[0]!r}; its fields are {', '.join(LlmQuestion.__annotations__)}"
@@ -188,7 +197,7 @@ def text(name: str, value: object) -> str:
         OptionError: It is empty or not a string.
     """
     if not isinstance(value, str) or not value.strip():
-        raise OptionError(f"{name} is {value!r}; give a string that is not empty")
+        raise OptionError(f"{name} is {shown(value)}; give a string that is not empty")
     return value
 
 
@@ -208,17 +217,5 @@ def jsonable(name: str, value: object) -> None:
 
 def _texts(name: str, value: object) -> list[str]:
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise OptionError(f"{name} is {value!r}; give a list of strings")
+        raise OptionError(f"{name} is {shown(value)}; give a list of strings")
     return [text(f"an entry of {name}", entry) for entry in value]
-
-
-def _whole(given: dict[str, Any], name: str, high: int) -> None:
-    value = given.get(name, 1)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
-        raise OptionError(f"{name} is {value!r}; give a whole number from 1 to {high} tokens")
-
-
-def _unit(given: dict[str, Any], name: str) -> None:
-    value = given.get(name, 0)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise OptionError(f"{name} is {value!r}; give a number from 0 to 1")

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import gettempdir
 from urllib.parse import parse_qs, urlsplit
 
-from voxframe._files import put_in_place, sync
+from voxframe._files import file_lock, put_in_place, sync
 from voxframe.client import waiting
 from voxframe.client.api import check_directory, transcript_path
 from voxframe.client.async_bridge import check_wanted
@@ -78,7 +79,7 @@ class _Part:
 
 
 def _download(http: Transport, url: str, target: Path, progress: Progress, max_bytes: int) -> None:
-    """Download a URL to a file. The file appears complete or not at all.
+    """Download a URL to a file. The file appears complete or not at all, also if several threads or processes save it.
 
     Args:
         http: The transport. It only sends the key to the service itself.
@@ -95,12 +96,20 @@ def _download(http: Transport, url: str, target: Path, progress: Progress, max_b
     """
     name = hashlib.sha256(urlsplit(url).path.encode()).hexdigest()[:8]
     part = _Part(target.with_name(f".{target.name}.{name}.part"))
-    part.recall()
+    number = hashlib.sha256(os.fsencode(part.path.absolute())).hexdigest()[:32]
+    # Not in the folder of the file, which may be on a network drive without locks.
+    with file_lock(Path(gettempdir(), f"voxframe-{number}.lock")):
+        part.recall()
+        _complete(http, url, part, progress, max_bytes)
+        part.finish(target)
+
+
+def _complete(http: Transport, url: str, part: _Part, progress: Progress, max_bytes: int) -> None:
+    """Request the rest of a file until it is complete."""
     failures, size = 0, part.size
     while True:
         try:
             if _more(http, url, part, progress, max_bytes):
-                part.finish(target)
                 return
         except ServiceError as error:
             if part.size >= size + _CHUNK_BYTES:
@@ -246,7 +255,7 @@ class RedactedAudio:
         name = "".join(c if c.isalnum() or c in "-_" else "_" for c in self.transcript_id)
         suffix = Path(urlsplit(self.url).path).suffix.lower()
         named = f"{name}.redacted{suffix if suffix in ('.mp3', '.wav') else ''}"
-        target = as_path(path or ".")
+        target = as_path("." if path is None else path)
         target = target / named if target.is_dir() else target
         check_directory(target)
         with Progress(f"downloading {target.name}", 0, show=progress) as shown:

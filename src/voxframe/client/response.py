@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from voxframe._text import masked
 from voxframe.errors import (
     APIError,
     AuthenticationError,
@@ -91,7 +92,8 @@ class HTTPResponse:
     def unreadable(self) -> UnreadableAnswerError:
         """Return the error for a body that does not match the API."""
         return UnreadableAnswerError(
-            f"the response of the service cannot be read: {_describe(self)}. Check that base_url is the URL of the API",
+            f"the response of the service cannot be read: {_describe(self, 'it lacks a field that it must have')}. "
+            "Check that base_url is the URL of the API",
             **self._where,
         )
 
@@ -127,9 +129,7 @@ class HTTPResponse:
                 "Set base_url to the URL it redirects to",
                 **self._where,
             )
-        if (
-            self.status == 408
-        ):  # also sent by a gateway if the service behind it was slow; it may have processed the request
+        if self.status == 408:  # also of a gateway; the slow service behind it may have processed the request
             slow = BadRequestError(words, **self._where)
             slow.possibly_delivered = True
             return slow
@@ -146,7 +146,7 @@ class HTTPResponse:
         said = data.get("error") if isinstance(data, dict) else None
         if isinstance(said, str) and said.strip():
             return clean(said).rstrip(".")
-        return f"{_MEANINGS.get(self.status, 'the request failed')}; {_describe(self)}"
+        return f"{_MEANINGS.get(self.status, 'the request failed')}; {_describe(self, 'it has no error message')}"
 
 
 _MEANINGS = {
@@ -166,7 +166,8 @@ _MEANINGS = {
 }
 
 
-def _describe(answer: HTTPResponse) -> str:
+def _describe(answer: HTTPResponse, if_json: str) -> str:
+    """Return why the body of a response cannot be used; `if_json` if it is JSON."""
     body = answer.content.strip()
     if not body:
         return "it has no body"
@@ -175,11 +176,7 @@ def _describe(answer: HTTPResponse) -> str:
         named = f" titled {clean(title[1].decode('utf-8', 'replace'), 100)!r}" if title else ""
         return f"it is a web page{named}, not JSON"
     if body[:1] in b"{[":
-        return (
-            f"its JSON is incomplete or invalid after {len(body)} bytes"
-            if not _is_json(body)
-            else "it has no error message"
-        )
+        return f"its JSON is incomplete or invalid after {len(body)} bytes" if not _is_json(body) else if_json
     return f"it reads {clean(body[:400].decode('utf-8', 'replace'), 120)!r}"
 
 
@@ -192,8 +189,11 @@ def _is_json(body: bytes) -> bool:
 
 
 def clean(text: str, limit: int = 500) -> str:
-    """Return text of the service on one line without control characters, for messages and terminals."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Return text of the service on one line without control characters, for messages and terminals.
+
+    Secrets in URLs are masked before a long text is cut, because a part of a URL may not be recognized.
+    """
+    text = masked(" ".join("".join(c if c.isprintable() else " " for c in text).split()))
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
@@ -229,6 +229,13 @@ def as_float(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def as_bool(value: object) -> bool | None:
+    """Return True or False, also from "true" or "False"; None for anything else."""
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower())
+    return value if isinstance(value, bool) else None
+
+
 def as_text(value: object) -> str | None:
     """Return text, also from a number such as the speaker label 1; None for anything else."""
     if isinstance(value, str):
@@ -240,10 +247,12 @@ def as_path(value: str | os.PathLike[str]) -> Path:
     """Return a path with `~` expanded, if the home directory is known.
 
     Raises:
-        OptionError: The value is not a path.
+        OptionError: The value is not a path, or is empty.
     """
     if not isinstance(value, str | os.PathLike):
         raise OptionError(f"the path must be a str or a Path, got {type(value).__name__}")
+    if not os.fspath(value):
+        raise OptionError("the path is empty; give the path of a file")
     try:
         return Path(value).expanduser()
     except RuntimeError:

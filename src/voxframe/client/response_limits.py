@@ -11,7 +11,7 @@ import http.client
 import io
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -50,18 +50,21 @@ class ResponseLimits:
 
     Attributes:
         received: Bytes received so far.
+        awaited: True if a request was sent, so that a response is awaited.
         restarts: True if the next response restarts the time, as after the response of a proxy.
     """
 
     def __init__(self, seconds: float, most_bytes: int, *, renewed_by: int | None = None) -> None:
         self.seconds, self.most_bytes, self.renewed_by = seconds, most_bytes, renewed_by
         self.received = 0
+        self.awaited = False
         self.restarts = True
         self._renewed_at = 0
         self._until: float | None = None
 
     def start(self) -> None:
         """Record that a response is awaited."""
+        self.awaited = True
         if self.restarts:
             self._until = None
 
@@ -107,6 +110,11 @@ class ResponseLimits:
 
 
 _limits: ContextVar[ResponseLimits | None] = ContextVar("voxframe_response_limits", default=None)
+
+
+def is_limited() -> bool:
+    """Return True in the context of a request of voxframe, see `ResponseLimits.applied`."""
+    return _limits.get() is not None
 
 
 class LimitedAdapter(HTTPAdapter):
@@ -209,14 +217,19 @@ def read_content(response: requests.Response, limits: ResponseLimits) -> bytes:
 class Download:
     """A response with an unread body.
 
+    Args:
+        response: The response.
+        path: As below.
+        read: Reads the body of an error response.
+
     Attributes:
         status: HTTP status code.
         headers: Headers, with lower-case names.
         path: Path of the request, without the query, which may contain a signature.
     """
 
-    def __init__(self, response: requests.Response, path: str, limits: ResponseLimits) -> None:
-        self._response, self._limits = response, limits
+    def __init__(self, response: requests.Response, path: str, read: Callable[[], HTTPResponse]) -> None:
+        self._response, self._read = response, read
         self.status = response.status_code
         self.headers = {name.lower(): value for name, value in response.headers.items()}
         self.path = path
@@ -233,6 +246,4 @@ class Download:
 
     def error(self) -> APIError:
         """Return the error for this response."""
-        return HTTPResponse(
-            self.status, self.headers, read_content(self._response, self._limits), "GET", self.path
-        ).error()
+        return self._read().error()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, TypeAlias, TypeVar, overload
 
+from voxframe._text import masked
 from voxframe.client.response import HTTPResponse, as_dict, as_float, as_int, as_list, as_moment, as_text, is_unicode
 from voxframe.errors import OptionError
-from voxframe.options import LIST_LIMIT, WORD_SEARCH_WORDS
+from voxframe.options import LIST_LIMIT, STATUSES, WORD_SEARCH_WORDS
+from voxframe.validators import Boolean, Choice, Integer, Text, ValueType, checked, shown
 
 T = TypeVar("T")
 
@@ -156,11 +159,13 @@ def check_terms(terms: Term | Iterable[Term]) -> list[str]:
         >>> check_terms(["smoke", "air  quality, haze", 42])
         ['smoke', 'air quality', 'haze', '42']
     """
-    given = [terms] if isinstance(terms, str | int | float) or not isinstance(terms, Iterable) else terms
+    one = isinstance(terms, str | bytes | Mapping) or not isinstance(terms, Iterable) or hasattr(terms, "columns")
+    given: Iterable[object] = [terms] if one else terms  # type: ignore[assignment]
     found: list[str] = []
     for term in given:
-        if isinstance(term, bool) or not isinstance(term, str | int | float) or not is_unicode(str(term)):
-            raise OptionError(f"{term!r} cannot be searched for; give words, numbers or phrases")
+        usable = isinstance(term, str | int | float) and not isinstance(term, bool)
+        if not usable or not is_unicode(str(term)) or (isinstance(term, float) and not math.isfinite(term)):
+            raise OptionError(f"{shown(term)} cannot be searched for; give words, numbers or phrases")
         for part in str(term).split(","):
             phrase = part.split()
             if len(phrase) > WORD_SEARCH_WORDS:
@@ -219,6 +224,12 @@ class TranscriptItem:
     audio_url: str | None
     error: str | None
     resource_url: str | None = field(repr=False)
+
+    def __repr__(self) -> str:
+        values = {"id": self.id, "status": self.status, "created": self.created, "completed": self.completed}
+        texts = {"audio_url": self.audio_url, "error": self.error}
+        values |= {name: text and masked(text) for name, text in texts.items()}
+        return f"TranscriptItem({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 
 @dataclass(frozen=True)
@@ -280,25 +291,24 @@ def filters(
     Raises:
         OptionError: A filter has an invalid value.
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LIST_LIMIT):
-        raise OptionError(f"limit is {limit!r}; it is the number of transcripts per page, from 1 to {LIST_LIMIT}")
-    if isinstance(created_on, datetime):
-        created_on = created_on.date()
-    elif isinstance(created_on, str):
-        try:
-            created_on = date.fromisoformat(created_on)
-        except ValueError:
-            raise OptionError(f"created_on is {created_on!r}; give a date such as '2024-03-11'") from None
-    elif created_on is not None and not isinstance(created_on, date):
-        raise OptionError(f"created_on is {created_on!r}; give a date such as '2024-03-11'")
-    for name, value in (("status", status), ("before_id", before_id), ("after_id", after_id)):
-        if value is not None and (not isinstance(value, str) or not is_unicode(value)):
-            raise OptionError(f"{name} is {value!r}; give a string")
-    return {
-        "limit": limit,
-        "status": status,
-        "created_on": None if created_on is None else created_on.isoformat(),
-        "before_id": before_id,
-        "after_id": after_id,
-        "throttled_only": None if throttled_only is None else str(bool(throttled_only)).lower(),
+    kinds: dict[str, tuple[object, ValueType]] = {
+        "limit": (limit, Integer(1, LIST_LIMIT, "transcripts per page")),
+        "status": (status, Choice(STATUSES)),
+        "before_id": (before_id, Text()),
+        "after_id": (after_id, Text()),
+        "throttled_only": (throttled_only, Boolean()),
     }
+    found = {name: checked(name, value, kind) for name, (value, kind) in kinds.items() if value is not None}
+    if created_on is not None:
+        found["created_on"] = _day(created_on)
+    if throttled_only is not None:
+        found["throttled_only"] = str(found["throttled_only"]).lower()
+    return found
+
+
+def _day(given: date | str) -> str:
+    text = given.isoformat()[:10] if isinstance(given, date) else given  # a datetime is a date too
+    try:
+        return date.fromisoformat(text).isoformat()
+    except (TypeError, ValueError):
+        raise OptionError(f"created_on must be a date such as '2024-03-11', got {shown(given)}") from None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, Literal, Self
 
-from voxframe._text import html_table
+from voxframe._text import html_table, masked
 from voxframe.client import api, redacted_audio, waiting
 from voxframe.client.api import View
 from voxframe.client.http import Transport
@@ -69,8 +70,8 @@ class Transcript:
         return self._known().content
 
     def json(self) -> dict[str, Any]:
-        """Return the response of the service as a new dict."""
-        return dict(self._known().data)
+        """Return the response of the service as a new dict. Changes to it do not change the handle."""
+        return deepcopy(self._known().data)
 
     @property
     def status(self) -> str | None:
@@ -241,7 +242,7 @@ class Transcript:
     def __repr__(self) -> str:
         shown = f", status={self.status!r}" if self._has_state else ""
         if self._has_state and self.status == "error":
-            shown += f", error={self.error!r}"
+            shown += f", error={masked(self.error or '')!r}"
         if self._response is not None and self.audio_duration_s is not None:
             shown += f", audio_duration_s={self.audio_duration_s:g}"
         return f"Transcript({self.id!r}{shown})"
@@ -253,7 +254,7 @@ class Transcript:
             duration = self.audio_duration_s
             rows |= {
                 "status": self.status or "",
-                "error": self.error or "",
+                "error": masked(self.error or ""),
                 "duration": "" if duration is None else f"{duration:g} s",
                 "text": self.text or "",
             }

@@ -43,7 +43,7 @@ class UploadSource:
 
     Raises:
         AudioError: It does not exist, is a directory, is empty or cannot be read.
-        OptionError: It is of another type.
+        OptionError: It is a URL, or of another type.
     """
 
     def __init__(self, media: Media) -> None:
@@ -56,8 +56,11 @@ class UploadSource:
         self.size: int | None
         self.repeatable = True
         if isinstance(media, bytes | bytearray | memoryview):
-            self.label, self._data = "audio", memoryview(media).cast("B")
+            view = memoryview(media)
+            self.label, self._data = "audio", (view if view.c_contiguous else memoryview(view.tobytes())).cast("B")
             self.size = len(self._data)
+        elif remote_url(media) is not None:
+            raise OptionError("only local recordings are uploaded; give the URL to submit() or transcribe() instead")
         elif isinstance(media, str | os.PathLike):
             self._path, self.path = as_path(media), os.fspath(media)
             self.label, self.size = self._path.name, _readable_size(self._path)
@@ -81,7 +84,12 @@ class UploadSource:
             file.seek(self._start)
         except (AttributeError, OSError, ValueError):  # a pipe or a socket, of unknown size
             self.repeatable, self.size = False, None
-        first = file.read(1 if self.repeatable else CHUNK_BYTES)
+        try:
+            first = file.read(1 if self.repeatable else CHUNK_BYTES)
+        except (OSError, ValueError) as error:  # ValueError: it is closed
+            raise AudioError(
+                f"{self.label} cannot be read: {error}. Open it with open(path, 'rb'), and close it after the upload"
+            ) from None
         if not isinstance(first, bytes | bytearray):
             raise OptionError(f"{self.label} is a text file; open it in binary mode: open(path, 'rb')")
         if self.repeatable:
@@ -150,10 +158,9 @@ class UploadBody:
             return b""
         try:
             chunk = self._first or self._file.read(count)
-        except OSError as error:
-            raise AudioError(
-                f"{self._label} can no longer be read ({error.strerror or error}); upload it again"
-            ) from None
+        except (OSError, ValueError) as error:  # ValueError: it was closed
+            reason = getattr(error, "strerror", None) or error
+            raise AudioError(f"{self._label} can no longer be read ({reason}); upload it again") from None
         self._first = b""
         if self._left is not None:
             self._left -= len(chunk)
@@ -180,14 +187,14 @@ def send(http: Transport, recording: UploadSource, progress: Progress) -> str:
         ServiceError: The upload failed.
     """
     sent, failures = progress.count, 0
+
+    def body() -> UploadBody:
+        progress.advance(sent - progress.count)
+        return recording.stream(progress)
+
     while True:
         try:
-            response = http.request(
-                "POST",
-                "/v2/upload",
-                body=lambda: recording.stream(progress),
-                attempts=None if recording.repeatable else 1,
-            )
+            response = http.request("POST", "/v2/upload", body=body, attempts=None if recording.repeatable else 1)
         except ServiceError as error:
             if error.transient:
                 http.request("GET", "/v2/transcript", params={"limit": 1})
@@ -196,7 +203,6 @@ def send(http: Transport, recording: UploadSource, progress: Progress) -> str:
                 raise
             http.sleep(wait_s)
             failures += 1
-            progress.advance(sent - progress.count)
         else:
             url = as_text(response.data.get("upload_url"))
             if not url:

@@ -22,6 +22,7 @@ from voxframe.client.response import clean
 from voxframe.errors import ServiceError, ServiceTimeoutError
 from voxframe.options import LIST_LIMIT
 from voxframe.settings import is_loopback
+from voxframe.validators import checked_timeout
 
 if TYPE_CHECKING:
     from voxframe.client.transcript import Transcript
@@ -80,11 +81,14 @@ class PollState:
     Args:
         timeout_s: Maximum seconds to wait; None has no limit.
         local: True if the server runs on this machine.
+
+    Raises:
+        OptionError: The timeout is not a number of at least 0.
     """
 
     def __init__(self, timeout_s: float | None, *, local: bool) -> None:
         self._started = time.monotonic()
-        self._timeout_s = timeout_s
+        self._timeout_s = checked_timeout(timeout_s)
         self._outage_s = LOCAL_OUTAGE_S if local else OUTAGE_S
         self._away_since: float | None = None
         self._asked_s = 0.0
@@ -228,6 +232,7 @@ def steps_for_many(
     local = is_loopback(http.base_url)
     poll = PollState(timeout, local=local)
     pending = {t.id: t for t in transcripts if not (t._has_state and t.done)}
+    same = [(t, pending[t.id]) for t in transcripts if t is not pending.get(t.id, t)]  # several handles of one job
     unlisted: list[str] = []
     total = len({t.id for t in transcripts})
 
@@ -256,6 +261,8 @@ def steps_for_many(
             unlisted[:] = [i for i in unlisted if i in pending]
             bar.advance(total - len(pending) - bar.count)
             if not pending:
+                for one, followed in same:
+                    one._response, one._listed = followed._response, followed._listed
                 return
             bar.say(_summary(pending.values()))
             # A round of several requests is followed by a longer pause.

@@ -11,7 +11,7 @@ Every loader of transcripts takes the same `source`:
 - A folder or a pattern such as `"calls/*.json"`: all payload files in it, sorted by path.
 - A `Corpus`: all its transcripts. A DataFrame with a column `transcript_id` or `recording`: the transcripts
   it names, once each.
-- An iterable of any of these but a corpus or a DataFrame: one DataFrame for all of them, in their order.
+- An iterable of any of these, except a corpus or a DataFrame: one DataFrame for all of them, in their order.
 
 Every DataFrame has all columns of its table and their dtypes, even without rows: `str` for text, `int64` for ordinals,
 `Int64` for other integers (times are ms from the start of the media), `float64` for confidences, `boolean` for flags.
@@ -25,14 +25,14 @@ After a `text` that corrections can change there is `text_original`: the text of
 
 A null is NaN in text and floats, NA in integers and flags, and NaT in times; `isna()` finds each.
 
-All loaders raise `PayloadError` if a source is none of these or has no readable payload, and `ServiceError` if the
-service does not return a transcript. If only some of several payloads cannot be read, the others are loaded and a
-`PayloadWarning` names those left out. A value that cannot be used becomes null, with one warning per transcript; the
-rest of the transcript is loaded.
+All loaders raise `PayloadError` if a source is none of these or has no readable payload. They raise `ServiceError` if
+the service does not return a transcript, and `OptionError` if an argument has a value that is not allowed. If only some
+of several payloads cannot be read, the others are loaded and a `PayloadWarning` names those left out. A value that
+cannot be used becomes null, with one warning per transcript; the rest of the transcript is loaded.
 
 A transcript is loaded once. Of several payloads with the same id and rows in the same table, the first finished one is
-kept, as by `Corpus.add`. One `PayloadWarning` counts those that repeat its rows, such as copies of a file, and another
-one names those that differ, with the payload that was kept. To compare two payloads of one transcript, load them
+kept, as by `Corpus.add`. One `PayloadWarning` counts payloads with the same rows, such as copies of a file. Another one
+names payloads with different rows, and the payload that was kept. To compare two payloads of one transcript, load them
 separately. Payloads without an id are all kept.
 
 `load_responses`, `load_word_matches`, `load_stream` and `load_stream_words` read the objects that the client returns
@@ -57,6 +57,7 @@ from voxframe.frames.responses import Messages, Responses, response_table, strea
 from voxframe.loaders.reading import LoadOptions, RowOptions, load, load_all
 from voxframe.loaders.sources import Sources
 from voxframe.schema import CORPUS_TABLES, TABLES, TEXT_ORIGINAL, Table
+from voxframe.validators import Boolean, checked
 
 _Loader = TypeVar("_Loader", bound=Callable[..., object])
 
@@ -95,10 +96,10 @@ _WHERE = """        where: Rows to keep, as for `Corpus.table`, such as "confide
 
 
 def _documented(loader: _Loader) -> _Loader:
-    """Add the arguments, which all loaders of transcripts share, to signature and docstring, and there the columns."""
+    """Add the shared arguments of loaders to signature and docstring, and the columns of the table to the docstring."""
 
     @wraps(loader)
-    def checked(*args: Any, **options: Any) -> Any:
+    def with_known_options(*args: Any, **options: Any) -> Any:
         for name in options:
             if name not in signature.parameters:  # otherwise the error would name the shared function
                 allowed = ", ".join(signature.parameters)
@@ -110,15 +111,15 @@ def _documented(loader: _Loader) -> _Loader:
     if loader.__name__ == "tables":  # a condition is about the columns of one table
         shared = [parameter for parameter in shared if parameter.name != "where"]
     signature = inspect.signature(loader).replace(parameters=[source, *shared])
-    vars(checked)["__signature__"] = signature
+    vars(with_known_options)["__signature__"] = signature
     if loader.__doc__:  # None with python -OO
         table = TABLES.get(loader.__name__.removeprefix("load_"))
         start = "    Returns:\n" if table is None else "    Example:\n"
         returns = "" if table is None else f"{_columns(table)}\n\n    Example:\n"
         before = "        category:"
         arguments = _ARGUMENTS.replace(before, _WHERE + before) if "where" in signature.parameters else _ARGUMENTS
-        checked.__doc__ = loader.__doc__.replace(start, arguments + returns, 1)
-    return cast("_Loader", checked)
+        with_known_options.__doc__ = loader.__doc__.replace(start, arguments + returns, 1)
+    return cast("_Loader", with_known_options)
 
 
 def _columns(table: Table) -> str:
@@ -471,4 +472,5 @@ def load_stream_words(source: Messages, *, finals_only: bool = False) -> pd.Data
         >>> df["start_ms"].to_list()
         [120]
     """
+    checked("finals_only", finals_only, Boolean())
     return frames.to_pandas(stream_word_table(source, finals_only=finals_only), "stream_words")

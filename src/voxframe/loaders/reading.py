@@ -41,6 +41,8 @@ from voxframe.loaders.sources import (
     resolve,
 )
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
+from voxframe.validators import Boolean
+from voxframe.validators import checked as check_value
 
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
 _TOGETHER = 64  # transcripts of a corpus that are read together
@@ -95,6 +97,9 @@ def load_all(
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
     check_limit(limit)
+    flags = {"refresh": refresh, "category": category, "timedeltas": timedeltas, "corrected": corrected}
+    for name, flag in flags.items():
+        check_value(name, flag, Boolean())
     found = load_some(names, source, client, corpus, refresh, limit, where, corrected=corrected)
     for name, frame in found.items():
         whole = frame if limit is None or len(frame) <= limit else frame.head(limit)

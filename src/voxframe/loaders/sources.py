@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import getattr_static
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
@@ -92,7 +93,16 @@ class Remote:
 
 def is_one(source: Sources) -> TypeGuard[Source]:
     """Return True for a single source, False for an iterable of sources."""
-    return isinstance(source, str | os.PathLike | bytes | bytearray | memoryview | Mapping | Handle)
+    return isinstance(source, str | os.PathLike | bytes | bytearray | memoryview | Mapping) or is_handle(source)
+
+
+def is_handle(source: object) -> TypeGuard[Handle]:
+    """Return True for a job handle.
+
+    Unlike `isinstance` of Python 3.11, this does not read its properties, because they may send requests.
+    """
+    missing = object()
+    return all(getattr_static(source, name, missing) is not missing for name in ("done", "raw", "id", "fetch"))
 
 
 def each(source: Sources) -> Iterator[Source]:
@@ -161,7 +171,7 @@ def resolve(source: Source, client: Fetcher | None) -> Content | Remote:
         if _names_file(source):
             return _read(Path(source))
         return Remote(source, None if client is None else lambda view: client.fetch(source, view))
-    if isinstance(source, Handle):
+    if is_handle(source):
         return Remote(source.id, source.fetch, source)
     raise _not_a_source(source)
 

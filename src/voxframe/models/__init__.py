@@ -39,6 +39,7 @@ from voxframe.models.catalog import (
     Model,
 )
 from voxframe.settings import is_on
+from voxframe.validators import shown
 
 __all__ = [
     "ANALYSES",
@@ -212,7 +213,7 @@ def list_models() -> list[ModelStatus]:
 def verify(name: str, path: str | os.PathLike[str] | None = None) -> Path:
     """Check the size and SHA-256 of every file of a model on this machine. Downloads nothing.
 
-    Unlike `find`, it does not pass over a damaged copy in voxframe's cache if the hub's cache has a good one.
+    Unlike `find`, this raises an error for a damaged copy in voxframe's cache, even if the hub's cache has a good one.
 
     Args:
         name: Name of the model.
@@ -297,8 +298,8 @@ def derived_dir(name: str, variant: int | None = None) -> Path:
 
 
 def _known(name: str) -> Model:
-    if name not in MODELS:
-        raise OptionError(f"there is no model {name!r}; there is {', '.join(MODELS)}")
+    if not isinstance(name, str) or name not in MODELS:
+        raise OptionError(f"there is no model {shown(name)}; there is {', '.join(MODELS)}")
     return MODELS[name]
 
 

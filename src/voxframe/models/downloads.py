@@ -28,15 +28,15 @@ import requests
 from voxframe.models.catalog import Model, ModelFile
 
 _DEFAULT_ENDPOINT = "https://huggingface.co"
-#: The hub is given up if it does not begin to answer within this time, name lookup and redirects included.
+#: Maximum seconds until the hub begins to answer, including name lookup and redirects.
 _ANSWER_S = 5.0
-#: A hub that did not answer is not asked for other models during this time: a first start downloads four.
+#: Seconds during which a hub that did not answer is not asked again: a first start downloads four models.
 _SILENT_S = 60.0
 _silent_until: dict[str, float] = {}  # by host
-#: A download that stands still for this long is broken off and resumed.
+#: Seconds without data after which a download is interrupted and resumed.
 _STALL_S = 10.0
 _CHUNK_BYTES = 1 << 16
-#: Errors of pip that are not those of an index: a full disk, a quota, a limit of the size of files.
+#: Errors of pip that do not come from an index: a full disk, a quota, a limit of the size of files.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: A progress bar appears when a download takes longer.
 _DELAY_S = 1.0

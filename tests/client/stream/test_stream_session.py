@@ -1,4 +1,5 @@
 import asyncio
+import json
 import subprocess
 import sys
 import textwrap
@@ -21,6 +22,7 @@ from voxframe.client.stream.messages import (
     SessionBegins,
     SessionInformation,
     SessionTerminated,
+    read,
 )
 from voxframe.errors import OptionError, ServiceError
 from voxframe.settings import Secret, Settings
@@ -43,6 +45,20 @@ def test_iterating_gives_every_message_in_order(stream: Make, speech: Path) -> N
     assert messages[-2].audio_duration_s == 2.5
     assert isinstance(messages[-1], SessionTerminated)
     assert [message.idx for message in messages] == list(range(len(messages)))
+
+
+def test_the_documented_final_is_read(payload_folder: Path) -> None:
+    """A final has the fields of the documented message; those that it lacks are None."""
+    data = (payload_folder / "realtime-FinalTranscript.json").read_bytes()
+    expected = json.loads(data)
+    final = read(data, session_id="s", idx=1)
+    assert isinstance(final, Final)
+    assert (final.text, final.start_ms, final.end_ms) == (expected["text"], 5310, 25_580)
+    assert (final.punctuated, final.text_formatted) == (expected["punctuated"], expected["text_formatted"])
+    assert [word.text for word in final.words] == [word["text"] for word in expected["words"]]
+    bare = read('{"message_type": "FinalTranscript", "punctuated": "yes"}', session_id="s", idx=2)
+    assert isinstance(bare, Final)
+    assert (bare.text, bare.punctuated, bare.text_formatted) == ("", None, None)
 
 
 def test_async_for_gives_the_same(stream: Make, speech: Path) -> None:
@@ -141,7 +157,7 @@ def test_options_reach_the_service(stream: Make, peer: "Peer") -> None:  # noqa:
         bytes(8000),
         sample_rate=8000,
         encoding="pcm_mulaw",
-        word_boost=["Ilse", "tree survey", "größe"],
+        word_boost=(word for word in ("Ilse", "tree survey", "größe")),
         partials=False,
         extra_session_information=True,
         end_utterance_silence_threshold=300,

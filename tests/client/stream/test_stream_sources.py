@@ -69,6 +69,24 @@ def test_a_stereo_wav_at_another_rate_is_converted(tmp_path: Path) -> None:
     assert abs(loudest_hz(samples, 16_000) - 440) < 2
 
 
+@pytest.mark.parametrize("form", ["path", "bytes", "file"])
+def test_a_plain_wav_is_resampled_in_any_form(tmp_path: Path, form: str) -> None:
+    """A mono 16-bit wav file at another rate is decoded from its first byte, also from memory or an open file."""
+    path = wav(tmp_path / "a.wav", tone(16_000))
+    with path.open("rb") as file:
+        source: Any = {"path": path, "bytes": path.read_bytes(), "file": file}[form]
+        samples = np.frombuffer(joined(open_source(source, 8000, "pcm_s16le")), "<i2")
+    assert len(samples) == 8000
+    assert abs(loudest_hz(samples, 8000) - 440) < 2
+
+
+def test_half_a_sample_at_the_end_is_left_out(tmp_path: Path) -> None:
+    """A wav file that was cut off inside its last sample is encoded without that sample."""
+    path = wav(tmp_path / "a.wav", tone(8000))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert joined(open_source(path, None, "pcm_mulaw")) == encode_mulaw(tone(8000)[:-1])
+
+
 def test_a_compressed_file_is_decoded(tmp_path: Path) -> None:
     """A compressed file is decoded at 16 kHz, or at the given rate."""
     import av
@@ -219,6 +237,9 @@ def test_other_arrays_are_refused(stream: Callable[..., Stream], peer: Any) -> N
     for wrong in (np.zeros(9), np.zeros((2, 9), "int16"), np.zeros(9, "int32"), np.zeros(9, ">i2")):
         with pytest.raises(OptionError, match=r"one-dimensional array of int16.*astype\('int16'\)"):
             stream(wrong, sample_rate=16_000)
+    for array, encoding, needed in ((np.zeros(9, "uint8"), "pcm_s16le", "int16"), (tone(9), "pcm_mulaw", "uint8")):
+        with pytest.raises(OptionError, match=f"{encoding} needs a one-dimensional array of {needed}"):
+            stream(array, sample_rate=16_000, encoding=encoding)
     with pytest.raises(OptionError, match="the source returned a ndarray of float32; it must return bytes"):
         stream(iter([np.zeros(1600, "float32")]), sample_rate=16_000).wait()
     assert not any(session.frames for session in peer.sessions)

@@ -17,6 +17,7 @@ from voxframe.client.stream.messages import Cursor, Final, Gap, Message, Message
 from voxframe.client.stream.stream_options import StreamOptions, check, make_plan, silence_ms
 from voxframe.errors import OptionError, ServiceTimeoutError
 from voxframe.settings import Secret
+from voxframe.validators import checked_timeout
 
 _CALLBACK_SECONDS = 10.0  # maximum wait for running callbacks at the end of a session
 
@@ -123,9 +124,11 @@ class Stream:
             All finals of the session.
 
         Raises:
+            OptionError: The timeout is not a number of at least 0.
             StreamError: The session failed.
             ServiceTimeoutError: The session was not over in time; it continues.
         """
+        checked_timeout(timeout)
         connection = self.start()._connection
         assert connection is not None
         if not self._buffer.ended:

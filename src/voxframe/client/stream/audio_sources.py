@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_ch
 
 from voxframe.client.response import as_path
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
+from voxframe.validators import Integer, checked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +71,7 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
     if isinstance(source, str | os.PathLike):
         return _file(_path(source), sample_rate, encoding)
     if hasattr(source, "dtype"):
-        source = _array(source)
+        source = _array(source, encoding)
     if isinstance(source, bytes | bytearray | memoryview):
         data = memoryview(source).cast("B")
         if bytes(data[:4]).startswith(_CONTAINERS):
@@ -91,12 +92,13 @@ def open_source(source: StreamSource, sample_rate: int | None, encoding: str) ->
     )
 
 
-def _array(samples: Any) -> bytes:
-    """Return the bytes of an array of samples after checking its dtype and shape."""
-    if str(samples.dtype) not in ("int16", "uint8") or getattr(samples, "ndim", 1) != 1:
+def _array(samples: Any, encoding: str) -> bytes:
+    """Return the bytes of an array of samples after checking that its dtype and shape fit the encoding."""
+    dtype = "uint8" if encoding == "pcm_mulaw" else "int16"
+    if str(samples.dtype) != dtype or getattr(samples, "ndim", 1) != 1:
         raise OptionError(
-            f"the samples are {samples.dtype} of shape {getattr(samples, 'shape', '?')}; give a one-dimensional array "
-            "of int16 (pcm_s16le) or uint8 (pcm_mulaw), such as (mono * 32767).astype('int16')"
+            f"the samples are {samples.dtype} of shape {getattr(samples, 'shape', '?')}; {encoding} needs a "
+            f"one-dimensional array of {dtype}. pcm_s16le takes (mono * 32767).astype('int16')"
         )
     return bytes(samples.tobytes())
 
@@ -146,19 +148,21 @@ def _pieces(file: IO[bytes], first: bytes) -> Iterator[bytes]:
 
 def _file(file: Path | IO[bytes] | BytesIO, sample_rate: int | None, encoding: str) -> Samples:
     """Return the samples of an audio file: of a plain WAV file as they are, of others decoded."""
+    start = None if isinstance(file, Path) else file.tell()
     reader = _plain_wav(file)
     if reader is not None and sample_rate in (None, reader.getframerate()):
         rate, chunks = reader.getframerate(), _frames(reader)
     else:
         if reader is not None:
             reader.close()
+        if start is not None and not isinstance(file, Path):
+            file.seek(start)  # after the header that was read
         rate, chunks = sample_rate or DEFAULT_RATE, _decoded(file, sample_rate or DEFAULT_RATE)
     return Samples(rate, _to_mulaw(chunks) if encoding == "pcm_mulaw" else chunks)
 
 
 def _plain_wav(file: Path | IO[bytes]) -> wave.Wave_read | None:
-    """Return a reader if the file is a mono 16-bit WAV file, else None with the file at its old position."""
-    start = None if isinstance(file, Path) else file.tell()
+    """Return a reader if the file is a mono 16-bit WAV file, else None."""
     try:
         reader = wave.open(str(file) if isinstance(file, Path) else file, "rb")  # noqa: SIM115 - returned open
     except (wave.Error, EOFError):
@@ -167,8 +171,6 @@ def _plain_wav(file: Path | IO[bytes]) -> wave.Wave_read | None:
         raise AudioError(f"{str(file)!r} cannot be read: {error.strerror or error}. Check its permissions") from None
     if reader is not None and reader.getnchannels() == 1 and reader.getsampwidth() == 2:
         return reader
-    if start is not None and not isinstance(file, Path):
-        file.seek(start)
     return None
 
 
@@ -217,7 +219,8 @@ def _to_mulaw(chunks: Iterable[bytes]) -> Iterator[bytes]:
     import numpy as np
 
     for chunk in chunks:
-        yield encode_mulaw(np.frombuffer(chunk, "<i2"))
+        whole = len(chunk) // 2 * 2  # a file that was cut off may end with half a sample
+        yield encode_mulaw(np.frombuffer(chunk[:whole], "<i2"))
 
 
 def encode_mulaw(samples: NDArray[np.int16]) -> bytes:
@@ -309,10 +312,9 @@ def microphone(sample_rate: int = 16_000, device: int | str | None = None) -> Mi
         ...     for message in session:
         ...         print(message)
     """
-    if isinstance(sample_rate, bool) or not isinstance(sample_rate, int) or sample_rate <= 0:
-        raise OptionError(f"sample_rate is {sample_rate!r}; it must be a whole number of Hz, such as 16000")
+    rate = checked("sample_rate", sample_rate, Integer(1, unit="Hz"))
     _sounddevice()
-    return Microphone(sample_rate, device)
+    return Microphone(rate, device)
 
 
 def _sounddevice() -> Any:

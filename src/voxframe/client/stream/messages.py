@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from voxframe.client.async_bridge import keep_loop_awake
-from voxframe.client.response import as_float, as_int, as_list, as_moment, as_text, parse_json
+from voxframe.client.response import as_bool, as_float, as_int, as_list, as_moment, as_text, parse_json
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,16 @@ class Partial(_Text):
 
 class Final(_Text):
     """The final text of an utterance."""
+
+    @property
+    def punctuated(self) -> bool | None:
+        """True if the text has punctuation; None if the service does not report it."""
+        return as_bool(self.raw.get("punctuated"))
+
+    @property
+    def text_formatted(self) -> bool | None:
+        """True if capital letters and numbers are formatted; None if the service does not report it."""
+        return as_bool(self.raw.get("text_formatted"))
 
 
 class SessionInformation(Message):
@@ -244,7 +255,7 @@ class MessageBuffer:
         self._changed.notify_all()
         waiting, self._waiting = self._waiting, set()
         for loop, future in waiting:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_wake, future)
 
     def _after(self, position: int) -> tuple[int, Message] | None:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, get_args
+from typing import Literal, TypedDict, cast, get_args
 
-from voxframe.client.response import is_unicode
 from voxframe.client.stream.audio_sources import Samples, StreamSource, open_source
 from voxframe.client.stream.messages import Final, Partial
 from voxframe.client.stream.pacing import MAX_MESSAGE_MS, MIN_MESSAGE_MS
 from voxframe.errors import OptionError, SettingsError
 from voxframe.options import STREAM_ENCODINGS, STREAM_SILENCE_MS, STREAM_WORD_BOOST_CHARS
 from voxframe.settings import Secret
+from voxframe.validators import (
+    Boolean,
+    Choice,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+    ValueType,
+    checked,
+    nearest,
+    shown,
+)
 
 Encoding = Literal["pcm_s16le", "pcm_mulaw"]
 assert get_args(Encoding) == STREAM_ENCODINGS
@@ -40,8 +50,8 @@ class StreamOptions(TypedDict, total=False):
         on_partial: Called with each partial, in a thread of the session.
         on_final: Called with each final, in the same thread.
         message_ms: Duration of an audio message, from 100 to 2000 ms (default 200).
-        keepalive_s: Seconds between two pings (default 10). The connection counts as lost after twice as long without
-            any bytes, or six times if `realtime` is False.
+        keepalive_s: Seconds between two pings, up to 3600 (default 10). The connection counts as lost after twice as
+            long without any bytes, or six times if `realtime` is False.
         keep_partials: Maximum number of partials and unknown messages to keep (default 1000); all finals are kept.
     """
 
@@ -78,42 +88,58 @@ _DEFAULTS: StreamOptions = {
     "keep_partials": 1000,
 }
 
+_SILENCE = Integer(*STREAM_SILENCE_MS, "ms")
+_KINDS: dict[str, ValueType] = {
+    "sample_rate": Integer(1, unit="Hz"),
+    "encoding": Choice(STREAM_ENCODINGS),
+    "word_boost": ListOf(Text(), "words"),
+    "partials": Boolean(),
+    "extra_session_information": Boolean(),
+    "end_utterance_silence_threshold": _SILENCE,
+    "realtime": Boolean(),
+    "reconnect": Boolean(),
+    "message_ms": Integer(MIN_MESSAGE_MS, MAX_MESSAGE_MS, "ms"),
+    "keepalive_s": Number(0.01, 3600, "seconds"),
+    "keep_partials": Integer(0),
+}
+
 
 def check(options: StreamOptions) -> StreamOptions:
-    """Return all options, completed with defaults.
+    """Return all options, completed with defaults. None uses the default too.
 
     Raises:
         OptionError: An option is unknown or has an invalid value.
     """
-    for name in options:
-        if name not in _DEFAULTS:
-            near = difflib.get_close_matches(name, _DEFAULTS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(_DEFAULTS)}"
-            raise OptionError(f"a streaming session has no option {name!r}; {hint}")
-    full: StreamOptions = {**_DEFAULTS, **options}
-    if full["encoding"] not in STREAM_ENCODINGS:
-        raise OptionError(f"encoding is {full['encoding']!r}; it must be one of {', '.join(STREAM_ENCODINGS)}")
-    if full["sample_rate"] is not None:
-        full["sample_rate"] = _whole("sample_rate", full["sample_rate"], 1, None, " Hz")
-    for name in ("partials", "extra_session_information", "realtime", "reconnect"):
-        if not isinstance(options.get(name, True), bool):
-            raise OptionError(f"{name} is {options[name]!r}; it must be True or False")  # type: ignore[literal-required]
+    unknown = [name for name in options if name not in _DEFAULTS]
+    if unknown:
+        near = nearest(unknown[0], list(_DEFAULTS))
+        raise OptionError(
+            f"a streaming session has no option {unknown[0]!r}{near}; the options are {', '.join(_DEFAULTS)}"
+        )
+    given = {name: value for name, value in options.items() if value is not None}
+    given |= {name: checked(name, given[name], kind) for name, kind in _KINDS.items() if name in given}
     for name in ("on_partial", "on_final"):
-        if options.get(name) is not None and not callable(options[name]):  # type: ignore[literal-required]
-            raise OptionError(f"{name} is {options[name]!r}; it must be a function of one message")  # type: ignore[literal-required]
-    if full["end_utterance_silence_threshold"] is not None:
-        full["end_utterance_silence_threshold"] = silence_ms(full["end_utterance_silence_threshold"])
-    full["message_ms"] = _whole("message_ms", full["message_ms"], MIN_MESSAGE_MS, MAX_MESSAGE_MS, " ms")
-    full["keep_partials"] = _whole("keep_partials", full["keep_partials"], 0, None)
-    if not isinstance(full["keepalive_s"], int | float) or not full["keepalive_s"] > 0:
-        raise OptionError(f"keepalive_s is {full['keepalive_s']!r}; it must be a number of seconds above 0")
-    if full["token"] is not None and not isinstance(full["token"], str):
-        raise OptionError(f"token must be the text returned by client.token(), got {type(full['token']).__name__}")
+        if name in given and not callable(given[name]):
+            raise OptionError(f"{name} must be a function of one message, got {shown(given[name])}")
+    if "token" in given:
+        _check_token(given["token"])
+    full = cast("StreamOptions", {**_DEFAULTS, **given})
     if full["token"] is not None and full["reconnect"]:
         raise OptionError(
             "a temporary token opens one session only, so reconnect=True needs the key; leave one of them out"
         )
     return full
+
+
+def _check_token(token: object) -> None:
+    if not isinstance(token, str):
+        raise OptionError(f"token must be the text returned by client.token(), got {type(token).__name__}")
+    try:
+        Secret(token)
+    except SettingsError:
+        raise OptionError(
+            "token is empty or has characters that no token has (not shown here); pass it as client.token() returned it"
+        ) from None
 
 
 _LAST_MESSAGE_SECONDS = 60.0  # without a message, once the session was told to end
@@ -212,23 +238,11 @@ def silence_ms(value: object) -> int:
     Raises:
         OptionError: It is not a whole number from 0 to 20000.
     """
-    return _whole("end_utterance_silence_threshold", value, *STREAM_SILENCE_MS, " ms")
-
-
-def _whole(name: str, value: Any, low: int, high: int | None, unit: str = "") -> int:
-    number = value.item() if hasattr(value, "item") and hasattr(value, "dtype") else value
-    whole = isinstance(number, int) and not isinstance(number, bool)
-    if not whole or number < low or (high is not None and number > high):
-        allowed = f"from {low} to {high}" if high is not None else f"of at least {low}"
-        raise OptionError(f"{name} is {value!r}; it must be a whole number {allowed}{unit}")
-    return int(number)
+    return cast("int", checked("end_utterance_silence_threshold", value, _SILENCE))
 
 
 def _word_boost(words: Sequence[str]) -> str:
-    listed = isinstance(words, Iterable) and not isinstance(words, str | Mapping)
-    if not listed or not all(isinstance(word, str) and word and is_unicode(word) for word in words):
-        raise OptionError("word_boost must be a list of words, such as ['tree survey', 'Ilse']")
-    text = json.dumps(list(words), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
     if len(text) > STREAM_WORD_BOOST_CHARS:
         raise OptionError(
             f"word_boost is {len(text)} characters long as JSON, and at most {STREAM_WORD_BOOST_CHARS} are allowed; "
