@@ -53,6 +53,21 @@ def test_a_row_per_message() -> None:
     assert df["audio_duration_s"].to_list()[3] == 1.5
 
 
+@pytest.mark.parametrize("created", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-10:00", "yesterday"])
+def test_a_time_that_no_column_can_hold_is_kept(created: str) -> None:
+    """A time outside the years 1 to 9999 in UTC, and a text that is no time, are null, and `extra` has them."""
+    (row,) = stream_table([{"message_type": "FinalTranscript", "created": created}]).to_pylist()
+    assert (row["created"], json.loads(row["extra"])) == (None, {"created": created})
+
+
+def test_half_a_surrogate_pair_in_a_text_is_replaced() -> None:
+    """A message given as text may have half of a surrogate pair; the rest of the message is kept."""
+    with pytest.warns(PayloadWarning, match="not valid UTF-8"):
+        table = stream_table(['{"message_type": "FinalTranscript", "text": "Hi \ud83d", "audio_start": 5}'])
+    (row,) = table.select(["text", "start_ms"]).to_pylist()
+    assert (row["text"].rstrip("\ufffd"), row["start_ms"]) == ("Hi ", 5)
+
+
 def test_a_row_per_word() -> None:
     """Words carry the position of their message."""
     table = stream_word_table(MESSAGES)

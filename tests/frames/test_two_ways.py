@@ -137,6 +137,23 @@ def test_two_ways_one_result(text: str) -> None:
     check(text.encode("utf-8", "surrogatepass"))
 
 
+@pytest.mark.parametrize(
+    "value",
+    ['{"speaker":1}', '{"speaker":null,"text":{"end":1}}', '"\\u0020:"', '"\\u0022:"', '" \\u003a"', '" \\u003A"'],
+)
+@pytest.mark.parametrize("spoken", ['"speaker":null,', ""])
+def test_unknown_fields_of_later_words_are_kept(value: str, spoken: str) -> None:
+    """A field that only later words have is in `extra`, whatever another unknown field of the words before holds."""
+    before, after = (
+        ",".join(f'{{"text":"a","start":{n},"end":{n + 1},"confidence":0.5,{spoken}{field}}}' for n in range(200))
+        for field in (f'"alternative":{value}', '"loudness":7')
+    )
+    raw = f'{{"id":"a","words":[{before},{after}]}}'.encode()
+    check(raw)
+    extra = transcript_tables(raw, ("words",))["words"]["extra"].to_pylist()
+    assert extra[200:] == ['{"loudness":7}'] * 200
+
+
 REAL = payload(40, seed=3)
 
 

@@ -1,11 +1,13 @@
 """Less common documents of engines, as their documentation, their source code or their libraries describe them."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 import voxframe
+from voxframe.errors import PayloadError, PayloadWarning
 from voxframe.importers import converted
 
 _N = None
@@ -229,6 +231,35 @@ def test_channels_of_aws() -> None:
         ("Well?", 4860, "ch_1"),
         ("Yes.", 8500, "ch_0"),
     ]
+
+
+def test_words_without_a_start_keep_their_place_on_their_channel() -> None:
+    """A word without a start follows the word before it on its channel, not the beginning of the recording."""
+    channels = [
+        {"alternatives": [{"words": [{"word": text, "start": start} for text, start in words]}]}
+        for words in ((("one", 1.0), ("two", None), ("five", 5.0)), (("three", 3.0), ("four", None)))
+    ]
+    assert [word[0] for word in _words({"results": {"channels": channels}})] == "one two three four five".split()
+
+
+@pytest.mark.parametrize("depth", [200, 900, 5000])
+def test_deep_json_of_an_engine_is_read_or_refused(depth: int) -> None:
+    """Nesting of any depth in a field that is not read gives words or a PayloadError."""
+    deep = "[" * depth + "]" * depth
+    for document in (
+        f'{{"results":[{{"alternatives":[{{"transcript":"Hi","x":{deep}}}]}}]}}',
+        f'{{"segments":[{{"text":"Hi"}},{{"text":null,"x":{deep}}}]}}',
+    ):
+        with suppress(*[PayloadError] * (depth > 200)):
+            assert list(voxframe.load_words(document.encode())["text"]) == ["Hi"]
+
+
+def test_half_a_surrogate_pair_of_an_engine_is_replaced() -> None:
+    """A text or speaker with half of a surrogate pair is read, with U+FFFD in its place."""
+    document = b'{"segments":[{"text":"Hi \\ud83d","speaker":"A\\ud83d"}],"language":"en"}'
+    with pytest.warns(PayloadWarning, match="surrogate"):
+        words = voxframe.load_words(document)
+    assert words[["text", "speaker"]].values.tolist() == [["Hi", "A\ufffd"], ["\ufffd", "A\ufffd"]]
 
 
 def test_channels_of_azure_are_in_order() -> None:

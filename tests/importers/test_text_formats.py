@@ -2,6 +2,8 @@
 
 import gzip
 import re
+import warnings
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -164,10 +166,33 @@ def test_rttm_gives_words_their_speakers(tmp_path: Path) -> None:
     found = voxframe.tables(with_speakers({"id": "a", "words": words, "language_code": "en"}, rttm))
     assert _rows(found["words"], "speaker", "confidence") == [["Ann", 0.5], ["Bob", None], _NO_TIMES, _NO_TIMES]
     assert found["transcripts"]["language_code"].to_list() == ["en"]
+    kept = with_speakers({"words": [words[0] | {"text": " Hi", "cluster_id": 3}, words[3] | {"text": None}]}, rttm)
+    assert kept["words"] == [
+        {"text": " Hi", "start": 100, "end": 400, "confidence": 0.5, "speaker": "Ann", "cluster_id": 3},
+        {"text": None, "start": None, "end": None, "confidence": None, "speaker": None},
+    ]
+    assert [turn["words"] for turn in kept["utterances"]] == [[word] for word in kept["words"]]
     with pytest.raises(PayloadError, match="no recording 'x'; it has rec"):
         with_speakers({"words": words}, rttm, "x")
     with pytest.raises(PayloadError, match=r"voxframe\.importers\.with_speakers"):
         _load(tmp_path, "a.rttm", rttm)
+
+
+@pytest.mark.parametrize(
+    ("payload", "text", "said"),
+    [
+        ({"words": [], "id": "a"}, "talk.rttm", "no line that begins with SPEAKER; pass the content of an RTTM file"),
+        ({"words": []}, b"SPEAKER", "no line that begins with SPEAKER"),
+        ({"words": []}, "SPEAKER rec 1 0.0", "the speaker, but is 'SPEAKER rec 1 0.0'"),
+        ({"words": []}, "SPEAKER rec 1 soon 0.6 <NA> <NA> Ann", "but is 'SPEAKER rec 1 soon 0.6"),
+        ({"id": "a"}, "SPEAKER rec 1 0.0 0.6 <NA> <NA> Ann", "must be a dict with the list words, got a dict without"),
+        (b"{}", "SPEAKER rec 1 0.0 0.6 <NA> <NA> Ann", "must be a dict with the list words, got bytes"),
+    ],
+)
+def test_what_cannot_be_joined_to_speakers_is_named(payload: Any, text: Any, said: str) -> None:
+    """A payload without words, a text that is no RTTM, and a line that is not complete are errors."""
+    with pytest.raises(PayloadError, match=re.escape(said)):
+        with_speakers(payload, text)
 
 
 def test_audacity_labels_have_turns(tmp_path: Path) -> None:
@@ -175,6 +200,9 @@ def test_audacity_labels_have_turns(tmp_path: Path) -> None:
     text = "0.500000\t1.250000\tAnn: Hi there.\n\\\t100.0\t200.0\n2.0\t2.5\tapplause\n"
     turns = _load(tmp_path, "labels.txt", text)["utterances"]
     assert _rows(turns) == [["Ann", "Hi there.", 500, 1250], [None, "applause", 2000, 2500]]
+    assert _rows(_load(tmp_path, "b.txt", "-0.5\t1.25\tHi\n")["utterances"]) == [[None, "Hi", -500, 1250]]
+    with pytest.raises(PayloadError, match="line 2 must be start, end and label, between tabs, but is 'Bye'"):
+        _load(tmp_path, "labels.txt", "0.5\t1.25\tHi\nBye\n")
 
 
 def test_plain_text_has_turns_by_name(tmp_path: Path) -> None:
@@ -204,6 +232,16 @@ def test_our_own_export_is_read(tmp_path: Path, form: str) -> None:
         assert _rows(tables["words"], "start_ms", "end_ms") == _rows(words, "start_ms", "end_ms")
     if form == "ctm":
         assert tables["words"]["confidence"].to_list() == words["confidence"].to_list()
+
+
+@pytest.mark.parametrize("form", ["textgrid", "eaf"])
+def test_words_of_a_script_without_spaces_keep_their_times(form: str) -> None:
+    """The words of a Chinese turn, whose text has no spaces between them, are read with their times."""
+    said = [("你好", 0, 400), ("世界", 500, 900), ("pandas", 900, 1300), ("吧。", 1300, 1500)]
+    words = [{"text": text, "start": start, "end": end, "speaker": "A"} for text, start, end in said]
+    exported = getattr(voxframe.export, form)(voxframe.load_words({"id": "a", "words": words})).encode()
+    read = voxframe.load_words(converted(exported))
+    assert _rows(read, "text", "start_ms", "end_ms") == [list(word) for word in said]
 
 
 def test_a_folder_of_files_is_added(tmp_path: Path) -> None:
@@ -286,6 +324,67 @@ def test_fractions_of_a_second_may_be_short() -> None:
     """A fraction of one digit counts tenths of a second, as players read it."""
     (turn,) = text_formats.srt("1\n00:00:01,5 --> 00:00:02,25\nHello.\n")["utterances"]
     assert (turn["start"], turn["end"]) == (1500, 2250)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<inaudible> yes <crosstalk 00:12>", "<inaudible> yes <crosstalk 00:12>"),
+        ("a <b and c> d <3 <bold> <string>", "a <b and c> d <3 <bold> <string>"),
+        (
+            '<I>Hi</I> <font color="red">you</font> <c.yellow>and</c> {\\an8}me<br/>now <00:01.500>on',
+            "Hi you and me now on",
+        ),
+    ],
+)
+def test_only_tags_of_players_are_removed_from_srt(content: str, text: str) -> None:
+    """Other words between "<" and ">" are text, because SRT has no escapes and our own export writes them so."""
+    cue = f"1\n00:00:01,000 --> 00:00:02,000\n{content}\n"
+    assert [turn["text"] for turn in text_formats.srt(cue)["utterances"]] == [text]
+    said = {"id": "a", "words": [{"text": word, "start": 0, "end": 9} for word in text.split()]}
+    with warnings.catch_warnings(action="ignore"):
+        exported = voxframe.export.srt(voxframe.load_words(said))
+    assert text_formats.srt(exported)["text"] == text
+
+
+def test_fractions_of_a_second_may_be_long_or_missing() -> None:
+    """Times as Python writes a timedelta, with microseconds or without a fraction, are read to the millisecond."""
+    first, last = timedelta(seconds=1, microseconds=234567), timedelta(hours=101)
+    text = f"1\n{first} --> {timedelta(seconds=2)}\nHello.\n\n2\n101:00:00 --> 101:00:00,5\nBye.\n"
+    found = [(turn["text"], turn["start"], turn["end"]) for turn in text_formats.srt(text)["utterances"]]
+    hours = last // timedelta(milliseconds=1)
+    assert found == [("Hello.", 1234, 2000), ("Bye.", hours, hours + 500)]
+
+
+def test_the_times_of_a_cue_end_the_cue_before() -> None:
+    """In WebVTT, a cue needs no empty line before the next one.
+
+    Source: https://www.w3.org/TR/webvtt1/, section 6.1, "collect a WebVTT block".
+    """
+    text = "WEBVTT\n00:01.000 --> 00:02.000\nHi\n00:02.000 --> 00:03.000\nthere\n"
+    turns = text_formats.webvtt(text)["utterances"]
+    assert [(turn["text"], turn["start"], turn["end"]) for turn in turns] == [("Hi", 1000, 2000), ("there", 2000, 3000)]
+
+
+@pytest.mark.parametrize("name", ["a.srt", "a.TextGrid", "a.txt"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32"])
+def test_utf_16_without_a_byte_order_mark_is_named(name: str, encoding: str) -> None:
+    """Text in UTF-16 without a byte order mark, or in UTF-32, is the error of other encodings."""
+    with pytest.raises(PayloadError, match="the text is neither UTF-8 nor UTF-16 with a byte order mark"):
+        converted("1\n00:00:01,000 --> 00:00:02,000\nHi\n".encode(encoding), name)
+
+
+def test_a_time_beyond_64_bits_is_null(tmp_path: Path) -> None:
+    """A time that no column can hold is null with a warning, and the text is kept."""
+    with pytest.warns(PayloadWarning, match="not an integer of 64 bits"):
+        words = _load(tmp_path, "a.ctm", "rec 1 1e300 0.25 Hi\nrec 1 1.0 0.25 there\n")["words"]
+    assert _rows(words, "text", "start_ms") == [["Hi", None], ["there", 1000]]
+
+
+def test_line_separators_inside_a_text_of_stm(tmp_path: Path) -> None:
+    """Only LF, CRLF and CR end a line of STM, so a text may have other line separators."""
+    turns = _load(tmp_path, "a.stm", "rec 1 Ann 0.5 1.25 Hi\u2028there\x85you\n")["utterances"]
+    assert _rows(turns) == [["Ann", "Hi there you", 500, 1250]]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -427,6 +526,44 @@ def test_dependent_tiers_of_eaf(tmp_path: Path) -> None:
         ["Ann", "du", 750, None],
         ["Ann", "selbst?", None, 1250],
     ]
+
+
+def _tier(attributes: str, annotations: list[tuple[int, int, str]]) -> str:
+    """Return a tier of EAF with annotations between numbered time slots."""
+    found = "".join(
+        f'<ANNOTATION><ALIGNABLE_ANNOTATION ANNOTATION_ID="a{first}" TIME_SLOT_REF1="ts{first}" '
+        f'TIME_SLOT_REF2="ts{last}"><ANNOTATION_VALUE>{text}</ANNOTATION_VALUE></ALIGNABLE_ANNOTATION></ANNOTATION>'
+        for first, last, text in annotations
+    )
+    return f'<TIER LINGUISTIC_TYPE_REF="t" {attributes}>{found}</TIER>'
+
+
+def _eaf(tiers: str, times: list[int | None]) -> str:
+    values = ("" if time is None else f'TIME_VALUE="{time}"' for time in times)
+    slots = "".join(f'<TIME_SLOT TIME_SLOT_ID="ts{n}" {value}/>' for n, value in enumerate(values))
+    return f"<ANNOTATION_DOCUMENT><TIME_ORDER>{slots}</TIME_ORDER>{tiers}</ANNOTATION_DOCUMENT>"
+
+
+def test_annotations_of_eaf_without_a_start_keep_their_place(tmp_path: Path) -> None:
+    """A turn whose start is not aligned follows the turn before it on its tier."""
+    tiers = _tier('TIER_ID="Ann"', [(0, 1, "one"), (1, 2, "two"), (2, 3, "three")])
+    text = _eaf(tiers + _tier('TIER_ID="Bob"', [(4, 5, "four")]), [1000, 2000, None, 3000, 4000, 5000])
+    assert _rows(_load(tmp_path, "a.eaf", text)["utterances"]) == [
+        ["Ann", "one", 1000, 2000],
+        ["Ann", "two", 2000, None],
+        ["Ann", "three", None, 3000],
+        ["Bob", "four", 4000, 5000],
+    ]
+
+
+def test_all_tiers_of_eaf_are_read(tmp_path: Path) -> None:
+    """Two tiers of one name are both read, and words have the participant of the tier that they belong to."""
+    words = _tier('TIER_ID="words" PARENT_REF="A"', [(0, 1, "Hi"), (1, 2, "there")])
+    tiers = _tier('TIER_ID="A" PARTICIPANT="Ann"', [(0, 2, "Hi there")]) + words
+    tables = _load(tmp_path, "a.eaf", _eaf(tiers, [0, 500, 900]))
+    assert _rows(tables["words"]) == [["Ann", "Hi", 0, 500], ["Ann", "there", 500, 900]]
+    twice = _tier('TIER_ID="A"', [(0, 1, "Hi")]) + _tier('TIER_ID="A"', [(1, 2, "there")])
+    assert _load(tmp_path, "b.eaf", _eaf(twice, [0, 500, 900]))["utterances"]["text"].to_list() == ["Hi", "there"]
 
 
 def test_only_words_inside_a_turn_are_its_words(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ Ints: TypeAlias = npt.NDArray[Any]
 _EXPONENT = re.compile(r"(?:^|[\[:,])-?\d(?:\.\d+)?e\+?\d")
 #: The same in JSON written by msgspec, which writes no sign.
 _PLAIN_EXPONENT = re.compile(rb"[:\[,]-?\d(?:\.\d+)?e\d")
+#: Escapes of a blank, a quote or a colon. Rewriting JSON with these changes the count of `_keys`.
+_ESCAPED_KEY_END = re.compile(rb"\\u00(?:2[02]|3[aA])")
 
 _NAMES = 8  # unknown names that are looked for; a payload with more is decoded as a whole
 _BEGINNING = 5000  # bytes in which the names are looked for first
@@ -47,7 +49,7 @@ class Misfit:
 
 
 class Rest(NamedTuple):
-    """A payload as plain Python objects, to look up what no column has.
+    """A payload as plain Python objects, to look up values that no column has.
 
     Attributes:
         values: The payload; None if it has no unknown fields outside lists of objects.
@@ -260,6 +262,8 @@ def unknown_texts(
         # A name may occur at two levels. Such lists are a small part of a payload and are decoded as a whole. Unknown
         # fields in all labels of an hour take half the time of decoding the payload, almost all of it per label.
         return None
+    if _ESCAPED_KEY_END.search(text):
+        return None
     for part in text[:_BEGINNING], text:  # most often, the first objects have all names
         names = _unknown_names(part, shape)
         if not names and part is not text:
@@ -269,7 +273,7 @@ def unknown_texts(
             return None
         rows = _split(lines) if names else none
         left = keys - _keys(lines)
-        if len(rows) == len(items) and (left == values or left == values + _nulls(text, items)):
+        if len(rows) == len(items) and (left == values or left == values + _nulls(text, lines, items)):
             return rows
     return None
 
@@ -372,11 +376,18 @@ def _values(items: pa.StructArray) -> int:
     return count
 
 
-def _nulls(text: bytes, items: pa.StructArray) -> int:
-    """Count the known fields that are null rather than absent, in objects whose fields are scalars."""
+def _nulls(text: bytes, lines: bytes, items: pa.StructArray) -> int:
+    """Count the known fields that are null rather than absent, in objects whose fields are scalars.
+
+    Args:
+        text: The objects.
+        lines: Their unknown fields, in which nested objects may have the same names.
+        items: The values that were read.
+    """
     count = 0
     for place, kind in enumerate(items.type):
         if items.field(place).null_count:
             key = b'"%b":' % kind.name.encode()
-            count += text.count(key) - text.count(b"\\" + key) - (len(items) - items.field(place).null_count)
+            found, nested = (part.count(key) - part.count(b"\\" + key) for part in (text, lines))
+            count += found - nested - (len(items) - items.field(place).null_count)
     return count

@@ -53,7 +53,7 @@ class Lists(NamedTuple):
         items: All elements decoded, with their unknown fields; None if `extra` has these.
         exact: True if these were decoded without loss.
         extra: The column `extra` of the elements; None if `items` has the fields. With nested lists it has only nulls.
-        counts: Number of elements of each payload. None (default): they are all of one.
+        counts: Number of elements of each payload. None (default): all elements are of one payload.
     """
 
     arrays: pa.ListArray

@@ -114,10 +114,13 @@ def _is_raw(node: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=64)
 def skipped(names: frozenset[str]) -> list[tuple[tuple[str, ...], tuple[bytes, bytes]]]:
-    """Return the steps to each list or object that only tables not in `names` have, and the first byte it may have.
+    """Return the path to each list or object that only other tables use, and the two bytes with which it may begin.
 
-    A value of another type belongs to the row of the response, so whoever builds that row has to notice it. The second
-    byte is that of null.
+    The second byte is that of null. A value that begins with another byte has a wrong type. It belongs in the row of
+    the response, so code that builds this row must check the first byte.
+
+    Args:
+        names: Tables, all built from the same response of the service.
     """
     return _skipped(shape(names), known_fields(names) or {}, ())
 

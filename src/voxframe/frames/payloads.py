@@ -135,7 +135,7 @@ _EARLY = msgspec.json.Decoder(_Early)
 def early_head(raw: bytes) -> Head | None:
     """Return the head of a transcript from the fields before its words, a small part of the payload.
 
-    The rest may be anything, even no JSON, so whoever reads it has to check it.
+    The rest is not checked and may not even be JSON, so the code that reads it has to check it.
 
     Returns:
         None if these fields do not tell the id, the status and the URL, or if the bytes look like several payloads.

@@ -104,13 +104,18 @@ def _response(item: object) -> Mapping[str, Any]:
     response: Any = item
     if isinstance(item, bytes | str):
         with suppress(PayloadError):
-            response = parse(item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item)
+            response = parse(_bytes(item))
     if not isinstance(response, Mapping) or "response" not in response:
         raise PayloadError(
             f"this {type(item).__name__} is not a language model response: it has no field 'response'. Pass the return "
             "value of client.summarize, ask, task, action_items or llm_response, or its JSON"
         )
     return response
+
+
+def _bytes(item: bytes | str) -> bytes:
+    """Return JSON as bytes. Unpaired surrogates become invalid UTF-8, which `parse` replaces."""
+    return item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item
 
 
 def _text(value: object) -> str | None:
@@ -237,9 +242,7 @@ def _each(source: Messages) -> Iterator[tuple[str | None, int, dict[str, Any], d
             if item.raw:  # entries that voxframe added, such as gaps, are not messages
                 yield item.session_id, item.idx, *_plain(encode(item.raw))
             continue
-        message, whole = _plain(
-            item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else encode(item)
-        )
+        message, whole = _plain(_bytes(item) if isinstance(item, bytes | str) else encode(item))
         if message.get("message_type") == "SessionBegins":
             session_id, following = message.get("session_id"), 0
         yield session_id, following, message, whole
@@ -257,9 +260,9 @@ def _moment(text: str | None) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (OverflowError, ValueError):  # an offset can lead out of the years 1 to 9999
         return None
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _table(kind: Table, rows: list[dict[str, Any]]) -> pa.Table:

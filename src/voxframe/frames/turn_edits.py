@@ -39,7 +39,10 @@ class Was:
     text: str | None
 
     def has_text_of(self, other: Was) -> bool:
-        """Return True if two turns have the same text but for white space, which earlier versions joined otherwise."""
+        """Return True if two turns have the same text.
+
+        White space is ignored, because earlier versions of voxframe joined words with other spaces.
+        """
         own, others = ("".join((turn.text or "").split()) for turn in (self, other))
         return own == others and (self.text is None) == (other.text is None)
 

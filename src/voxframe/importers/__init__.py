@@ -71,12 +71,13 @@ def converted(data: bytes, name: str = "") -> bytes:
         raise PayloadError(f"a file is given as its bytes and its name, not as {shown(data)} and {shown(name)}")
     if name and (not data or data.isspace()):
         raise _empty()
+    format_name = "another engine"
     try:
         format_name, read = _json_format(data) or _text_format(data, name) or ("", None)
         if read is None:
             return data
         found = read()
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, SyntaxError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError) as error:
         if isinstance(error, PayloadError):
             raise
         raise PayloadError(
@@ -97,8 +98,11 @@ def _empty() -> PayloadError:
 
 
 def _encoded(payload: dict[str, Any], given: str, format_name: str) -> bytes:
-    found = payload.pop("id", None) or given
-    return orjson.dumps({"id": found, "imported_from": format_name, **payload})
+    document = {"id": payload.pop("id", None) or given, "imported_from": format_name, **payload}
+    try:
+        return orjson.dumps(document)
+    except TypeError:  # integers beyond 64 bits and unpaired surrogates, which are repaired when the payload is read
+        return json.dumps(document).encode()
 
 
 def _json_format(data: bytes) -> tuple[str, Callable[[], Any]] | None:
@@ -183,14 +187,17 @@ def _text_format(data: bytes, name: str) -> tuple[str, Callable[[], Any]] | None
         return None
     try:
         text = data.decode("utf-16" if utf16 else "utf-8-sig")
+        is_text = "\0" not in text[:2]  # UTF-16 without a byte order mark, or UTF-32
     except UnicodeDecodeError:
+        text, is_text = "", False
+    if not is_text:
         if _first(data) in _JSON or (utf16 and not known):  # invalid bytes of JSON are replaced later
             return None
         raise PayloadError(
             "the text is neither UTF-8 nor UTF-16 with a byte order mark, and its encoding cannot be told from its "
             "bytes; save it as UTF-8, or convert it with iconv -f CP1252 -t UTF-8 OLD > NEW (CP1252 is the usual "
             "encoding of Western European subtitles)"
-        ) from None
+        )
     if name and (not text or text.isspace()):  # only a byte order mark, or blanks that are not ASCII
         raise _empty()
     if suffix == ".rttm":

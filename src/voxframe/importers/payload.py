@@ -88,8 +88,13 @@ def turn_of(
 
 
 def in_time(spoken: Sequence[Spoken]) -> list[Spoken]:
-    """Sort words or turns of several channels by start."""
-    return sorted(spoken, key=lambda word: word.start or 0)
+    """Sort words or turns of several channels by start. One without a start follows the one before on its channel."""
+    last: dict[str | None, int] = {}
+    keys = []
+    for one in spoken:
+        last[one.channel] = last.get(one.channel, 0) if one.start is None else one.start
+        keys.append(last[one.channel])
+    return [spoken[place] for place in sorted(range(len(spoken)), key=keys.__getitem__)]
 
 
 def from_turns(turns: Iterable[SpokenTurn], **fields: Any) -> dict[str, Any]:
@@ -148,4 +153,7 @@ def _word(word: SpokenWord) -> dict[str, Any]:
 
 def _characters(text: str) -> str:
     """Return a text in which bytes that were decoded one by one, with "surrogateescape", are characters again."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    try:
+        return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # another unpaired surrogate, which is repaired when the payload is read
+        return text

@@ -15,31 +15,41 @@ import numpy as np
 
 from voxframe._text import one_line
 from voxframe.errors import PayloadError
-from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms, number
+from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, in_time, ms, number
 
-_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
+# Of a fraction, which some tools leave out or write with more digits, only the milliseconds are read.
+_TIME = r"(?:(\d+):)?(\d{1,2}):(\d{2})(?:[.,](\d{1,3})\d*)?"
 _TIMES = re.compile(rf"^\s*{_TIME}\s*-->\s*{_TIME}")
 _TAG = re.compile(r"</?[a-zA-Z][^>]*>|<\d[\d:.]*>|\{\\[^}]*\}")
+#: Tags of players, and those of WebVTT that converters leave. SRT has no escapes, so other text in "<>" was said.
+_SRT_TAG = re.compile(
+    r"</?(?:(?:b|i|u|s|em|strong|span|font|ruby|rt|lang|c|v)(?:\.[\w.-]*)?|(?:font|span|lang|v)\s[^>]*)>"
+    r"|<\d+:[\d:.]+>|\{\\[^}]*\}",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _STAMP = re.compile(r"<(?:(\d+):)?(\d{2}):(\d{2})\.(\d{3})>")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>")
 #: A name before a colon: at most five words that begin with an upper-case letter or a digit, as in "Speaker 1:".
 _NAME = re.compile(r"^\s*((?:[^\W_a-z][\w.'\-]*)(?: (?:[^\W_a-z][\w.'\-]*|\d+)){0,4}):(?:\s+|$)")
 _SINCE = re.compile(r"^\s*\[(?:(\d+):)?(\d{1,2}):(\d{2})\]\s+")
-_LABEL = re.compile(r"^\d+(\.\d+)?\t\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
+_LABEL = re.compile(r"^-?\d+(\.\d+)?\t-?\d+(\.\d+)?(\t|\r|$)", re.MULTILINE)
 
 
 def srt(text: str) -> dict[str, Any]:
     """Read SRT. A cue that begins with a name and a colon belongs to that speaker; tags are removed.
 
-    Source: the SubRip documentation, https://wiki.videolan.org/SubRip. As SRT has no field for the speaker, cues after
-    it without a name have none. A cue ends where the next one begins, so its text may have blank lines.
+    Source: the SubRip documentation, https://wiki.videolan.org/SubRip. SRT has no field for the speaker, so a cue
+    without a name has none, also after a cue with a name. A cue ends where the next one begins, so its text may have
+    blank lines.
     """
     turns = []
     lines = _lines(text)
     at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
     for n, until in zip(at, [*at[1:], len(lines) + 1], strict=True):
         numbered = until <= len(lines) and lines[until - 1].strip().isdigit()  # the number of the next cue
-        speaker, said = _named(_TAG.sub("", " ".join(lines[n + 1 : until - numbered])))
+        content = _BREAK.sub(" ", " ".join(lines[n + 1 : until - numbered]))
+        speaker, said = _named(_SRT_TAG.sub("", content))
         if said and (times := _TIMES.match(lines[n])):
             turns.append(SpokenTurn(said, _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), speaker))
     return from_turns(turns)
@@ -96,8 +106,10 @@ def audacity(text: str) -> dict[str, Any]:
     Source: the manual of Audacity, "Importing and Exporting Labels". Lines with frequencies begin with a backslash.
     """
     turns = []
-    for line in _lines(text):
+    for n, line in enumerate(_lines(text), 1):
         if line.strip() and not line.startswith("\\"):
+            if not is_labels(line):
+                raise PayloadError(f"line {n} must be start, end and label, between tabs, but is {line.strip()[:60]!r}")
             start, end, *rest = line.split("\t", 2)
             speaker, said = _named(" ".join(rest))
             if said:
@@ -112,7 +124,7 @@ def plain(text: str) -> dict[str, Any]:
         since = _SINCE.match(line)
         speaker, said = _named(line[since.end() :] if since else line)
         if speaker is not None or since or not turns:
-            turns.append((speaker, _ms(since[1], since[2], since[3], "0") if since else None, [said]))
+            turns.append((speaker, _ms(*since.groups()) if since else None, [said]))
         else:
             turns[-1][2].append(said)
     joined = ((speaker, start, one_line(" ".join(lines))) for speaker, start, lines in turns)
@@ -136,15 +148,14 @@ def _named(text: str) -> tuple[str | None, str]:
 
 
 def _cues(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield start, end and lines of each cue that has text."""
+    """Yield start, end and lines of each cue that has text. A cue ends at an empty line or at the times of the next."""
     for block in re.split(r"\n{2,}", "\n".join(_lines(text))):
         lines = block.split("\n")
-        for n, line in enumerate(lines):
-            if found := _TIMES.match(line):
-                said = [part for part in lines[n + 1 :] if part.strip()]
-                if said:
-                    yield _ms(*found.groups()[:4]), _ms(*found.groups()[4:]), said
-                break
+        at = [n for n, line in enumerate(lines) if _TIMES.match(line)]
+        for n, until in zip(at, [*at[1:], len(lines)], strict=False):
+            said = [part for part in lines[n + 1 : until] if part.strip()]
+            if said and (times := _TIMES.match(lines[n])):
+                yield _ms(*times.groups()[:4]), _ms(*times.groups()[4:]), said
 
 
 def _lines(text: str) -> list[str]:
@@ -152,8 +163,8 @@ def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _ms(hours: str | None, minutes: str, seconds: str, fraction: str) -> int:
-    return (int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)) * 1000 + int(fraction.ljust(3, "0"))
+def _ms(hours: str | None, minutes: str, seconds: str, fraction: str | None = None) -> int:
+    return (int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds)) * 1000 + int((fraction or "0").ljust(3, "0"))
 
 
 _ALTERNATIVES = re.compile(r"\{([^{}/]*)/[^{}]*\}")
@@ -217,10 +228,17 @@ def rttm(text: str) -> dict[str, list[tuple[int, int, str]]]:
     """
     found: dict[str, list[tuple[int, int, str]]] = {}
     for fields in _rows(text):
-        if fields[0] == "SPEAKER":
-            start, length = ms(fields[3]), ms(fields[4])
-            if start is not None and length is not None:
-                found.setdefault(fields[1], []).append((start, start + length, fields[7]))
+        if fields[0] != "SPEAKER":
+            continue
+        try:
+            recording, start, length, speaker = fields[1], ms(fields[3]), ms(fields[4]), fields[7]
+        except (IndexError, ValueError):
+            raise PayloadError(
+                "a line of an RTTM file must be SPEAKER, recording, channel, start, duration, two fields and the "
+                f"speaker, but is {' '.join(fields)[:60]!r}"
+            ) from None
+        if start is not None and length is not None:
+            found.setdefault(recording, []).append((start, start + length, speaker))
     return found
 
 
@@ -236,10 +254,11 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
         recording: Name of the recording in the RTTM file. None (default): the file has only one.
 
     Returns:
-        The payload with the speakers. Consecutive words of one speaker make a turn.
+        The payload with the speakers. Consecutive words of one speaker make a turn. Words keep their other fields.
 
     Raises:
-        PayloadError: The RTTM file has several recordings, or not this one.
+        PayloadError: The payload has no list of words, the text is not RTTM, or it has several recordings or not this
+            one.
 
     Example:
         >>> words = [{"text": "Hi", "start": 0, "end": 400}, {"text": "Yes", "start": 500, "end": 900}]
@@ -247,7 +266,14 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
         >>> [word["speaker"] for word in with_speakers({"id": "a", "words": words}, line)["words"]]
         ['Ann', None]
     """
-    found = rttm(text)
+    if not isinstance(payload, Mapping) or not isinstance(payload.get("words"), list):
+        given = "a dict without it" if isinstance(payload, Mapping) else type(payload).__name__
+        raise PayloadError(
+            f"payload must be a dict with the list words, got {given}; pass the transcript as the service returned it"
+        )
+    found = rttm(text) if isinstance(text, str) else {}
+    if not found:
+        raise PayloadError("text has no line that begins with SPEAKER; pass the content of an RTTM file, not its name")
     if recording is None and len(found) != 1:
         raise PayloadError(f"the RTTM file has {len(found)} recordings; pass recording=..., one of {', '.join(found)}")
     turns = next(iter(found.values())) if recording is None else found.get(recording)
@@ -255,26 +281,30 @@ def with_speakers(payload: Mapping[str, Any], text: str, recording: str | None =
         raise PayloadError(f"the RTTM file has no recording {recording!r}; it has {', '.join(found)}")
     begins, ends = (np.array([turn[side] for turn in turns], np.float64) for side in (0, 1))
 
-    def speaker(start: int | None, end: int | None) -> str | None:
-        if start is None or end is None:
+    def speaker(start: Any, end: Any) -> str | None:
+        if not isinstance(start, int | float) or not isinstance(end, int | float):
             return None
         overlaps = np.minimum(ends, end) - np.maximum(begins, start)
         longest = int(overlaps.argmax())
         return turns[longest][2] if overlaps[longest] > 0 else None
 
+    own_words = [word if isinstance(word, Mapping) else {} for word in payload["words"]]
     words = [
         SpokenWord(
-            word["text"],
+            str(word.get("text") or ""),
             word.get("start"),
             word.get("end"),
-            word.get("confidence"),
+            None,
             speaker(word.get("start"), word.get("end")),
             word.get("channel"),
         )
-        for word in payload["words"]
+        for word in own_words
     ]
     kept = {name: value for name, value in payload.items() if name not in ("words", "utterances", "status")}
-    return from_words(words, **kept)
+    joined = from_words(words, **kept)
+    for word, own in zip(joined["words"], own_words, strict=True):  # turns have the same objects
+        word.update({**own, "speaker": word["speaker"]})
+    return joined
 
 
 def _rows(text: str, needed: str = "") -> Iterator[list[str]]:
@@ -283,7 +313,7 @@ def _rows(text: str, needed: str = "") -> Iterator[list[str]]:
     Raises:
         PayloadError: A line has fewer fields than are needed.
     """
-    for n, line in enumerate(text.splitlines(), 1):
+    for n, line in enumerate(_lines(text), 1):
         fields = line.split()
         if not fields or fields[0].startswith(";;"):
             continue
@@ -295,4 +325,4 @@ def _rows(text: str, needed: str = "") -> Iterator[list[str]]:
 def _channels(rows: list[Any]) -> list[Any]:
     """Sort the rows of several channels by start; leave the channel out if there is only one."""
     several = len({row.channel for row in rows}) > 1
-    return sorted(rows, key=lambda row: row.start or 0) if several else [row._replace(channel=None) for row in rows]
+    return in_time(rows) if several else [row._replace(channel=None) for row in rows]

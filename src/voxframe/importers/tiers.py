@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
+from voxframe._text import join_words
 from voxframe.errors import PayloadError
 from voxframe.importers.payload import SpokenTurn, SpokenWord, from_turns, from_words, ms
 
@@ -114,14 +115,19 @@ def eaf_tiers(text: str) -> list[Tier]:
             one = above
         return times.get(one.get("TIME_SLOT_REF1")), times.get(one.get("TIME_SLOT_REF2"))
 
-    tiers = dict[str, Tier]()
+    tiers = []
     for tier, found in annotations.items():
         found.sort(key=lambda one: order.get(one.get("TIME_SLOT_REF1"), -1))
         said = [(one.findtext("ANNOTATION_VALUE") or "", *span(one)) for one in found]
         read = _tier(tier.get("TIER_ID", ""), [row for row in said if row[0].strip()])
-        tiers[read.name] = read._replace(words_of=tier.get("PARENT_REF") or read.words_of)
+        tiers.append(read._replace(words_of=tier.get("PARENT_REF") or read.words_of))
+    by_name = {tier.name: tier for tier in tiers}
     people = {tier.get("TIER_ID"): tier.get("PARTICIPANT") for tier in annotations}
-    return [tier._replace(speaker=people.get(tier.name) or _top(tier, tiers).speaker) for tier in tiers.values()]
+    tops = [_top(tier, by_name) for tier in tiers]
+    return [
+        tier._replace(speaker=people.get(tier.name) or people.get(top.name) or top.speaker)
+        for tier, top in zip(tiers, tops, strict=True)
+    ]
 
 
 def _top(tier: Tier, tiers: Mapping[str, Tier]) -> Tier:
@@ -147,7 +153,7 @@ def speaker_of(name: str) -> str:
 
 
 class _Placed(NamedTuple):
-    """A word, and the times between which it lies: its own, or if they are unknown those of its neighbours."""
+    """A word, and the times between which it lies: its own, or those of its neighbours if its own are unknown."""
 
     low: float
     high: float
@@ -159,29 +165,31 @@ def _joined(tiers: Sequence[Tier]) -> dict[str, Any]:
     filled = {tier.name for tier in tiers if tier.rows}
     aligned = {_WORDS.sub("", tier.name) for tier in tiers if is_word_tier(tier.name)}
     words: dict[tuple[str, str], list[_Placed]] = {}  # by tier of turns or else by speaker, and by tier of words
-    spoken = list[tuple[SpokenTurn, str]]()
+    spoken = list[tuple[float, SpokenTurn, str]]()  # with their places
     for tier in tiers:
         if tier.words_of in filled:
             words[tier.words_of or "", tier.name] = _placed(tier)
         elif is_word_tier(tier.name):
             words.setdefault((tier.speaker, ""), []).extend(_placed(tier))
         elif not (_PHONES.search(tier.name) and _PHONES.sub("", tier.name) in aligned):
-            speaker = tier.speaker or None
-            spoken += [(SpokenTurn(text, start, end, speaker), tier.name) for text, start, end in tier.rows]
+            spoken += [
+                (low, SpokenTurn(word.text, word.start, word.end, word.speaker), tier.name)
+                for low, _, word in _placed(tier)
+            ]
     for found in words.values():
         found.sort(key=lambda placed: placed.low)
     if not spoken:
         return from_words([placed.word for placed in sorted(chain.from_iterable(words.values()), key=lambda p: p.low)])
     turns = [
         turn._replace(words=_inside(turn, [words[key] for key in words if key[0] in (name, turn.speaker)]))
-        for turn, name in spoken
+        for _, turn, name in sorted(spoken, key=lambda one: one[0])
     ]
-    return from_turns(sorted(turns, key=lambda turn: turn.start or 0))
+    return from_turns(turns)
 
 
 def _placed(tier: Tier) -> list[_Placed]:
     """Return the words of a tier with their places. Annotations of EAF may begin or end at a time that is unknown."""
-    lows, highs, low, high = list[float](), list[float](), math.inf, -math.inf
+    lows, highs, low, high = list[float](), list[float](), -math.inf, -math.inf
     for _, start, end in tier.rows:
         lows.append(low := low if start is None else start)
         low = low if end is None else end
@@ -196,10 +204,11 @@ def _inside(turn: SpokenTurn, tiers: Sequence[Sequence[_Placed]]) -> list[Spoken
     """Return the words of the first tier that lie in a turn and give its text, or none."""
     if turn.start is None or turn.end is None:
         return []
+    text = join_words(turn.text.split())
     for words in tiers:
         first = bisect_left(words, float(turn.start), key=lambda placed: placed.low)
         last = bisect_right(words, float(turn.end), key=lambda placed: placed.low)
         found = [placed.word for placed in words[first:last] if placed.high <= turn.end]
-        if " ".join(word.text for word in found).split() == turn.text.split():
+        if join_words(" ".join(word.text for word in found).split()) == text:
             return found
     return []
