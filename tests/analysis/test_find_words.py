@@ -86,3 +86,12 @@ def test_occurrences_in_turns_have_the_times_of_their_turn():
     turns = pd.DataFrame({"text": ["A tree. A tree?", "No."], "start_ms": [0, 900], "end_ms": [800, 1000]})
     found = voxframe.analysis.find_words(turns, "a tree")
     assert found[["start_ms", "end_ms"]].values.tolist() == [[0, 800], [0, 800]]
+
+
+def test_occurrences_keep_the_dtypes_of_their_words():
+    """Ends have the dtype of the words, whether all are known or some are missing."""
+    words = voxframe.load_words(payload("a", "a tree a house"))
+    words.loc[3, "end_ms"] = pd.NA
+    for query in ("tree", "house"):
+        found = analysis.find_words(words, query)
+        assert found[["start_ms", "end_ms"]].dtypes.astype(str).tolist() == ["Int64", "Int64"]

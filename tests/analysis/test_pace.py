@@ -179,3 +179,25 @@ def test_a_low_confidence_is_from_0_to_1(below: Any) -> None:
     """A percentage, and what is no number, is refused instead of choosing other words."""
     with pytest.raises(OptionError, match="below must be a number from 0 to 1, got"):
         low_confidence(TALK, below=below)
+
+
+def test_words_before_the_start_belong_to_the_first_window() -> None:
+    """A time below 0, as after a correction of times, is in the first window of its own recording."""
+    first = words(("A", "a", 0, 400), ("A", "b", 1500, 1900))
+    second = words(("A", "c", -700, -300), ("A", "d", 100, 400)).assign(transcript_id="u")
+    table = pace(pd.concat([first, second], ignore_index=True), window_s=1)
+    assert table[["transcript_id", "start_ms", "words"]].values.tolist() == [["t", 0, 1], ["t", 1000, 1], ["u", 0, 2]]
+
+
+def test_a_word_in_two_segments_of_a_label_counts_once() -> None:
+    """Segments of one label that overlap do not count their words twice."""
+    rows = words(("A", "a", 0, 100), ("A", "b", 200, 300))
+    labels = pd.DataFrame({"transcript_id": "t", "label": "Pets", "start_ms": [0, 0], "end_ms": [150, 120]})
+    assert label_shares(labels, rows, by=None)[["words", "share"]].values.tolist() == [[1.0, 0.5]]
+
+
+def test_words_that_overlap_or_touch_have_no_pause_between_them() -> None:
+    """With no shortest pause, every silence counts, but words without silence have none, in both measures."""
+    rows = words(("A", "a", 0, 500), ("A", "b", 400, 800), ("A", "c", 800, 900), ("A", "d", 901, 1000))
+    assert pauses(rows, min_ms=0)["pause_ms"].tolist() == [1]
+    assert delivery(rows, min_pause_ms=0)[["pauses", "pause_s"]].values.tolist() == [[1.0, 0.001]]

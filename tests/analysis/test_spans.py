@@ -119,7 +119,7 @@ def test_cut_spans_lie_in_one_bin_and_keep_their_time():
         [2, 1, 1000, 2000, True],
         [3, 0, 100, 100, True],
     ]
-    with pytest.raises(OptionError, match="positive window_s"):
+    with pytest.raises(OptionError, match="give either window_s or parts, not window_s=None"):
         split_spans(spans)
 
 

@@ -28,7 +28,7 @@ def test_rates_are_ratios_of_sums():
     pd.testing.assert_frame_equal(table, rates(COUNTS, "fillers", "words", "site", per=100))
     assert rates(COUNTS, "fillers", "words")["rate"].tolist() == [13 / 450]
     assert rates(COUNTS, "fillers", "words", "speaker")["low"].isna().all()
-    with pytest.raises(OptionError, match="level between 0 and 1"):
+    with pytest.raises(OptionError, match="level must be a number from 0 to 1, got 95"):
         rates(COUNTS, "fillers", "words", level=95)
 
 

@@ -113,7 +113,7 @@ def test_the_denominator_of_a_share_is_the_named_one() -> None:
     assert talk_time(rows, of="speech")["share"].to_list() == pytest.approx([4 / 5, 2 / 5])
     assert talk_time(rows, of="recording")["share"].to_list() == pytest.approx([4 / 5, 2 / 5])
     assert talk_time(rows, of="recording", transcripts=recordings)["share"].to_list() == pytest.approx([0.4, 0.2])
-    with pytest.raises(OptionError, match="'talk', 'speech' or 'recording'"):
+    with pytest.raises(OptionError, match="of must be one of talk, speech, recording, got"):
         talk_time(rows, of="all")  # type: ignore[arg-type]
 
 
@@ -261,3 +261,18 @@ def test_names_of_columns_are_text(name: object) -> None:
     """A column that is chosen by a number or an empty text is refused with the purpose."""
     with pytest.raises(OptionError, match=rf"timeline takes names of columns, got {re.escape(repr(name))}"):
         voxframe.plots.timeline(_UTTERANCES, by=name)  # type: ignore[arg-type]
+
+
+def test_ids_of_recordings_may_be_numbers():
+    """A share of the recording is found by an id that is a number, as by one that is text."""
+    rows = pd.DataFrame({"transcript_id": [7, 7], "speaker": ["A", "B"], "text": "hi", "start_ms": [0, 3000]})
+    rows["end_ms"] = rows["start_ms"] + 1000
+    assert talk_time(rows, of="recording")["share"].tolist() == [0.25, 0.25]
+
+
+def test_a_turn_that_ends_before_it_starts_is_left_out():
+    """Damaged times take nothing away from the talk time of the other turns."""
+    rows = pd.DataFrame(
+        {"transcript_id": "t", "speaker": "A", "text": "hi", "start_ms": [0, 9000], "end_ms": [3000, 50]}
+    )
+    assert talk_time(rows)[["turns", "talk_s"]].values.tolist() == [[1, 3.0]]

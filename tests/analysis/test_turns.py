@@ -90,3 +90,9 @@ def test_longer_rows_keep_their_number_of_words() -> None:
     assert turns(rows)["word_count"].to_list() == [6, 1]
     assert turns(rows.assign(word_count=[2, None, 1]))["word_count"].to_list() == [6, 1]
     assert turns(rows.assign(word_idx=range(3)))["word_count"].to_list() == [2, 1]  # words with a space in them
+
+
+def test_times_with_fractions_are_rounded() -> None:
+    """Times such as 1000 times the seconds of another engine need not be whole ms."""
+    rows = pd.DataFrame({"transcript_id": "t", "text": ["a", "b"], "start_ms": [0.6, 400.2], "end_ms": [399.7, 800.4]})
+    assert turns(rows)[["start_ms", "end_ms"]].values.tolist() == [[1, 800]]

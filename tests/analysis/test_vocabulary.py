@@ -80,7 +80,7 @@ def test_distinctive_words_worked_by_hand():
     assert 0 < strong.loc[("x", "tree"), "log_odds"] < table.loc[("x", "tree"), "log_odds"]
     alone = distinctive_words(COUNTS[COUNTS["ngram"] == "the"], "site")
     assert alone["z"].isna().all()  # there are no odds without other words
-    with pytest.raises(OptionError, match="must be positive"):
+    with pytest.raises(OptionError, match=r"prior_words must be a number from 0\.001"):
         distinctive_words(COUNTS, "site", prior_words=0)
 
 

@@ -150,6 +150,12 @@ def test_recordings_are_paired_by_a_column() -> None:
 
 def test_invalid_arguments_name_what_is_allowed() -> None:
     """Unknown rules and groups are errors that list the known ones."""
+    with pytest.raises(OptionError, match="the rules of normalize= are given as a name or a list of names, got None"):
+        align("a", "a", normalize=None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="normalized needs a text, not int"):
+        normalized(5)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="the column 'start_ms' must have numbers, got '0:01'"):
+        align("a", pd.DataFrame({"text": ["a"], "start_ms": ["0:01"]}))
     with pytest.raises(OptionError, match="unknown rule 'lower'; the rules are unicode"):
         align("a", "a", normalize=["lower"])
     with pytest.raises(
@@ -197,3 +203,12 @@ def test_rows_without_a_recording_are_named() -> None:
     truth = _WORDS.assign(call=["x", "x", "x", None])
     with pytest.warns(UserWarning, match="left out 1 row without a value of 'call'"):
         assert error_rates(align(truth, _WORDS.assign(call="x"), on="call"))["words"].to_list() == [4]
+
+
+def test_numbers_of_recordings_are_equal_with_and_without_missing_ones() -> None:
+    """A column of numbers is float if one of them is missing, and still names the same recordings."""
+    truth = pd.DataFrame({"take": [1, 2], "text": ["a", "b"]})
+    heard = pd.DataFrame({"take": [1, None, 2], "text": ["a", "x", "b"]})
+    with pytest.warns(UserWarning, match="left out 1 row"):
+        aligned = align(truth, heard, on="take")
+    assert aligned[["recording", "edit"]].values.tolist() == [["1", "match"], ["2", "match"]]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from voxframe.compare import align, compare_engines, error_rates, time_differences
+from voxframe.compare import align, compare_engines, disagreements, error_rates, time_differences
 from voxframe.errors import OptionError
 
 _SIZE = 10  # words in a recording
@@ -71,13 +71,13 @@ def test_engines_share_their_recordings() -> None:
     truth, heard = _corpus([1, 2])
     whole = align(truth, heard, on="recording")
     part = whole[whole["recording"] == "r1"]
-    with pytest.warns(UserWarning, match="1 recordings are in one of the alignments only"):
+    with pytest.warns(UserWarning, match="left out 1 recording that only one of the alignments has"):
         assert compare_engines(whole, part)["words"].to_list() == [10.0]
     with pytest.raises(OptionError, match="no recording is in both"):
         compare_engines(part, whole[whole["recording"] == "r0"])
     with pytest.raises(OptionError, match="rate must be"):
         compare_engines(whole, whole, rate="mer")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="level between 0 and 1"):
+    with pytest.raises(OptionError, match="level must be a number from 0 to 1, got 95"):
         error_rates(whole, resample="recording", level=95)
 
 
@@ -93,3 +93,36 @@ def test_time_differences_are_of_matching_words_with_times() -> None:
     speakers = time_differences(align(words.assign(speaker=[*"AAAB"]), heard), by="speaker")
     assert speakers[["speaker", "boundary", "words"]].values.tolist() == [["A", "start", 2], ["A", "end", 1]]
     assert time_differences(align("a", "a")).empty
+
+
+def test_minutes_and_speakers_of_several_recordings_are_units_of_their_own() -> None:
+    """The first minute of one recording and that of another are two units, as are speakers with equal labels."""
+    words = pd.DataFrame({"text": ["a", "b", "c"], "start_ms": [0, 1000, 61_000], "end_ms": [500, 1500, 61_500]})
+    truth = pd.concat([words.assign(recording=name, speaker=["A", "B", "A"]) for name in ("x", "y")])
+    aligned = align(truth, truth, on="recording")
+    assert error_rates(aligned, resample="minute")["units"].tolist() == [4]
+    assert error_rates(aligned, resample="speaker")["units"].tolist() == [4]
+    assert error_rates(aligned, resample="confidence_band")["units"].tolist() == [1]
+    longer = align(truth, pd.concat([truth, words.tail(1).assign(recording="x", start_ms=121_000)]), on="recording")
+    assert compare_engines(aligned, longer, resample="minute")["units"].tolist() == [5]
+
+
+@pytest.mark.parametrize("resample", [None, ["recording", "edit"]])
+def test_a_unit_is_one_column(resample: object) -> None:
+    """Units that are not one column are refused."""
+    aligned = align(*_corpus([1, 2]), on="recording")
+    with pytest.raises(OptionError, match="resample must be one column, got"):
+        compare_engines(aligned, aligned, resample=resample)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["x", None, [1], -1, True])
+def test_numbers_of_a_bootstrap_are_checked(value: object) -> None:
+    """Text, flags, lists and negative numbers are errors that name the argument."""
+    aligned = align(*_corpus([1, 2]), on="recording")
+    for name in ("level", "resamples", "seed"):
+        with pytest.raises(OptionError, match=f"^{name} must be a .*number"):
+            error_rates(aligned, resample="recording", **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"^context must be a whole number of at least 0"):
+        disagreements(aligned, context=value)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"^rate must be one of wer, cer"):
+        compare_engines(aligned, aligned, rate=value)  # type: ignore[arg-type]

@@ -87,8 +87,12 @@ def test_invalid_arguments_are_named() -> None:
     """Values that are not allowed are errors."""
     with pytest.raises(OptionError, match="by must be"):
         cpwer(_TALK, _TALK, by="minute")  # type: ignore[arg-type]
-    with pytest.raises(OptionError, match="collar_ms must be at least 0, got -1"):
+    with pytest.raises(OptionError, match=r"collar_ms must be a number from 0 .*, got -1"):
         diarization_error_rate(_TALK, _TALK, collar_ms=-1)
+    with pytest.raises(OptionError, match=r"collar_ms must be a number from 0 .*, got 'x'"):
+        diarization_error_rate(_TALK, _TALK, collar_ms="x")  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="skip_overlap must be True or False, got 'no'"):
+        diarization_error_rate(_TALK, _TALK, skip_overlap="no")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="lacks speaker"):
         diarization_error_rate(_TALK.drop(columns="speaker"), _TALK)
 

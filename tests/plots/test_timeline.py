@@ -210,6 +210,10 @@ def test_a_view_shows_a_part_with_finer_ticks() -> None:
     assert (_spans(ax, 0), _spans(ax, 1)) == ([(0.5, 60.0)], [(61.0, 89.0)])
     ax.figure.canvas.draw()
     assert "1:00.5" in [label.get_text() for label in ax.get_xticklabels()]
+    before = plots.timeline(_turns(), view=(-1000, 1000))
+    before.figure.canvas.draw()
+    labels = [label.get_text() for label in before.get_xticklabels()]
+    assert labels == ["-0:01.0", "-0:00.5", "0:00.0", "0:00.5", "0:01.0"]
     with pytest.raises(ValueError, match="start < end"):
         plots.timeline(_turns(), view=(5, 5))
 

@@ -11,11 +11,20 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe._text import join_words
-from voxframe.analysis.grouping import By, key_list, ratio, times, with_keys
+from voxframe.analysis.grouping import By, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken as spoken_words
-from voxframe.analysis.speaker_turns import LONGEST_SILENCE_MS, TEXT, begins_spurt, require, words_in_rows
+from voxframe.analysis.speaker_turns import (
+    LONGEST_SILENCE_MS,
+    MILLISECONDS,
+    TEXT,
+    begins_spurt,
+    floats,
+    require,
+    words_in_rows,
+)
 from voxframe.errors import OptionError
+from voxframe.validators import ListOf, Text, checked
 
 #: English words that show attention without taking the floor. Source: the tags "acknowledge (backchannel)",
 #: "appreciation" and "backchannel in question form" of D. Jurafsky et al., "Switchboard SWBD-DAMSL
@@ -25,6 +34,11 @@ _LONGEST_BACKCHANNEL = 3  # words
 #: Kinds of turns that took the floor from another speaker.
 TRANSFERS = ("gap", "latch", "overlap")
 _NEEDED = ("transcript_id", "text", "start_ms", "end_ms")
+#: Columns of a turn.
+_TURN = tuple(
+    "transcript_id turn_idx speaker text start_ms end_ms word_count kind offset_ms previous_idx previous_speaker "
+    "after_question interruption".split()
+)
 
 
 @keeps_names
@@ -39,8 +53,8 @@ def turn_taking(
     """Return the turns of conversations with the way in which each took the floor.
 
     Definition: speech of one speaker with silences of at most `max_pause_ms` is a spurt. A spurt takes the floor if it
-    ends after all spurts before it; of spurts with equal times, that of the first speaker by name. Spurts of one
-    speaker form a turn until another speaker takes the floor.
+    ends after all spurts before it. If spurts have equal times, that of the first speaker by name takes it. Spurts of
+    one speaker form a turn until another speaker takes the floor.
     `offset_ms` is the floor transfer offset: the start of the turn minus the end of the turn before. Unit: ms.
     Denominator: none; `turn_statistics` gives shares.
 
@@ -77,7 +91,7 @@ def turn_taking(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown.
+        OptionError: A group is unknown or has the name of a column of the result, or an argument is invalid.
 
     Example:
         >>> spoken = pd.DataFrame({"transcript_id": "t", "speaker": ["A", "B", "A", "B"],
@@ -87,15 +101,20 @@ def turn_taking(
         [['A', 'start', <NA>, 1000], ['B', 'gap', 200, 3500], ['A', 'backchannel', 100, 2700]]
     """
     require(spoken, _NEEDED, "turn_taking")
+    listed = checked("backchannels", backchannels, ListOf(Text(), "words"))
+    max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
+    interruption_ms = checked("interruption_ms", interruption_ms, MILLISECONDS)
     known, names = with_keys(spoken, by)
+    if taken := [name for name in names if name in _TURN[1:] and name != "speaker"]:
+        raise OptionError(f"the result has a column {taken[0]!r} of its own; rename yours to group by it")
     known = with_keys(known, "speaker")[0]
     known["transcript_id"] = known["transcript_id"].astype(TEXT)
     known["word_count"] = words_in_rows(known)
-    start, end = times(known["start_ms"]), times(known["end_ms"])
+    start, end = floats(known["start_ms"]), floats(known["end_ms"])
     known = known[np.isfinite(start) & np.isfinite(end) & (end >= start)]
     keep = [name for name in names if name not in {"transcript_id", "speaker"}]
     spurts = _spurts(known, keep, max_pause_ms)
-    heard = _acknowledges(spurts["text"], backchannels)
+    heard = _acknowledges(spurts["text"], listed)
     floor = _Floor(spurts, heard)
     before, after = floor.before, floor.after
     answered = spurts["text"].str.rstrip().str.endswith("?").to_numpy(bool)
@@ -103,20 +122,20 @@ def turn_taking(
     heard &= (before >= 0) & (floor.speaker != floor.speaker[before]) & ~answered[before] & (goes_on | floor.inside)
     table = _joined(spurts, _Floor(spurts, heard), heard, keep)
     table["interruption"] = ((table["kind"] == "overlap") & (table["offset_ms"] <= -interruption_ms)).astype(bool)
-    return table[[*(name for name in table.columns if name not in keep), *keep]]
+    return table[[*_TURN, *keep]]
 
 
 def _spurts(known: pd.DataFrame, keep: list[str], max_pause_ms: float) -> pd.DataFrame:
     """Join the rows of each speaker with short silences between them, and sort by transcript and start."""
     code, _ = pd.factorize(known["transcript_id"], use_na_sentinel=False)
     speaker, _ = pd.factorize(known["speaker"], sort=True, use_na_sentinel=False)
-    order = np.lexsort((times(known["start_ms"]), speaker, code))
+    order = np.lexsort((floats(known["start_ms"]), speaker, code))
     known, code, speaker = known.iloc[order], code[order], speaker[order]
-    start, end = times(known["start_ms"]), times(known["end_ms"])
+    start, end = floats(known["start_ms"]), floats(known["end_ms"])
     whose = code * (speaker.max(initial=0) + 1) + speaker
     begins = begins_spurt(whose, start, end, max_pause_ms)
-    spurts = _combined(known.assign(code=code, who=speaker), np.cumsum(begins), keep)
-    order = np.lexsort((-times(spurts["end_ms"]), times(spurts["start_ms"]), spurts["code"]))
+    spurts = _combined(known.assign(_code=code, _who=speaker), np.cumsum(begins), keep)
+    order = np.lexsort((-floats(spurts["end_ms"]), floats(spurts["start_ms"]), spurts["_code"]))
     return spurts.iloc[order].reset_index(drop=True)
 
 
@@ -125,7 +144,7 @@ def _combined(rows: pd.DataFrame, group: npt.NDArray[Any], keep: list[str]) -> p
     order = np.argsort(group, kind="stable")
     rows, group = rows.iloc[order], group[order]
     first = np.flatnonzero(np.r_[True, group[1:] != group[:-1]][: len(rows)])
-    table = rows.iloc[first][["transcript_id", "speaker", "code", "who", "start_ms", *keep]].set_axis(group[first])
+    table = rows.iloc[first][["transcript_id", "speaker", "_code", "_who", "start_ms", *keep]].set_axis(group[first])
     text = rows["text"].fillna("").to_numpy(object)
     edges = np.r_[first, len(rows)]
     joined = [text[a] if b - a == 1 else join_words(filter(None, text[a:b])) for a, b in pairwise(edges)]
@@ -165,8 +184,8 @@ class _Floor:
     """
 
     def __init__(self, spurts: pd.DataFrame, ignored: npt.NDArray[np.bool_]) -> None:
-        code, end = spurts["code"].to_numpy(), times(spurts["end_ms"])
-        self.speaker = spurts["who"].to_numpy()
+        code, end = spurts["_code"].to_numpy(), floats(spurts["end_ms"])
+        self.speaker = spurts["_who"].to_numpy()
         counted = pd.Series(np.where(ignored, -np.inf, end))
         reach = counted.groupby(code).cummax().groupby(code).shift(fill_value=-np.inf).to_numpy(np.float64)
         self.takes = ~ignored & (end > reach)
@@ -194,10 +213,10 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     turns = _combined(spurts, group, keep)
     first = turns.index.to_numpy()
     previous = np.where(before[first] >= 0, group[before[first]], -1)
-    offset = times(spurts["start_ms"])[first] - floor.reach[first]
+    offset = floats(spurts["start_ms"])[first] - floor.reach[first]
     taken = np.select([previous < 0, offset > 0, offset < 0], ["start", "gap", "overlap"], "latch").astype(object)
     kind = np.where(heard[first], "backchannel", np.where(takes[first], taken, "within"))
-    number = turns.groupby("code").cumcount()
+    number = turns.groupby("_code").cumcount()
     place = pd.Series(np.arange(len(turns)), index=first)
     holder = place.reindex(previous).to_numpy(np.float64)
     asked = turns["text"].str.rstrip().str.endswith("?").to_numpy(bool)
@@ -209,9 +228,7 @@ def _joined(spurts: pd.DataFrame, floor: _Floor, heard: npt.NDArray[np.bool_], k
     turns["previous_speaker"] = turns["speaker"].array.take(at, allow_fill=True)
     turns["after_question"] = (at >= 0) & asked[at] if some else np.zeros(0, bool)
     turns.insert(1, "turn_idx", number.astype("int64"))
-    names = ["transcript_id", "turn_idx", "speaker", "text", "start_ms", "end_ms", "word_count", "kind", "offset_ms"]
-    names += ["previous_idx", "previous_speaker", "after_question", *keep]
-    return turns[names].reset_index(drop=True)
+    return turns.reset_index(drop=True)
 
 
 @keeps_names
@@ -307,7 +324,7 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown, or speakers of several recordings would be mixed.
+        OptionError: A group is unknown or the column `of`, or speakers of several recordings would be mixed.
 
     Example:
         >>> spoken = pd.DataFrame({"transcript_id": "t", "speaker": list("ABA"), "text": "x",
@@ -318,21 +335,23 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
     require(spoken, _NEEDED, "turn_matrix")
     given = key_list(by)
     keys = [key if isinstance(key, str) else str(key.name or "group") for key in given]
+    if of in keys:
+        raise OptionError(f"by= cannot contain {of!r}, the column whose values follow each other (of=)")
     if of == "speaker" and "transcript_id" not in keys and spoken["transcript_id"].nunique() > 1:
         raise OptionError(
             "speakers of different recordings are different people; group by transcript_id too, or use of= with a "
             "column that means the same in all recordings, such as speaker_name or a role"
         )
-    table = turn_taking(spoken, [*given, *([] if of in keys else [of])], **options)
+    table = turn_taking(spoken, [*given, of], **options)
     holder = table[["transcript_id", "turn_idx", of]].rename(columns={"turn_idx": "previous_idx", of: "previous"})
     holder["previous_idx"] = holder["previous_idx"].astype("Int64")
     table = table.merge(holder, how="left", on=["transcript_id", "previous_idx"]).rename(columns={of: "following"})
-    table = table.assign(group=table.groupby(keys, dropna=False, sort=True).ngroup() if keys else 0)
+    table = table.assign(_group=table.groupby(keys, dropna=False, sort=True).ngroup() if keys else 0)
     found = table[table["kind"].isin(TRANSFERS)]
-    counts = found.groupby(["group", "previous", "following"]).agg(
+    counts = found.groupby(["_group", "previous", "following"]).agg(
         transfers=("kind", "size"), interruptions=("interruption", "sum"), median_offset_ms=("offset_ms", "median")
     )
-    people = {group: sorted(rows["following"].dropna().unique()) for group, rows in table.groupby("group")}
+    people = {group: sorted(rows["following"].dropna().unique()) for group, rows in table.groupby("_group")}
     pairs = [
         (group, a, b)
         for group, names in people.items()
@@ -345,14 +364,14 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
     for name in ("transfers", "interruptions"):
         counts[name] = counts[name].fillna(0).astype("int64")
     counts["share"] = ratio(
-        counts["transfers"], counts.groupby(["group", "previous"])["transfers"].transform("sum").to_numpy()
+        counts["transfers"], counts.groupby(["_group", "previous"])["transfers"].transform("sum").to_numpy()
     )
     counts["median_offset_ms"] = counts["median_offset_ms"].astype("float64")
     if keys:
         counts = (
-            table.drop_duplicates("group")[["group", *keys]]
-            .merge(counts, on="group")
-            .sort_values("group", kind="stable")
+            table.drop_duplicates("_group")[["_group", *keys]]
+            .merge(counts, on="_group")
+            .sort_values("_group", kind="stable")
         )
     columns = [*keys, "previous", "following", "transfers", "interruptions", "share", "median_offset_ms"]
     return counts[columns].astype({"previous": TEXT, "following": TEXT}).reset_index(drop=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.recordings import distinct_names, known_names
-from voxframe.analysis.speaker_turns import TEXT, require, speaker_codes
+from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
 from voxframe.validators import shown
 
@@ -140,13 +140,15 @@ def durations_ms(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> p
 
     Args:
         df: Rows with `transcript_id` and `end_ms`.
-        transcripts: The table `transcripts` with `audio_duration_s`. Recordings whose rows end later last until then.
+        transcripts: The table `transcripts` with `audio_duration_s`. If rows end later, the recording ends with them.
     """
-    last = df.groupby("transcript_id", sort=False, dropna=False)["end_ms"].max().astype("float64").fillna(0.0)
+    end = pd.Series(floats(df["end_ms"]), index=df.index)
+    last = end.groupby(df["transcript_id"], sort=False, dropna=False).max().fillna(0.0)
     if transcripts is None:
         return last
     require(transcripts, ("transcript_id", "audio_duration_s"), "the table transcripts")
-    known = transcripts.groupby("transcript_id")["audio_duration_s"].max().astype("float64") * 1000
+    seconds = pd.Series(floats(transcripts["audio_duration_s"]), index=transcripts.index)
+    known = 1000 * seconds.groupby(transcripts["transcript_id"]).max()
     return last.combine(known.reindex(last.index), np.fmax)
 
 
@@ -193,11 +195,11 @@ def _bin_number(df: pd.DataFrame, key: str) -> pd.Series[Any]:
     cut = time_bin(key) or {}
     if "window_s" in cut:
         require(df, ("start_ms",), f"by={key!r}")
-        number = np.floor(times(df["start_ms"]) / (1000 * cut["window_s"]))
+        number = np.floor(floats(df["start_ms"]) / (1000 * cut["window_s"]))
     else:
         require(df, ("transcript_id", "start_ms", "end_ms"), f"by={key!r}")
         length = durations_ms(df).reindex(df["transcript_id"]).to_numpy(np.float64)
-        number = np.minimum(np.floor(cut["parts"] * ratio(times(df["start_ms"]), length)), cut["parts"] - 1)
+        number = np.minimum(np.floor(cut["parts"] * ratio(floats(df["start_ms"]), length)), cut["parts"] - 1)
     return pd.Series(number, index=df.index).astype("Int64")
 
 
@@ -227,13 +229,8 @@ def relative_time(df: pd.DataFrame, transcripts: pd.DataFrame | None = None) -> 
     require(df, ("transcript_id", "start_ms", "end_ms"), "relative_time")
     lengths = durations_ms(df, transcripts)
     whole = lengths.reindex(df["transcript_id"]).to_numpy(np.float64)
-    middle = (times(df["start_ms"]) + times(df["end_ms"])) / 2
+    middle = (floats(df["start_ms"]) + floats(df["end_ms"])) / 2
     return pd.Series(ratio(middle, whole), index=df.index, name="relative_time")
-
-
-def times(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
-    """Return times as float64, NaN if unknown."""
-    return column.to_numpy(np.float64, na_value=np.nan)
 
 
 def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> npt.NDArray[np.float64]:

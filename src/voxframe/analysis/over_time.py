@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, times, with_keys
+from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
-from voxframe.analysis.spans import annotate, split_spans
-from voxframe.analysis.speaker_turns import TEXT, require, require_words
+from voxframe.analysis.spans import WINDOW_S, annotate, split_spans
+from voxframe.analysis.speaker_turns import TEXT, floats, require, require_words
 from voxframe.analysis.speech_delivery import speech_pieces
 from voxframe.errors import OptionError
+from voxframe.validators import checked
 
 #: Function of the sums of windows and of their lengths in seconds that returns columns.
 _Measures: TypeAlias = "Callable[[pd.DataFrame, np.ndarray], dict[str, Any]]"
@@ -52,7 +53,7 @@ def pace(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown, `window_s` is no multiple of `step_s`, or the rows are turns, not words.
+        OptionError: A group is unknown, `window_s` is not a multiple of `step_s`, or the rows are turns, not words.
 
     Example:
         >>> times = {"start_ms": [0, 500, 2000], "end_ms": [400, 900, 4000]}
@@ -60,7 +61,6 @@ def pace(
         >>> pace(words, window_s=2)[["start_ms", "words", "words_per_minute"]].values.tolist()
         [[0.0, 2.0, 60.0], [2000.0, 1.0, 30.0]]
     """
-    cut = split_spans(speech_pieces(words, "pace"), window_s=step_s or window_s)
     return _windows(
         words,
         by,
@@ -74,7 +74,7 @@ def pace(
             "words_per_minute": 60 * ratio(sums["words"], length),
             "articulation_wpm": 60 * ratio(sums["words"], sums["speech_s"]),
         },
-        pieces=cut,
+        speech=speech_pieces(words, "pace"),
     )
 
 
@@ -108,7 +108,7 @@ def sentiment_over_time(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown, or `window_s` is no multiple of `step_s`.
+        OptionError: A group is unknown, or `window_s` is not a multiple of `step_s`.
 
     Example:
         >>> rows = pd.DataFrame({"transcript_id": "t", "sentiment": ["POSITIVE", "NEGATIVE", "NEUTRAL", "POSITIVE"],
@@ -144,7 +144,7 @@ def _windows(
     transcripts: pd.DataFrame | None,
     measures: _Measures,
     *,
-    pieces: pd.DataFrame | None = None,
+    speech: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Sum counts in windows of time, per group and recording, also in windows without rows.
 
@@ -156,11 +156,12 @@ def _windows(
         step_s: Seconds between the starts of windows.
         transcripts: The table `transcripts`, for the length of recordings.
         measures: Function of the sums and of the lengths of the windows (s) that returns columns.
-        pieces: Parts of rows, with the position of the row as `row`, to sum as `speech_s`.
+        speech: Spans of speech, with the position of the row as `row`, to sum as `speech_s`.
     """
-    step = window_s if step_s is None else step_s
-    if not (window_s > 0 and step > 0) or abs(window_s / step - round(window_s / step)) > 1e-9:
-        raise OptionError(f"window_s must be a positive multiple of step_s, got {window_s!r} and {step!r}")
+    window_s = checked("window_s", window_s, WINDOW_S)
+    step = window_s if step_s is None else checked("step_s", step_s, WINDOW_S)
+    if window_s < step or abs(window_s / step - round(window_s / step)) > 1e-9:
+        raise OptionError(f"window_s must be a multiple of step_s, got {window_s!r} and {step!r}")
     width, given = round(window_s / step), key_list(by)
     has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in given)
     known, names = with_keys(rows, given if has_id else ["transcript_id", *given])
@@ -169,14 +170,15 @@ def _windows(
     length = durations_ms(rows, transcripts).reindex(keys["transcript_id"]).to_numpy(np.float64)
     bins = np.maximum(np.ceil(length / (1000 * step) - 1e-9), 1).astype(np.intp)
     offset = np.cumsum(bins) - bins
-    middle = (times(rows["start_ms"]) + times(rows["end_ms"])) / 2
+    middle = (floats(rows["start_ms"]) + floats(rows["end_ms"])) / 2
     timed = np.isfinite(middle)
-    place = np.minimum(np.floor(middle[timed] / (1000 * step)), bins[group[timed]] - 1).astype(np.intp)
+    place = np.clip(np.floor(middle[timed] / (1000 * step)), 0, bins[group[timed]] - 1).astype(np.intp)
     cell, total = offset[group[timed]] + place, int(bins.sum())
     sums = {name: np.bincount(cell, np.asarray(values, float)[timed], total) for name, values in counts.items()}
-    if pieces is not None:
+    if speech is not None:
+        pieces = split_spans(speech, window_s=step)
         of = group[pieces["row"].to_numpy()]
-        cell = offset[of] + np.minimum(pieces["bin_idx"].to_numpy(), bins[of] - 1)
+        cell = offset[of] + np.clip(pieces["bin_idx"].to_numpy(), 0, bins[of] - 1)
         sums["speech_s"] = np.bincount(cell, (pieces["end_ms"] - pieces["start_ms"]) / 1000, total)
     count = np.maximum(bins - width + 1, 1)
     at = np.repeat(np.arange(len(keys)), count)
@@ -229,13 +231,14 @@ def label_shares(
     keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
     group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)
     number = group.ngroup().to_numpy()
-    middle = (times(words["start_ms"]) + times(words["end_ms"])) / 2
+    middle = (floats(words["start_ms"]) + floats(words["end_ms"])) / 2
     points = pd.DataFrame({"transcript_id": words["transcript_id"].array, "start_ms": middle, "end_ms": middle})
     strength = next((name for name in ("severity", "relevance", "confidence") if name in labels.columns), None)
     given = labels[["transcript_id", "start_ms", "end_ms", "label"]].assign(
-        strength=labels[strength].astype("float64") if strength else np.nan
+        strength=floats(labels[strength]) if strength else np.nan
     )
-    pairs = annotate(points.assign(group=number), given, rule="all").dropna(subset="label")
+    pairs = annotate(points.assign(word=range(len(words)), group=number), given, rule="all").dropna(subset="label")
+    pairs = pairs.drop_duplicates(["word", "label"])  # segments of one label can overlap
     found = pairs.groupby(["group", "label"], sort=True).agg(words=("label", "size"), strength=("strength", "mean"))
     found = found.reset_index()
     found.insert(3, "share", ratio(found["words"], np.bincount(number)[found["group"].to_numpy()]))

@@ -32,8 +32,8 @@ Source: TypeAlias = "Mapping[str, str] | CorpusNames"
 class AttachedNames(dict[str, str]):
     """Sources of names as a value of `DataFrame.attrs`.
 
-    pandas copies `attrs` in most operations, compares them in `concat` and writes them to Parquet files as JSON. So a
-    copy is the object itself, and it is an empty dict to all others.
+    pandas copies `attrs` in most operations, compares them in `concat` and writes them to Parquet files as JSON. So
+    copying returns the object itself, and JSON contains an empty dict.
 
     Args:
         sources: The sources; the first one that knows a transcript names it.
@@ -130,8 +130,8 @@ def known_names(ids: Sequence[Any], *tables: pd.DataFrame | None) -> dict[Any, s
 def distinct_names(ids: Sequence[str | None], *tables: pd.DataFrame | None) -> list[str | None]:
     """Return a different name for each transcript: its recording, the id if it is unknown.
 
-    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc". Attached names tell
-    that of transcripts without rows, too, so that a part of a table gives the names that the whole table gives.
+    A recording with several transcripts is followed by the start of the id, as in "call-1f3a22bc". Attached names also
+    cover transcripts that have no rows in the table, so a part of a table gives the same names as the whole table.
 
     Args:
         ids: Ids of the transcripts, each once.

@@ -16,6 +16,7 @@ from voxframe._text import search_form
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.speaker_turns import TEXT, require
 from voxframe.errors import OptionError
+from voxframe.validators import shown
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -51,6 +52,8 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
         [['new york', 0, 15], ['new', 0, 8], ['new', 20, 29]]
     """
     require(words, ("text", "start_ms", "end_ms"), "find_words")
+    if not isinstance(queries, Iterable):
+        raise OptionError(f"words to find are given as a text or a list of texts, got {shown(queries)}")
     asked = {query: parse(query) for query in ([queries] if isinstance(queries, str) else queries)}
     form, forms = pd.factorize(words["text"])
     folded = [spoken(text) for text in forms]
@@ -70,7 +73,7 @@ def find_words(words: pd.DataFrame, queries: str | Iterable[str]) -> pd.DataFram
         begin, end = row[first], row[first + len(terms) - 1]
         place = np.argsort(begin, kind="stable")
         matches = words.iloc[begin[place]].drop(columns="text").reset_index(drop=True)
-        matches["end_ms"] = words["end_ms"].iloc[end[place]].to_numpy()
+        matches["end_ms"] = words["end_ms"].array.take(end[place])
         of = matches.groupby("transcript_id", dropna=False, sort=False) if "transcript_id" in matches else None
         matches.insert(0, "match_idx", np.arange(len(matches)) if of is None else of.cumcount().to_numpy())
         matches.insert(0, "term", pd.Series([query] * len(matches), dtype=TEXT))
@@ -143,7 +146,7 @@ def parse(query: str) -> list[Term]:
         [Term(parts=('the',)), Term(parts=('econom', ''))]
     """
     if not isinstance(query, str):
-        raise OptionError(f"a search query must be a text, such as 'climate change', not {query!r}")
+        raise OptionError(f"a search query must be a text, such as 'climate change', not {shown(query)}")
     terms = [Term(tuple(map(fold, word.split("*")))) for word in query.split()]
     terms = [term for term in terms if len(term.parts) > 1 or term.parts[0]]
     if all(term.any_word for term in terms):

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.grouping import durations_ms, times
+from voxframe.analysis.grouping import durations_ms
 from voxframe.analysis.recordings import keeps_names
-from voxframe.analysis.speaker_turns import require
+from voxframe.analysis.speaker_turns import floats, require
 from voxframe.errors import OptionError
+from voxframe.validators import Choice, Integer, Number, checked, name_list, shown
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Ints: TypeAlias = npt.NDArray[np.intp]
@@ -21,6 +22,8 @@ Rule: TypeAlias = Literal["most", "start", "middle", "within", "all"]
 
 _RULES = ("most", "start", "middle", "within", "all")
 _CHUNK = 4_000_000  # spans at a time, to limit memory
+#: Lengths of windows of time.
+WINDOW_S = Number(0.001, 1e9, "seconds")
 
 
 @keeps_names
@@ -29,7 +32,7 @@ def annotate(
     others: pd.DataFrame,
     *,
     rule: Rule = "most",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     on: str | Sequence[str] = "transcript_id",
     prefix: str = "",
 ) -> pd.DataFrame:
@@ -50,9 +53,9 @@ def annotate(
         others: Any rows with `start_ms` and `end_ms`, such as chapters, topics or turns. They may overlap each other.
             Rows without times, or that do not end after their start, are left out.
         rule: Rule for spans that straddle a boundary.
-        columns: Columns of `others` to add. None (default): all except the times, `extra` and those of `on`.
-        on: Columns that must be equal in both, such as ["transcript_id", "channel"]. If neither has `transcript_id`,
-            all rows belong to one recording.
+        columns: Column or columns of `others` to add. None (default): all except the times, `extra` and those of `on`.
+        on: Column or columns that must be equal in both, such as ["transcript_id", "channel"]. If neither has
+            `transcript_id`, all rows belong to one recording.
         prefix: Text to put before the names of the added columns. Needed if `spans` has columns of the same name.
 
     Returns:
@@ -70,16 +73,18 @@ def annotate(
         >>> annotate(words, chapters, rule="within")["chapter"].tolist()
         ['one', nan, nan]
     """
-    keys = [on] if isinstance(on, str) else list(on)
+    keys = name_list(on, "the columns of on=")
+    for df in (spans, others):
+        require(df, ("start_ms", "end_ms"), "annotate")
     if keys == ["transcript_id"] and not any("transcript_id" in df.columns for df in (spans, others)):
         keys = []
     for df in (spans, others):
-        require(df, ("start_ms", "end_ms", *keys), "annotate")
-    if rule not in _RULES:
-        raise OptionError(f"rule must be one of {', '.join(_RULES)}, not {rule!r}")
-    given = (
-        [c for c in others.columns if c not in {"start_ms", "end_ms", "extra", *keys}] if columns is None else columns
-    )
+        require(df, tuple(keys), "annotate")
+    checked("rule", rule, Choice(_RULES))
+    if not isinstance(prefix, str):
+        raise OptionError(f"prefix must be a text, got {shown(prefix)}")
+    usual = [name for name in others.columns if name not in {"start_ms", "end_ms", "extra", *keys}]
+    given = usual if columns is None else name_list(columns, "columns to add")
     require(others, tuple(given), "annotate")
     if taken := [prefix + name for name in given if prefix + name in spans.columns]:
         raise OptionError(f"both DataFrames have the column {taken[0]!r}; choose columns=[...], or pass a prefix=")
@@ -110,7 +115,7 @@ def _taken(column: pd.Series[Any], rows: _Ints) -> Any:
 
 def _one_axis(spans: pd.DataFrame, others: pd.DataFrame, keys: list[str]) -> tuple[_Floats, _Floats, _Floats, _Floats]:
     """Return starts and ends of both on one axis on which recordings follow each other; NaN if unknown."""
-    start, end = (np.concatenate([times(df[name]) for df in (spans, others)]) for name in ("start_ms", "end_ms"))
+    start, end = (np.concatenate([floats(df[name]) for df in (spans, others)]) for name in ("start_ms", "end_ms"))
     known = np.isfinite(start) & np.isfinite(end) & (end >= start)
     code = np.zeros(len(start), np.intp)
     for key in keys:
@@ -255,7 +260,7 @@ def split_spans(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: Not exactly one of `window_s` and `parts` is given, or it is not positive.
+        OptionError: Not exactly one of `window_s` and `parts` is given, or it is not allowed.
 
     Example:
         >>> turns = pd.DataFrame({"transcript_id": "t", "start_ms": [50_000], "end_ms": [130_000]})
@@ -263,13 +268,14 @@ def split_spans(
         [[0, 50000, 60000], [1, 60000, 120000], [2, 120000, 130000]]
     """
     require(spans, ("transcript_id", "start_ms", "end_ms"), "split_spans")
-    if (window_s is None) == (parts is None) or not (window_s or parts or 0) > 0:
-        raise OptionError(
-            f"give a positive window_s or a positive parts, not window_s={window_s!r} and parts={parts!r}"
-        )
-    start, end = times(spans["start_ms"]), times(spans["end_ms"])
-    step: Any = 1000 * (window_s or 0)
-    if parts is not None:
+    if (window_s is None) == (parts is None):
+        raise OptionError(f"give either window_s or parts, not window_s={window_s!r} and parts={parts!r}")
+    start, end = floats(spans["start_ms"]), floats(spans["end_ms"])
+    step: Any
+    if parts is None:
+        step = 1000 * checked("window_s", window_s, WINDOW_S)
+    else:
+        parts = checked("parts", parts, Integer(1))
         step = durations_ms(spans, transcripts).reindex(spans["transcript_id"]).to_numpy(np.float64) / parts
     step = np.broadcast_to(np.maximum(step, 1e-9), start.shape)
     known = np.flatnonzero(np.isfinite(start) & np.isfinite(end) & (end >= start))

@@ -13,7 +13,7 @@ import pandas as pd
 from voxframe._text import join_words
 from voxframe.analysis.recordings import keeps_names
 from voxframe.errors import OptionError
-from voxframe.validators import shown
+from voxframe.validators import Number, checked, name_list, shown
 
 _SHOWN = 40  # characters of a text in a message
 
@@ -39,6 +39,22 @@ def require(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
     missing = [name for name in needed if name not in df.columns]
     if missing:
         raise ValueError(f"{purpose} needs the columns {', '.join(needed)}; the DataFrame lacks {', '.join(missing)}")
+
+
+def floats(column: pd.Series[Any]) -> npt.NDArray[np.float64]:
+    """Return a column of numbers, such as times, as float64; NaN if unknown.
+
+    Raises:
+        OptionError: A value is not a number.
+    """
+    if column.dtype.kind not in "mM":  # NumPy would return dates and durations as numbers of their unit
+        try:
+            return column.to_numpy(np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            pass
+    other = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
+    odd = shown(other.iloc[0]) if len(other) else f"the dtype {column.dtype}"
+    raise OptionError(f"the column {column.name!r} must have numbers, got {odd}")
 
 
 def require_words(df: pd.DataFrame, needed: tuple[str, ...], purpose: str) -> None:
@@ -148,6 +164,8 @@ def speaker_codes(df: pd.DataFrame) -> tuple[npt.NDArray[np.intp], list[str | No
     return rows, [None if pd.isna(known[n]) else str(known[n]) for n in used]
 
 
+#: Lengths of time that measures accept, in ms.
+MILLISECONDS = Number(0, unit="ms")
 #: Silences of one speaker up to this length (ms) belong to their speech.
 LONGEST_SILENCE_MS = 200
 
@@ -178,7 +196,7 @@ TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
 @keeps_names
-def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[str] = ()) -> pd.DataFrame:
+def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: str | Sequence[str] = ()) -> pd.DataFrame:
     """Group words, or longer rows, into turns: a new turn begins when the speaker changes.
 
     Rows are sorted by `start_ms` within each transcript; rows with the same start keep their order. If a row has no
@@ -188,7 +206,7 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
     Args:
         words: Words, as returned by `voxframe.load_words`, or longer rows such as sentences.
         pause_ms: Also begin a new turn after a silence longer than this, in ms. None (default): never.
-        keep: Other columns to keep, such as metadata, with the value of the first row of each turn.
+        keep: Other column or columns to keep, such as metadata, with the value of the first row of each turn.
 
     Returns:
         One row per turn: `transcript_id` str, `turn_idx` int64 (counts from 0 in each transcript), `speaker` str,
@@ -196,6 +214,7 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
 
     Raises:
         ValueError: A column is missing.
+        OptionError: `pause_ms` is negative or not a number.
 
     Example:
         >>> import pandas as pd
@@ -204,23 +223,23 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
         >>> turns(words)[["speaker", "text", "end_ms"]].values.tolist()
         [['A', 'How far?', 500], ['B', 'Here.', 1300]]
     """
+    keep = name_list(keep, "columns to keep")
     require(words, ("transcript_id", "text", "start_ms", "end_ms", *keep), "turns")
+    longest = np.inf if pause_ms is None else checked("pause_ms", pause_ms, MILLISECONDS)
     given = words.assign(speaker=row_speakers(words))[["transcript_id", "speaker", "text", "start_ms", "end_ms", *keep]]
     count = words_in_rows(words)[given["start_ms"].notna()].to_numpy(np.int64)
     given = given[given["start_ms"].notna()]
     # Codes keep the order of the transcripts and sort faster than text.
     transcript, _ = pd.factorize(given["transcript_id"], use_na_sentinel=False)
     speaker, _ = pd.factorize(given["speaker"], use_na_sentinel=False)
-    start = given["start_ms"].to_numpy(np.float64)
-    end = given["end_ms"].fillna(given["start_ms"]).to_numpy(np.float64)
+    start, end = floats(given["start_ms"]), floats(given["end_ms"].fillna(given["start_ms"]))
     order = np.lexsort((start, transcript))
     given = given.iloc[order]
     transcript, speaker, start, end, count = transcript[order], speaker[order], start[order], end[order], count[order]
 
     begins = np.ones(len(given), bool)
     begins[1:] = (transcript[1:] != transcript[:-1]) | (speaker[1:] != speaker[:-1])
-    if pause_ms is not None:
-        begins[1:] |= start[1:] - end[:-1] > pause_ms
+    begins[1:] |= start[1:] - end[:-1] > longest
     first = np.flatnonzero(begins)
     text = given["text"].fillna("").astype(object).to_numpy()
     edges = np.r_[first, len(given)]
@@ -233,8 +252,8 @@ def turns(words: pd.DataFrame, *, pause_ms: float | None = None, keep: Sequence[
             "turn_idx": np.arange(len(first)) - np.repeat(new_transcript, sizes),
             "speaker": given["speaker"].array[first],
             "text": texts,
-            "start_ms": start[first],
-            "end_ms": np.maximum.reduceat(end, first) if len(first) else end,
+            "start_ms": np.rint(start[first]),
+            "end_ms": np.rint(np.maximum.reduceat(end, first)) if len(first) else end,
             "word_count": np.add.reduceat(count, first) if len(first) else count,
         }
         | {name: given[name].array[first] for name in keep}

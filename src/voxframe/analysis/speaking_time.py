@@ -7,19 +7,22 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, times, with_keys
+from voxframe.analysis.grouping import By, durations_ms, key_list, ratio, speakers_of, time_bin, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.spans import split_spans
 from voxframe.analysis.speaker_turns import (
     LONGEST_SILENCE_MS,
+    MILLISECONDS,
     TEXT,
     begins_spurt,
+    floats,
     label_names,
     require,
     turns,
     words_in_rows,
 )
 from voxframe.errors import OptionError
+from voxframe.validators import Choice, checked
 
 #: Denominators of a share of talk time.
 Whole: TypeAlias = Literal["talk", "speech", "recording"]
@@ -51,7 +54,7 @@ def talk_time(
 
     Args:
         spoken: Turns (`voxframe.load_utterances`) or words (`voxframe.load_words`). Words are first grouped into turns
-            by `turns`. Turns without a start or end are left out.
+            by `turns`. Turns without a start or end, or that end before they start, are left out.
         by: Columns to group by; see `voxframe.analysis.grouping.with_keys`. Turns are cut at the limits of time bins;
             their words count where the turn begins.
         of: Denominator of `share`.
@@ -81,12 +84,11 @@ def talk_time(
         [0.6, 0.2]
     """
     require(spoken, _SPOKEN, "talk_time")
-    if of not in ("talk", "speech", "recording"):
-        raise OptionError(f"of must be 'talk', 'speech' or 'recording', not {of!r}")
+    checked("of", of, Choice(("talk", "speech", "recording")))
     default = isinstance(by, tuple) and all(isinstance(k, str) for k in by) and by == ("transcript_id", "speaker")
     named = label_names(spoken) if spoken["transcript_id"].nunique() == 1 else None
     rows, names = _turn_rows(spoken, by)
-    rows = rows[rows["talk_s"].notna()]
+    rows = rows[rows["talk_s"] >= 0]
     groups = rows.groupby(names, sort=not default, dropna=False) if names else rows.groupby(lambda _: 0)
     table = groups.agg(turns=("turns", "sum"), words=("words", "sum"), talk_s=("talk_s", "sum")).reset_index(
         drop=not names
@@ -101,6 +103,7 @@ def talk_time(
         known = spoken.assign(**{str(key.name or "group"): key for key in extra})
         base = speech_activity(known, by=within, transcripts=transcripts)
         base = base[[*within, "speech_s" if of == "speech" else "duration_s"]].set_axis([*within, "whole"], axis=1)
+        base = base.astype({name: TEXT for name in within if name == "transcript_id"})
         whole = table.merge(base, how="left", on=within)["whole"] if within else base["whole"].iloc[0]
         table["share"] = ratio(table["talk_s"], whole)
     table["words_per_minute"] = 60 * ratio(table["words"], table["talk_s"])
@@ -125,7 +128,7 @@ def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
             rows = rows.assign(
                 **{name: rows["bin_idx"]}, **{n: rows[n] * rows["first_piece"] for n in ("words", "turns")}
             )
-    rows["talk_s"] = (times(rows["end_ms"]) - times(rows["start_ms"])) / 1000
+    rows["talk_s"] = (floats(rows["end_ms"]) - floats(rows["start_ms"])) / 1000
     text = [name for name in ("transcript_id", "speaker") if name in rows.columns]
     return rows.astype(dict.fromkeys(text, TEXT)), names
 
@@ -167,7 +170,7 @@ def speech_activity(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown, or differs within a recording.
+        OptionError: A group is unknown or differs within a recording, or `max_pause_ms` is not allowed.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": ["A", "B", "A"],
@@ -176,6 +179,7 @@ def speech_activity(
         [[7.0, 3.0, 1.0, 0.14285714285714285]]
     """
     require(spoken, ("transcript_id", "start_ms", "end_ms"), "speech_activity")
+    max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
     known, names = with_keys(spoken, by, split=True)
     bins = [name for name in names if name not in known.columns]
     if len(bins) > 1:
@@ -219,7 +223,7 @@ def _activity(
     A sweep over all starts and ends counts the speakers between each two of them.
     """
     speaker, _ = pd.factorize(speakers_of(known), use_na_sentinel=False)
-    start, end = np.maximum(times(known["start_ms"]), 0), times(known["end_ms"])
+    start, end = np.maximum(floats(known["start_ms"]), 0), floats(known["end_ms"])
     usable = np.flatnonzero(end > start)
     order = usable[np.lexsort((start[usable], speaker[usable], code[usable]))]
     whose, start, end = code[order] * (speaker.max(initial=0) + 1) + speaker[order], start[order], end[order]
@@ -297,8 +301,7 @@ def balance(
         >>> balance(turns)[["speakers", "gini", "evenness"]].round(3).values.tolist()
         [[2.0, 0.25, 0.811]]
     """
-    if of not in ("talk_s", "words", "turns"):
-        raise OptionError(f"of must be 'talk_s', 'words' or 'turns', not {of!r}")
+    checked("of", of, Choice(("talk_s", "words", "turns")))
     given = key_list(by)
     table = talk_time(spoken, by=["transcript_id", *(k for k in given if not _is_recording(k)), "speaker"])
     names = [name for name in table.columns[: list(table.columns).index("turns")] if name != "speaker"]

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe._text import join_words
-from voxframe.analysis.grouping import By, ratio, times, with_keys
+from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import find_words
-from voxframe.analysis.speaker_turns import TEXT, require, require_words
+from voxframe.analysis.speaker_turns import MILLISECONDS, TEXT, floats, require, require_words
 from voxframe.validators import Number, checked
 
 #: English filled pauses. Source: H. Clark and J. Fox Tree, "Using uh and um in spontaneous speaking", Cognition 84,
@@ -48,7 +48,7 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
 
     Raises:
         ValueError: A column is missing.
-        OptionError: The rows are turns, not words.
+        OptionError: The rows are turns, not words, or `min_ms` is not allowed.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Well", "no"],
@@ -56,16 +56,17 @@ def pauses(words: pd.DataFrame, *, min_ms: float = SHORTEST_PAUSE_MS) -> pd.Data
         >>> pauses(words)[["before", "after", "pause_ms"]].values.tolist()
         [['Well', 'no', 500]]
     """
+    min_ms = checked("min_ms", min_ms, MILLISECONDS)
     rows, new_turn, reach = _in_order(words, "pauses")
-    gap = times(rows["start_ms"]) - np.r_[np.nan, reach[:-1]][: len(rows)]
-    at = np.flatnonzero(~new_turn & (gap >= min_ms))
+    silence = _silence(rows, new_turn, reach, min_ms)
+    at = np.flatnonzero(silence)
     return pd.DataFrame(
         {
             "transcript_id": rows["transcript_id"].array[at],
             "speaker": rows["speaker"].array[at],
             "start_ms": reach[at - 1].astype(np.int64),
-            "end_ms": times(rows["start_ms"])[at].astype(np.int64),
-            "pause_ms": gap[at].astype(np.int64),
+            "end_ms": floats(rows["start_ms"])[at].astype(np.int64),
+            "pause_ms": silence[at].astype(np.int64),
             "before": rows["text"].array[at - 1],
             "after": rows["text"].array[at],
         }
@@ -139,7 +140,7 @@ def low_confidence(words: pd.DataFrame, *, below: float = 0.5) -> pd.DataFrame:
     require(words, (*_WORDS, "confidence"), "low_confidence")
     below = checked("below", below, Number(0, 1))
     rows, new_turn, _ = _in_order(words, "low_confidence")
-    low = rows["confidence"].to_numpy(np.float64, na_value=np.nan) < below
+    low = floats(rows["confidence"]) < below
     begins = new_turn | np.r_[True, low[1:] != low[:-1]][: len(rows)]
     table: pd.DataFrame = _runs(rows, begins)[low[begins]]
     return table.reset_index(drop=True)
@@ -151,31 +152,40 @@ def _in_order(words: pd.DataFrame, purpose: str) -> tuple[pd.DataFrame, npt.NDAr
     rows = with_keys(words, "speaker")[0].astype({"transcript_id": TEXT})
     rows = rows[rows["start_ms"].notna() & rows["end_ms"].notna()]
     code, _ = pd.factorize(rows["transcript_id"], use_na_sentinel=False)
-    order = np.lexsort((times(rows["start_ms"]), code))
+    order = np.lexsort((floats(rows["start_ms"]), code))
     rows, code = rows.iloc[order], code[order]
     speaker, _ = pd.factorize(rows["speaker"], use_na_sentinel=False)
     new_turn: npt.NDArray[np.bool_] = np.ones(len(rows), bool)
     new_turn[1:] = (code[1:] != code[:-1]) | (speaker[1:] != speaker[:-1])
-    return rows, new_turn, times(pd.Series(times(rows["end_ms"])).groupby(code).cummax())
+    return rows, new_turn, floats(pd.Series(floats(rows["end_ms"])).groupby(code).cummax())
+
+
+def _silence(
+    rows: pd.DataFrame, new_turn: npt.NDArray[np.bool_], reach: npt.NDArray[np.float64], min_pause_ms: float
+) -> npt.NDArray[np.float64]:
+    """Return the length of the pause before each word, in ms; 0 if there is none."""
+    gap = floats(rows["start_ms"]) - np.r_[0.0, reach[:-1]][: len(rows)]
+    return np.where(new_turn | (gap < min_pause_ms), 0.0, gap)
 
 
 def _begins(
-    start: npt.NDArray[np.float64], reach: npt.NDArray[np.float64], new_turn: npt.NDArray[np.bool_], min_pause_ms: float
+    rows: pd.DataFrame,
+    new_turn: npt.NDArray[np.bool_],
+    reach: npt.NDArray[np.float64],
+    silence: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
     """Return from when on the time of each word is speech: from the latest end so far, except after a pause.
 
     Overlapping words of one turn count once, and silences that are no pauses are speech.
     """
-    before = np.r_[0.0, reach[:-1]][: len(start)]
-    return np.where(new_turn | (start - before >= max(min_pause_ms, 0)), start, before)
+    return np.where(new_turn | (silence > 0), floats(rows["start_ms"]), np.r_[0.0, reach[:-1]][: len(rows)])
 
 
 def speech_pieces(words: pd.DataFrame, purpose: str) -> pd.DataFrame:
     """Return the speech of each word, as `delivery` counts it: `transcript_id`, `start_ms`, `end_ms` and `row`."""
     rows, new_turn, reach = _in_order(words.assign(row=np.arange(len(words))), purpose)
-    start, end = times(rows["start_ms"]), times(rows["end_ms"])
-    begin = _begins(start, reach, new_turn, SHORTEST_PAUSE_MS)
-    return rows[["transcript_id", "row"]].assign(start_ms=begin, end_ms=np.maximum(end, begin))
+    begin = _begins(rows, new_turn, reach, _silence(rows, new_turn, reach, SHORTEST_PAUSE_MS))
+    return rows[["transcript_id", "row"]].assign(start_ms=begin, end_ms=np.maximum(floats(rows["end_ms"]), begin))
 
 
 def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
@@ -183,14 +193,14 @@ def _runs(rows: pd.DataFrame, begins: npt.NDArray[np.bool_]) -> pd.DataFrame:
     first = np.flatnonzero(begins)
     edges = np.r_[first, len(rows)]
     text = rows["text"].fillna("").to_numpy(object)
-    end = times(rows["end_ms"])
-    sure = rows["confidence"] if "confidence" in rows.columns else pd.Series(np.nan, index=rows.index)
+    end = floats(rows["end_ms"])
+    sure = pd.Series(floats(rows["confidence"]) if "confidence" in rows.columns else np.nan, index=rows.index)
     return pd.DataFrame(
         {
             "transcript_id": rows["transcript_id"].array[first],
             "speaker": rows["speaker"].array[first],
             "text": pd.array([join_words(filter(None, text[a:b])) for a, b in pairwise(edges)], dtype=TEXT),
-            "start_ms": times(rows["start_ms"])[first].astype(np.int64),
+            "start_ms": floats(rows["start_ms"])[first].astype(np.int64),
             "end_ms": (np.maximum.reduceat(end, first) if len(first) else end).astype(np.int64),
             "words": np.diff(edges),
             "mean_confidence": sure.groupby(np.cumsum(begins)).mean().to_numpy(np.float64),
@@ -238,7 +248,7 @@ def delivery(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: A group is unknown, or the rows are turns, not words.
+        OptionError: A group is unknown, the rows are turns, not words, or an argument is not allowed.
 
     Example:
         >>> words = pd.DataFrame({"transcript_id": "t", "speaker": "A", "text": ["Um,", "is", "it?"],
@@ -246,21 +256,21 @@ def delivery(
         >>> delivery(words)[["words_per_minute", "articulation_wpm", "pauses", "fillers"]].round().values.tolist()
         [[90.0, 150.0, 1.0, 1.0]]
     """
+    min_pause_ms = checked("min_pause_ms", min_pause_ms, MILLISECONDS)
+    low = checked("low", low, Number(0, 1))
     rows, new_turn, reach = _in_order(words, "delivery")
     rows, names = with_keys(rows, by)
-    start, end = times(rows["start_ms"]), times(rows["end_ms"])
-    gap = np.where(new_turn, 0.0, np.maximum(start - np.r_[0.0, reach[:-1]][: len(rows)], 0.0))
-    is_pause = ~new_turn & (gap >= min_pause_ms)
-    sure = times(rows["confidence"]) if "confidence" in rows.columns else np.full(len(rows), np.nan)
+    silence = _silence(rows, new_turn, reach, min_pause_ms)
+    begin = _begins(rows, new_turn, reach, silence)
+    sure = floats(rows["confidence"]) if "confidence" in rows.columns else np.full(len(rows), np.nan)
     text = rows["text"].fillna("").astype(object).str.rstrip(_CLOSING)
     said = find_words(rows.assign(_at=np.arange(len(rows))), fillers)
-    begin = _begins(start, reach, new_turn, min_pause_ms)
     sums = pd.DataFrame(
         {
             "words": 1,
-            "speech_s": np.maximum(end - begin, 0) / 1000,
-            "pause_s": np.where(is_pause, gap, 0.0) / 1000,
-            "pauses": is_pause.astype(np.int64),
+            "speech_s": np.maximum(floats(rows["end_ms"]) - begin, 0) / 1000,
+            "pause_s": silence / 1000,
+            "pauses": (silence > 0).astype(np.int64),
             "fillers": np.bincount(said["_at"].to_numpy(np.intp), minlength=len(rows)),
             "questions": text.str.endswith(_ASKS).to_numpy(np.int64),
             "_low": (sure < low).astype(np.int64),

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.grouping import By, group_columns, ratio, times, with_keys
+from voxframe.analysis.grouping import By, group_columns, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
-from voxframe.analysis.speaker_turns import TEXT, require
+from voxframe.analysis.speaker_turns import TEXT, floats, require
 from voxframe.errors import OptionError
+from voxframe.validators import Integer, Number, checked, shown
 
 Sums: TypeAlias = "dict[str, npt.NDArray[np.float64]]"
 _CHUNK = 2_000_000  # sampled units at a time
@@ -31,7 +32,7 @@ class Bootstrap:
         seed: Seed of the random numbers.
 
     Raises:
-        OptionError: `resamples` or `level` is invalid.
+        OptionError: `resamples`, `level` or `seed` is not allowed.
     """
 
     def __init__(
@@ -44,10 +45,7 @@ class Bootstrap:
         level: float,
         seed: int,
     ) -> None:
-        if resamples < 1 or not 0 < level < 1:
-            raise OptionError(f"resamples must be at least 1 and level between 0 and 1, got {resamples} and {level}")
-        random = np.random.default_rng(seed)
-        self.tails = [(1 - level) / 2, (1 + level) / 2]
+        resamples, self.tails, random = _sampling(resamples, level, seed)
         units, self.samples = list[int](), list[Sums]()
         if not keys and counts.empty:  # `summed` has one row
             units, self.samples = [0], [{name: np.zeros(resamples) for name in counts.columns}]
@@ -76,6 +74,13 @@ class Bootstrap:
     def share(self, condition: Callable[[Sums], npt.NDArray[np.bool_]]) -> npt.NDArray[np.float64]:
         """Return the fraction of the samples of each group that meet a condition."""
         return np.array([condition(sums).mean() for sums in self.samples], np.float64)
+
+
+def _sampling(resamples: int, level: float, seed: int) -> tuple[int, list[float], np.random.Generator]:
+    """Return the number of samples, the quantiles at the ends of an interval, and a source of random numbers."""
+    level = checked("level", level, Number(0, 1))
+    random = np.random.default_rng(checked("seed", seed, Integer(0)))
+    return checked("resamples", resamples, Integer(1)), [(1 - level) / 2, (1 + level) / 2], random
 
 
 def group_number(keys: list[pd.Series[Any]], index: pd.Index[Any]) -> pd.Series[Any]:
@@ -122,7 +127,7 @@ def rates(
         by: Columns to group by; see `voxframe.analysis.grouping.with_keys`.
         per: Factor of the rate, such as 100 or 1000.
         resample: Column with the units that the bootstrap draws.
-        level: Confidence level of the interval.
+        level: Confidence level of the interval, 0-1.
         resamples: Number of bootstrap samples.
         seed: Seed of the random numbers; the same seed gives the same intervals.
 
@@ -141,10 +146,11 @@ def rates(
         [['x', 2.0, 1.0, 3.0], ['y', 5.0, nan, nan]]
     """
     require(table, (numerator, denominator, resample), "rates")
+    per = checked("per", per, Number(0))
     known, names = with_keys(table, by)
     known = known.dropna(subset=[numerator, denominator])
     keys = [known[name] for name in names]
-    counts = known[list(dict.fromkeys([numerator, denominator]))].astype("float64")
+    counts = pd.DataFrame({name: floats(known[name]) for name in (numerator, denominator)}, index=known.index)
     drawn = Bootstrap(counts, keys, known[resample], resamples=resamples, level=level, seed=seed)
     found = summed(counts, keys)
     found.insert(len(names), "units", drawn.units)
@@ -180,7 +186,7 @@ def compare_groups(
         table: Result of a measure with one row per recording or person.
         value: Column with the measure. Rows without a value are left out.
         group: Column with the groups, or a Series.
-        level: Confidence level of the interval.
+        level: Confidence level of the interval, 0-1.
         resamples: Number of bootstrap samples.
         seed: Seed of the random numbers; the same seed gives the same intervals.
 
@@ -199,14 +205,13 @@ def compare_groups(
         [[20.0, 1.6, 0.889]]
     """
     require(table, (value,), "compare_groups")
-    if resamples < 1 or not 0 < level < 1:
-        raise OptionError(f"resamples must be at least 1 and level between 0 and 1, got {resamples} and {level}")
-    (keys,) = group_columns(table, group, {})
-    values = table[value].astype("float64")
+    resamples, tails, random = _sampling(resamples, level, seed)
+    if len(found := group_columns(table, group, {})) != 1:
+        raise OptionError(f"group must be one column or one Series, got {shown(group)}")
+    keys, values = found[0], pd.Series(floats(table[value]), index=table.index)
     kept = values.notna() & keys.notna()
-    groups = {str(name): times(rows) for name, rows in values[kept].groupby(keys[kept], sort=True)}
-    random = np.random.default_rng(seed)
-    rows = [(a, b, *_compared(groups[a], groups[b], random, resamples, level)) for a, b in combinations(groups, 2)]
+    groups = {str(name): floats(rows) for name, rows in values[kept].groupby(keys[kept], sort=True)}
+    rows = [(a, b, *_compared(groups[a], groups[b], random, resamples, tails)) for a, b in combinations(groups, 2)]
     columns = "group_a group_b n_a n_b mean_a mean_b difference low high hedges_g cliffs_delta".split()
     dtypes = (
         dict.fromkeys(columns[:2], TEXT) | dict.fromkeys(columns[2:4], "int64") | dict.fromkeys(columns[4:], "float64")
@@ -215,7 +220,11 @@ def compare_groups(
 
 
 def _compared(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], random: np.random.Generator, resamples: int, level: float
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
+    random: np.random.Generator,
+    resamples: int,
+    tails: list[float],
 ) -> tuple[float, ...]:
     """Return sizes, means, difference, interval and effect sizes of two groups."""
     n, m = len(a), len(b)
@@ -228,7 +237,7 @@ def _compared(
             for at in range(0, resamples, step)
             for size in [min(step, resamples - at)]
         ]
-        low, high = np.quantile(np.concatenate(drawn), [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(np.concatenate(drawn), tails)
         pooled = np.sqrt(((n - 1) * a.var(ddof=1) + (m - 1) * b.var(ddof=1)) / (n + m - 2))
         g = difference / pooled * (1 - 3 / (4 * (n + m) - 9)) if pooled > 0 else np.nan
     order = np.sort(a)

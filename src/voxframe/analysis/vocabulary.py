@@ -15,8 +15,9 @@ import pandas as pd
 from voxframe.analysis.grouping import By, ratio, with_keys
 from voxframe.analysis.recordings import keeps_names
 from voxframe.analysis.search_terms import spoken
-from voxframe.analysis.speaker_turns import TEXT, require, speaker_codes
+from voxframe.analysis.speaker_turns import TEXT, floats, require, speaker_codes
 from voxframe.errors import OptionError
+from voxframe.validators import Integer, Number, checked
 
 _COUNTS = ("ngram", "count", "transcripts")
 
@@ -50,13 +51,12 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
         [['to be', 2], ['be or', 1]]
     """
     require(words, ("transcript_id", "text"), "ngrams")
-    if not isinstance(n, int) or n < 1:
-        raise OptionError(f"n must be an integer of at least 1, got {n!r}")
+    n = checked("n", n, Integer(1))
     known, names = with_keys(words, by)
     transcript, _ = pd.factorize(known["transcript_id"], use_na_sentinel=False)
     speaker, _ = speaker_codes(known)
     channel = pd.factorize(known["channel"], use_na_sentinel=False)[0] if "channel" in known.columns else speaker * 0
-    start = known["start_ms"].to_numpy(np.float64, na_value=np.inf) if "start_ms" in known.columns else speaker * 0
+    start = floats(known["start_ms"]) if "start_ms" in known.columns else speaker * 0
     order = np.lexsort((start, channel, transcript))
     form, forms = pd.factorize(known["text"])
     order = order[form[order] >= 0]
@@ -99,6 +99,8 @@ def _largest_first(table: pd.DataFrame, names: list[str], value: str) -> pd.Data
 def _against_rest(counts: pd.DataFrame, group: str, purpose: str) -> pd.DataFrame:
     """Return each n-gram of each group with its counts in the group and in all others, and the sizes of both."""
     require(counts, (group, "ngram", "count"), purpose)
+    if group in _COUNTS:
+        raise OptionError(f"group must be the column with the groups, not {group!r}, which ngrams counts")
     table = counts.groupby([group, "ngram"], sort=True)["count"].sum().reset_index()
     if table[group].nunique() < 2:
         raise OptionError(f"{purpose} needs at least two groups in {group!r}, got {table[group].unique().tolist()}")
@@ -136,7 +138,7 @@ def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataF
 
     Raises:
         ValueError: A column is missing.
-        OptionError: There are fewer than two groups.
+        OptionError: There are fewer than two groups, or `min_count` is not allowed.
 
     Example:
         >>> counts = pd.DataFrame({"site": ["x", "x", "y", "y"], "ngram": ["tree", "the", "car", "the"],
@@ -144,6 +146,7 @@ def keyness(counts: pd.DataFrame, group: str, *, min_count: int = 1) -> pd.DataF
         >>> keyness(counts, "site")[["site", "ngram", "g2"]].round(2).head(1).values.tolist()
         [['x', 'tree', 14.39]]
     """
+    min_count = checked("min_count", min_count, Integer(0))
     table = _against_rest(counts, group, "keyness")
     a, b = (table[name].to_numpy(np.float64) for name in ("count", "other_count"))
     sizes = [table[name].to_numpy(np.float64) for name in ("_size", "_other")]
@@ -188,7 +191,7 @@ def distinctive_words(
     Args:
         counts: Result of `ngrams` with `by=group`.
         group: Column with the groups. Words without a group are left out.
-        prior_words: Weight of the prior, as a number of words. More pulls stronger.
+        prior_words: Weight of the prior, as a number of words. A larger number pulls more strongly.
         min_count: Leave out words with fewer occurrences in all groups together.
 
     Returns:
@@ -198,7 +201,7 @@ def distinctive_words(
 
     Raises:
         ValueError: A column is missing.
-        OptionError: There are fewer than two groups, or `prior_words` is not positive.
+        OptionError: There are fewer than two groups, or a number is not allowed.
 
     Example:
         >>> counts = pd.DataFrame({"site": ["x", "x", "y", "y"], "ngram": ["tree", "the", "car", "the"],
@@ -207,8 +210,8 @@ def distinctive_words(
         >>> words.head(1)[["ngram", "log_odds", "z"]].round(3).values.tolist()
         [['tree', 0.728, 1.88]]
     """
-    if not prior_words > 0:
-        raise OptionError(f"prior_words must be positive, got {prior_words!r}")
+    prior_words = checked("prior_words", prior_words, Number(0.001, 1e9))
+    min_count = checked("min_count", min_count, Integer(0))
     table = _against_rest(counts, group, "distinctive_words")
     a, b, size, other = (table[name].to_numpy(np.float64) for name in ("count", "other_count", "_size", "_other"))
     prior = prior_words * (a + b) / (size + other)
@@ -241,7 +244,7 @@ def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
 
     Raises:
         ValueError: A column is missing.
-        OptionError: The counts are not those of pairs.
+        OptionError: The counts are not those of pairs, or `min_count` is not allowed.
 
     Example:
         >>> counts = pd.DataFrame({"ngram": ["new york", "new day", "a day"], "count": [8, 2, 10]})
@@ -249,6 +252,7 @@ def collocations(counts: pd.DataFrame, *, min_count: int = 3) -> pd.DataFrame:
         [['a day', 6.0, 0.74], ['new york', 4.0, 1.0]]
     """
     require(counts, ("ngram", "count"), "collocations")
+    min_count = checked("min_count", min_count, Integer(0))
     names = [name for name in counts.columns if name not in _COUNTS]
     table = counts[[*names, "ngram", "count"]].reset_index(drop=True)
     pair = table["ngram"].str.split(" ", expand=True) if len(table) else pd.DataFrame(columns=[0, 1], dtype=TEXT)

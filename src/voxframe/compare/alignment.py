@@ -13,9 +13,10 @@ import pandas as pd
 
 from voxframe._text import join_words, quantity
 from voxframe.analysis.recordings import keeps_names
-from voxframe.analysis.speaker_turns import TEXT, require, row_speakers
+from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.normalization import DEFAULT, Normalization, normalizer
 from voxframe.errors import OptionError
+from voxframe.validators import Integer, checked
 
 #: Words of transcripts, as `voxframe.load_words` returns them, any rows with `text`, or the text of one transcript.
 Spoken: TypeAlias = "pd.DataFrame | str"
@@ -138,7 +139,12 @@ def by_recording(df: pd.DataFrame, on: str | None, purpose: str) -> dict[str | N
         return {None: df}
     if unnamed := int(df[on].isna().sum()):
         warnings.warn(f"left out {quantity(unnamed, 'row')} without a value of {on!r}", stacklevel=5)
-    return {str(name): rows for name, rows in df.groupby(on, sort=False)}
+    return {_recording(name): rows for name, rows in df.groupby(on, sort=False)}
+
+
+def _recording(name: object) -> str:
+    """Return the name of a recording; an integer column with a missing value is float in pandas, so 1.0 is "1"."""
+    return str(int(name) if isinstance(name, float) and name.is_integer() else name)
 
 
 def common(ref: dict[str | None, Any], hyp: dict[str | None, Any], on: str | None) -> list[str | None]:
@@ -179,13 +185,10 @@ def _tokens(df: pd.DataFrame, words: Callable[[str], list[str]], recording: str 
     tokens = np.array([*chain.from_iterable(spelled[n] for n in code)], object)
     place = df["word_idx"] if "word_idx" in df.columns else pd.Series(range(len(df)))
     nothing = [None] * len(df)
-    columns = {name: df.get(name, nothing) for name in ("text", "start_ms", "end_ms", "confidence")}
-    table = pd.DataFrame(
-        {
-            name: np.asarray(values, object)
-            for name, values in {**columns, "idx": place, "speaker": row_speakers(df)}.items()
-        }
-    )
+    columns: dict[str, Any] = {"text": df["text"], "idx": place, "speaker": row_speakers(df)}
+    for name in ("start_ms", "end_ms", "confidence"):
+        columns[name] = floats(df[name]) if name in df.columns else nothing
+    table = pd.DataFrame({name: np.asarray(values, object) for name, values in columns.items()})
     return Tokens(recording, tokens, np.repeat(np.arange(len(df)), counts), table)
 
 
@@ -293,6 +296,7 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
     Raises:
         TypeError: `alignment` is not a DataFrame.
         ValueError: A column is missing.
+        OptionError: `context` is not allowed.
 
     Example:
         >>> from voxframe.compare import align
@@ -301,6 +305,7 @@ def disagreements(alignment: pd.DataFrame, *, context: int = 4) -> pd.DataFrame:
         >>> disagreements(align("We counted the trees.", heard))[["text", "start_ms", "end_ms"]].values.tolist()
         [['trees. → three', 900, 1300]]
     """
+    context = checked("context", context, Integer(0))
     needed = [f"{side}_{name}" for side in ("ref", "hyp") for name in ("text", "idx", "speaker")]
     require(alignment, ("recording", "edit", *needed, *_TIMES), "disagreements")
     rows: list[tuple[Any, ...]] = []

@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from voxframe._text import quantity
 from voxframe.analysis.grouping import By, bin_keys, group_columns, key_list, ratio, time_bin
 from voxframe.analysis.speaker_turns import TEXT, require
-from voxframe.analysis.statistics import Bootstrap, Sums, summed
+from voxframe.analysis.statistics import Bootstrap, Sums, group_number, summed
 from voxframe.compare.alignment import EDITS, INSERTION, MATCH
 from voxframe.errors import OptionError
+from voxframe.validators import Choice, checked, shown
 
 _BANDS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 _COUNTS = ("words", "matches", "substitutions", "deletions", "insertions", "characters", "char_edits")
@@ -52,8 +54,8 @@ def error_rates(
               start, else of the preceding row, counted from 0.
             - "confidence_band": confidence of the hypothesis in bands, such as "0.90-0.95"; 0.95 is in the next band.
               Deletions have none and form the group null.
-        resample: Column with the units that the bootstrap draws, such as "recording" or "minute"; adds intervals. None
-            (default): no intervals.
+        resample: Column with the units that the bootstrap draws, such as "recording" or "minute"; adds intervals. A
+            minute or speaker of one recording is a unit. None (default): no intervals.
         level: Confidence level of the intervals.
         resamples: Number of bootstrap samples.
         seed: Seed of the random numbers; the same seed gives the same intervals.
@@ -79,7 +81,7 @@ def error_rates(
     table = _with_rates(summed(counts, keys))
     if resample is None:
         return table
-    (unit,) = _groups(alignment, resample)
+    unit = group_number(_units(alignment, resample), alignment.index)
     drawn = Bootstrap(counts, keys, unit, resamples=resamples, level=level, seed=seed)
     table["units"] = drawn.units
     for rate, (edits, of) in _RATES.items():
@@ -137,8 +139,7 @@ def compare_engines(
         >>> compare_engines(a, b)[["wer_a", "wer_b", "difference", "low", "b_better"]].values.tolist()
         [[0.5, 0.0, -0.5, -0.5, 1.0]]
     """
-    if rate not in _RATES:
-        raise OptionError(f"rate must be 'wer' or 'cer', not {rate!r}")
+    checked("rate", rate, Choice(tuple(_RATES)))
     edits, of = _RATES[rate]
     for alignment in (alignment_a, alignment_b):
         require(alignment, _NEEDED, "compare_engines")
@@ -146,11 +147,12 @@ def compare_engines(
     sides = []
     for engine, alignment in (("a", alignment_a), ("b", alignment_b)):
         counts, keys = _counts(alignment, by, "compare_engines")
-        unit = _groups(alignment, resample)[0]
-        sides.append((counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True), keys, unit))
+        counts = counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True)
+        sides.append((counts, keys, _units(alignment, resample)))
     counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0).astype("int64")
     keys = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][1], sides[1][1], strict=True)]
-    unit = pd.concat([side[2] for side in sides], ignore_index=True)
+    units = [pd.concat(pair, ignore_index=True) for pair in zip(sides[0][2], sides[1][2], strict=True)]
+    unit = group_number(units, counts.index)
 
     def difference(sums: Sums) -> npt.NDArray[np.float64]:
         return ratio(sums[f"{edits}_b"], sums[f"{of}_b"]) - ratio(sums[f"{edits}_a"], sums[f"{of}_a"])
@@ -246,6 +248,15 @@ def _groups(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:
     return group_columns(alignment, by, computed)
 
 
+def _units(alignment: pd.DataFrame, resample: str) -> list[pd.Series[Any]]:
+    """Return the columns that identify units. Speakers and time bins of different recordings are different units."""
+    units = _groups(alignment, resample)
+    if len(units) != 1:
+        raise OptionError(f"resample must be one column, got {shown(resample)}")
+    in_recording = isinstance(resample, str) and (resample == "speaker" or bool(bin_keys(alignment, resample)))
+    return [alignment["recording"], *units] if in_recording else units
+
+
 def _within(alignment: pd.DataFrame, by: By) -> By:
     """Return the groups with "recording" before "speaker": labels of different recordings are different speakers."""
     given = key_list(by)
@@ -268,7 +279,7 @@ def _shared(a: pd.DataFrame, b: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
     if not names[0] & names[1]:
         raise OptionError("no recording is in both alignments; align both with the same on=...")
     if others := len(names[0] ^ names[1]):
-        warnings.warn(f"{others} recordings are in one of the alignments only and are left out", stacklevel=3)
+        warnings.warn(f"left out {quantity(others, 'recording')} that only one of the alignments has", stacklevel=3)
     return tuple(alignment[alignment["recording"].isin(names[0] & names[1])] for alignment in (a, b))  # type: ignore[return-value]
 
 

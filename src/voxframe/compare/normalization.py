@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from voxframe.errors import OptionError
+from voxframe.validators import name_list, shown
 
 #: Names of rules, or a function from a text to the text that is compared.
 Normalization: TypeAlias = "Collection[str] | Callable[[str], str]"
@@ -70,9 +71,9 @@ def normalizer(rules: Normalization) -> Callable[[str], list[str]]:
     """
     if callable(rules):
         return lambda text: rules(text).split()
-    given = [rules] if isinstance(rules, str) else list(rules)
-    if unknown := [name for name in given if name not in RULES]:
-        raise OptionError(f"unknown rule {unknown[0]!r}; the rules are {', '.join(RULES)}; or pass a function")
+    given = name_list(rules, "the rules of normalize=")
+    if unknown := [name for name in given if not isinstance(name, str) or name not in RULES]:
+        raise OptionError(f"unknown rule {shown(unknown[0])}; the rules are {', '.join(RULES)}; or pass a function")
     steps = [function for name, (_, function) in RULES.items() if name in given]
 
     def words(text: str) -> list[str]:
@@ -92,6 +93,7 @@ def normalized(text: str, rules: Normalization = DEFAULT) -> str:
             text, such as the `EnglishTextNormalizer` of Whisper.
 
     Raises:
+        TypeError: `text` is not a str.
         OptionError: A rule is unknown.
 
     Example:
@@ -102,4 +104,6 @@ def normalized(text: str, rules: Normalization = DEFAULT) -> str:
         >>> {name: description for name, (description, _) in RULES.items()}["case"]
         'Unicode case folding.'
     """
+    if not isinstance(text, str):
+        raise TypeError(f"normalized needs a text, not {type(text).__name__}")
     return " ".join(normalizer(rules)(text))

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from voxframe.analysis.speaker_turns import TEXT, require, row_speakers
+from voxframe.analysis.speaker_turns import TEXT, floats, require, row_speakers
 from voxframe.compare.alignment import Spoken, by_recording, common, pairs
 from voxframe.compare.normalization import DEFAULT, Normalization
 from voxframe.errors import OptionError
+from voxframe.validators import Boolean, Number, checked
 
 _Matrix = npt.NDArray[np.float64]
 
@@ -31,8 +32,8 @@ def cpwer(
     one of the hypothesis such that the sum of edits is smallest. All words of a speaker without a partner are deletions
     or insertions. cpWER is (substitutions + deletions + insertions) / words of the reference: a fraction, 0 or more. It
     counts a word given to the wrong speaker as an error. Source: S. Watanabe et al., "CHiME-6 challenge", CHiME 2020.
-    cpWER, words and the sum of edits equal those of meeteval for the same text; which edits are substitutions is a
-    choice between alignments with equally many edits.
+    cpWER, words and the sum of edits equal those of meeteval for the same text. Alignments with the same number of
+    edits can divide them differently into substitutions, deletions and insertions.
 
     Args:
         reference: The correct words with their speakers: rows with `text` and `speaker`, such as words or turns. Rows
@@ -137,8 +138,8 @@ def diarization_error_rate(
     """
     if by not in (None, "recording"):
         raise OptionError(f"by must be None or 'recording', not {by!r}")
-    if collar_ms < 0:
-        raise OptionError(f"collar_ms must be at least 0, got {collar_ms}")
+    collar_ms = checked("collar_ms", collar_ms, Number(0, 1e9, "ms"))
+    skip_overlap = checked("skip_overlap", skip_overlap, Boolean())
     sides = []
     for df in (reference, hypothesis):
         require(df, ("start_ms", "end_ms", "speaker"), "diarization_error_rate")
@@ -162,10 +163,9 @@ def _nth(texts: dict[Any, list[str]], n: int) -> list[str]:
 
 def _spans(df: pd.DataFrame) -> list[_Matrix]:
     """Return start and end of the speech of each speaker, in milliseconds."""
-    spans = df.assign(speaker=row_speakers(df))[["speaker", "start_ms", "end_ms"]].dropna()
-    return [
-        _merged(rows[["start_ms", "end_ms"]].to_numpy(np.float64)) for _, rows in spans.groupby("speaker", sort=False)
-    ]
+    start, end = floats(df["start_ms"]), floats(df["end_ms"])
+    spans = pd.DataFrame({"speaker": row_speakers(df).array, "start_ms": start, "end_ms": end}).dropna()
+    return [_merged(rows[["start_ms", "end_ms"]].to_numpy()) for _, rows in spans.groupby("speaker", sort=False)]
 
 
 def _merged(spans: _Matrix) -> _Matrix:

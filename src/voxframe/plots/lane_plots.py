@@ -15,7 +15,8 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._text import clock
 from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.speaker_turns import require, row_speakers, speaker_labels
+from voxframe.analysis.speaker_turns import floats, require, row_speakers, speaker_labels
+from voxframe.errors import OptionError
 from voxframe.plots import style
 from voxframe.plots.spans import (
     RESOLUTION,
@@ -32,6 +33,7 @@ from voxframe.plots.spans import (
     spans,
     transcript_names,
 )
+from voxframe.validators import Boolean, checked, name_list, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,8 +77,10 @@ def timeline(
         The Axes, with seconds on the x axis. Bars closer than 1/4000 of the visible range are drawn as one.
 
     Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, there are more than 200 lanes, or `view` does not start before it ends.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, there are more than 200 lanes, or `view` does
+            not start before it ends.
+        OptionError: `speakers`, `colors` or `pack` is invalid.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -88,28 +92,25 @@ def timeline(
     """
     from voxframe.plots.time_axis import band_rows, draw_bands
 
+    pack, given = checked("pack", pack, Boolean()), None if colors is None else _checked_colors(colors)
     found, rows = spans(df, by, "timeline"), band_rows(bands)
     low, high = _view(view, max([found.last, *(_last(band) for band in rows.values())]))
     resolution = (high - low) * RESOLUTION
-    names = found.names if speakers is None else list(speakers)
+    names = found.names if speakers is None else name_list(speakers, "speakers")
     found = _chosen(found, names) if view is None else _chosen(found, names).within(low, high)
     drawn, lane = packed(found, resolution) if pack else (found, None)
     count = len(names) if lane is None else int(lane.max(initial=-1)) + 1
-    if count > style.MAX_LANES:
-        raise ValueError(
-            f"{count} lanes are too many, at most {style.MAX_LANES} can be shown; "
-            + ("choose a shorter view" if pack else "choose others as speakers=, another column as by=, or pack=True")
-        )
-    if ax is None:
-        height = style.lanes_height(count + len(rows))
-        ax = style.new_axes(10, height if lane is None else height + style.legend_height(names, 9))
+    advice = "choose a shorter view=" if pack else "choose fewer with speakers=, another column as by=, or pack=True"
+    style.check_lanes(count, "lanes", advice)
+    legend = 0.0 if lane is None else style.legend_height(names, 9)
+    ax = style.given_or_new(ax, 10, style.lanes_height(count + len(rows)) + legend)
     dark = style.is_dark(ax)
     palette = (style.speaker_colors if lane is None else style.legend_colors)(names, found.named, dark=dark)
-    if isinstance(colors, Mapping):
-        chosen = _lane_colors(df, by, found, colors)
+    if isinstance(given, Mapping):
+        chosen = _lane_colors(df, by, found, given)
         palette = [chosen.get(name, color) for name, color in zip(names, palette, strict=True)]
-    elif colors is not None:
-        palette = list(colors)
+    elif given is not None:
+        palette = given
     bars = []
     for n, of in enumerate(drawn.by_label()):
         at: Any = n if lane is None else lane[of]
@@ -120,6 +121,24 @@ def timeline(
     if lane is not None:
         style.add_legend(ax, [bar if len(bar.get_paths()) else None for bar in bars], names)
     return ax
+
+
+def _checked_colors(colors: object) -> list[str] | Mapping[str, str]:
+    """Return colours as a list, or as a dict by name.
+
+    Raises:
+        OptionError: One is not a colour of matplotlib, or the list is empty.
+    """
+    from matplotlib.colors import is_color_like
+
+    given = colors if isinstance(colors, Mapping) else name_list(colors, "colors")  # type: ignore[arg-type]
+    values = list(given.values()) if isinstance(given, Mapping) else given
+    odd = [color for color in values if not is_color_like(color)]
+    if odd or not (values or isinstance(given, Mapping)):
+        raise OptionError(
+            f"colors must be colours of matplotlib, such as 'red' or '#0072B2', got {shown(odd[0] if odd else colors)}"
+        )
+    return given
 
 
 def _lane_colors(df: pd.DataFrame, by: str | None, found: Spans, colors: Mapping[str, str]) -> dict[Any, str]:
@@ -136,14 +155,21 @@ def _lane_colors(df: pd.DataFrame, by: str | None, found: Spans, colors: Mapping
 
 #: Up to this number of bars of one label, touching bars are told apart by an edge.
 _SEPARATE = 500
+_NARROWEST = 3  # points; the edge would hide most of a narrower bar
+
+
+def _points(ax: Axes) -> float:
+    """Return the width of the Axes in points."""
+    return max(1.0, 72 * ax.get_window_extent().width / ax.get_figure(root=True).dpi)  # type: ignore[union-attr]
 
 
 def _add_bars(ax: Axes, start: Floats, end: Floats, at: Any, resolution: float, color: str) -> PolyCollection:
     """Draw the bars of one label. Many bars of a lane are joined if they touch; few, and packed ones, stay separate."""
     from matplotlib.collections import PolyCollection
 
+    narrowest = _NARROWEST / _points(ax) / RESOLUTION * resolution
     # Wide enough for an edge, and without overlap:
-    few = len(start) <= _SEPARATE and bool((end - start > 8 * resolution).all() and (start[1:] >= end[:-1]).all())
+    few = len(start) <= _SEPARATE and bool((end - start > narrowest).all() and (start[1:] >= end[:-1]).all())
     join = isinstance(at, int) and not few
     left, right = joined(start, end, resolution) if join else (start, np.maximum(end, start + resolution))
     bars = PolyCollection(
@@ -176,10 +202,13 @@ def _view(view: tuple[float, float] | None, last: float) -> tuple[float, float]:
     """Return the visible range in seconds."""
     if view is None:
         return 0.0, last
-    low, high = view
-    if not low < high:
-        raise ValueError(f"view must be (start, end) in ms with start < end, not {view!r}")
-    return low / 1000, high / 1000
+    try:
+        low, high = (float(end) / 1000 for end in view)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not -math.inf < low < high < math.inf:
+        raise ValueError(f"view must be (start, end) in ms with start < end, not {shown(view)}")
+    return low, high
 
 
 #: Columns of a table of talk time, after those of its groups. A selection need not have all of them.
@@ -198,7 +227,8 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
         The Axes, with seconds on the x axis. Each bar is labelled with its time and share.
 
     Raises:
-        ValueError: A column is missing, or there are more than 200 speakers or groups.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 speakers or groups.
         OptionError: A group is unknown.
 
     Example:
@@ -208,6 +238,7 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
         >>> [text.get_text() for text in voxframe.plots.talk_time(voxframe.load_utterances(turns)).texts]
         ['1:00 (100%)']
     """
+    require(df, (), "talk_time")
     table = df if {"talk_s", "share"} <= set(df.columns) else analysis.talk_time(df, by)
     keys = list(itertools.takewhile(lambda name: name not in _MEASURES, table.columns))
     if {*keys} <= {"transcript_id", "speaker"} and "speaker" in keys:
@@ -215,24 +246,21 @@ def talk_time(df: pd.DataFrame, ax: Axes | None = None, *, by: By = ("transcript
         names = list(lane_names(table, df)) if several_transcripts(table) else labels
     else:
         labels = names = group_names(table, keys, df)
-    if len(table) > style.MAX_LANES:
-        what = "speakers" if "speaker" in keys else "groups"
-        raise ValueError(f"{len(table)} {what} are too many, at most {style.MAX_LANES} can be shown; choose some")
-    ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(table)))
-    seconds = table["talk_s"].to_list()
+    style.check_lanes(len(table), "speakers" if "speaker" in keys else "groups", "select some of them")
+    lengths, shares = floats(table["talk_s"]), floats(table["share"])
+    ax = style.given_or_new(ax, 7, style.lanes_height(len(table)))
     colors = style.speaker_colors(labels, table.attrs.get("label_names"), dark=style.is_dark(ax))
-    ax.barh(range(len(table)), seconds, height=0.72, color=colors)
-    for y, (length, share) in enumerate(zip(seconds, table["share"], strict=True)):
-        ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
+    ax.barh(range(len(table)), lengths, height=0.72, color=colors)
+    for y, (length, share) in enumerate(zip(lengths.tolist(), shares.tolist(), strict=True)):
+        if math.isfinite(length) and math.isfinite(share):
+            ax.annotate(f"{clock(length)} ({share:.0%})", (length, y), (4, 0), textcoords="offset points", va="center")
     style.name_lanes(ax, names)
-    longest = max(seconds, default=0)
+    longest = float(np.nanmax(lengths, initial=0))
     style.clock_axis(ax, 0, longest * 1.18, "talk time")  # room for the label of the longest bar
     return ax
 
 
 Array: TypeAlias = npt.NDArray[Any]
-
-_FEW_LANES = "pick some of them first, or other lanes with by="
 
 
 def dispersion(
@@ -262,8 +290,8 @@ def dispersion(
         time axis are drawn as one stroke.
 
     Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or there are more than 200 lanes.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 lanes.
         OptionError: A query contains no word.
 
     Example:
@@ -279,8 +307,7 @@ def dispersion(
     found, asked = occurrences(df, queries)
     lengths = _lengths(df, transcripts)
     by, lane, names = term_lanes(found, asked, by, transcripts)
-    if len(names) > style.MAX_LANES:
-        raise ValueError(f"{len(names)} lanes are too many, at most {style.MAX_LANES} can be shown; {_FEW_LANES}")
+    style.check_lanes(len(names), "lanes", "select some of the transcripts or queries, or choose another by=")
     start = seconds(found["start_ms"])
     ends = np.full(len(names), np.nan)
     if by in ("term", "speaker") and not several_transcripts(found):
@@ -292,9 +319,8 @@ def dispersion(
     until = max(np.nanmax(start, initial=0.0), np.nanmax(last, initial=0.0), max(lengths.values(), default=0.0))
 
     shared = by != "term" and len(asked) > 1
-    if ax is None:
-        rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
-        ax = style.new_axes(10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
+    rows = min(len(names) * math.ceil(len(asked) / 4), max(len(names), 40)) if shared else len(names)
+    ax = style.given_or_new(ax, 10, style.lanes_height(rows) + (style.legend_height(asked, 9) if shared else 0.0))
     dark = style.is_dark(ax)
     colors = style.legend_colors(asked, dark=dark) if shared else style.speaker_colors(asked, dark=dark)
     term = pd.Index(asked).get_indexer(pd.Index(found["term"]))
@@ -314,7 +340,7 @@ def dispersion(
 
 def occurrences(df: pd.DataFrame, queries: str | Iterable[str] | None) -> tuple[pd.DataFrame, list[str]]:
     """Return the occurrences of queries, found in words if `df` is no result of a search, and the queries."""
-    asked = list(dict.fromkeys([queries] if isinstance(queries, str) else queries or ()))
+    asked = list(dict.fromkeys([] if queries is None else name_list(queries, "queries")))
     if isinstance(df, pd.DataFrame) and "term" not in df.columns:
         require(df, ("text", "start_ms", "end_ms"), "dispersion")
         if not asked:
@@ -336,7 +362,7 @@ def _lengths(df: pd.DataFrame, transcripts: pd.DataFrame | None) -> dict[Any, fl
         return {}
     else:
         own = df["transcript_id"] if "transcript_id" in df.columns else pd.Series("", index=df.index)
-        known = df["end_ms"].groupby(own).max().astype(float) / 1000
+        known = pd.Series(seconds(df["end_ms"]), df.index).groupby(own).max()
     return {name: length for name, length in known.items() if length > 0}
 
 

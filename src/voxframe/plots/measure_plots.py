@@ -11,9 +11,10 @@ import pandas as pd
 
 from voxframe import analysis
 from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.speaker_turns import require
+from voxframe.analysis.speaker_turns import floats, require
 from voxframe.plots import style
-from voxframe.plots.spans import group_names, transcript_names
+from voxframe.plots.spans import group_names, seconds, transcript_names
+from voxframe.validators import Integer, checked, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,8 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         The Axes. Each cell shows the number of transfers; its colour is their share of the row.
 
     Raises:
-        ValueError: A column is missing, or there are more than 200 speakers.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 speakers.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -41,28 +43,28 @@ def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         >>> [text.get_text() for text in voxframe.plots.turn_matrix(turns).texts]
         ['1', '1']
     """
+    require(df, (), "turn_matrix")
     table = df if {"previous", "following", "transfers"} <= set(df.columns) else analysis.turn_matrix(df)
+    require(table, ("share",), "turn_matrix")
     of = transcript_names(table, df)
     sides = [of + table[name].astype(str) for name in ("previous", "following")]
     names = list(dict.fromkeys([*sides[0], *sides[1]]))
-    if len(names) > style.MAX_LANES:
-        raise ValueError(f"{len(names)} speakers are too many, at most {style.MAX_LANES} can be shown; choose some")
-    labels = style.shown_names(names)
+    style.check_lanes(len(names), "speakers", "select some of them")
+    shares, labels = floats(table["share"]), style.shown_names(names)
     longest = max(map(len, labels), default=0)
-    if ax is None:
-        size = 1.2 + max(2, len(names)) * max(0.25, min(0.55, 6.5 / max(1, len(names))))
-        room = 0.09 * longest  # inches, at 10 points
-        ax = style.new_axes(size + max(1.5, room), size + (room if longest >= 4 else 0))
+    size = 1.2 + max(2, len(names)) * max(0.25, min(0.55, 6.5 / max(1, len(names))))
+    room = 0.09 * longest  # inches, at 10 points
+    ax = style.given_or_new(ax, size + max(1.5, room), size + (room if longest >= 4 else 0))
     place = {name: n for n, name in enumerate(names)}
     share = np.full((len(names), len(names)), np.nan)
-    for a, b, value in zip(*sides, table["share"], strict=True):
+    for a, b, value in zip(*sides, shares, strict=True):
         share[place[a], place[b]] = value
     dark = style.is_dark(ax)
     if names:
         ax.imshow(share, cmap="cividis" if dark else "Blues", vmin=0, vmax=1, aspect="equal")
     else:
-        ax.text(0.5, 0.5, "nothing to show", transform=ax.transAxes, ha="center", va="center", color=style.GREY)
-    for a, b, count, value in zip(*sides, table["transfers"], table["share"], strict=True):
+        style.say_nothing_to_show(ax)
+    for a, b, count, value in zip(*sides, table["transfers"], shares, strict=True):
         bright = (value > 0.55) != dark if np.isfinite(value) else dark
         color = ("white" if bright else "black") if np.isfinite(value) else style.ink(ax)
         if len(names) <= 40:
@@ -99,7 +101,8 @@ def pace(
         The Axes, with seconds from the start of each recording on the x axis. Points are at the middle of windows.
 
     Raises:
-        ValueError: A column is missing.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers.
         OptionError: A group or a window is invalid.
 
     Example:
@@ -109,11 +112,13 @@ def pace(
         >>> voxframe.plots.pace(words, window_s=1).lines[0].get_ydata().tolist()
         [120.0]
     """
+    require(df, (), "pace")
     table = df
     if "words_per_minute" not in df.columns:
         table = analysis.pace(df, by or "transcript_id", window_s=window_s, step_s=step_s)
-    ax = _lines(table, df, "words_per_minute", ax)
-    ax.set_ylim(0, max(ax.get_ylim()[1], 1.08 * table["words_per_minute"].max()) if len(table) else 1)
+    ax = _lines(table, df, "words_per_minute", ax, "pace")
+    highest = np.nanmax(floats(table["words_per_minute"]), initial=0)
+    ax.set_ylim(0, max(ax.get_ylim()[1], 1.08 * highest) if len(table) else 1)
     ax.set_ylabel("words per minute")
     return ax
 
@@ -140,7 +145,8 @@ def sentiment_over_time(
         The background above 0 has the colour of positive sentences, below 0 that of negative ones.
 
     Raises:
-        ValueError: A column is missing.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers.
         OptionError: A group or a window is invalid.
 
     Example:
@@ -150,10 +156,11 @@ def sentiment_over_time(
         >>> voxframe.plots.sentiment_over_time(rows).lines[0].get_ydata().tolist()
         [1.0]
     """
+    require(df, (), "sentiment_over_time")
     table = df
     if "polarity" not in df.columns:
         table = analysis.sentiment_over_time(df, by or "transcript_id", window_s=window_s, step_s=step_s)
-    ax = _lines(table, df, "polarity", ax)
+    ax = _lines(table, df, "polarity", ax, "sentiment_over_time")
     dark = style.is_dark(ax)
     for low, high, color in ((0, 1.05, style.POSITIVE), (-1.05, 0, style.NEGATIVE)):
         ax.axhspan(low, high, color=style.themed(color, dark=dark), alpha=0.10, linewidth=0, zorder=0)
@@ -162,8 +169,9 @@ def sentiment_over_time(
     return ax
 
 
-def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | None) -> Axes:
+def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | None, purpose: str) -> Axes:
     """Draw one line per group of a table of windows."""
+    require(table, ("transcript_id", "start_ms", "end_ms", value), purpose)
     keys = list(table.columns[: list(table.columns).index("start_ms")])
     own = [key for key in keys if key != "transcript_id"]
     many = table["transcript_id"].nunique() > 1
@@ -171,18 +179,18 @@ def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | Non
     for key in own:
         label = label + table[key].astype("string").fillna("(unknown)").astype(str)
     names = sorted(set(label)) or [""]
-    if ax is None:
-        ax = style.new_axes(10, 3 + (style.legend_height(names, 9) if many or own else 0.0))
+    end, values = seconds(table["end_ms"]), floats(table[value])
+    middle = (seconds(table["start_ms"]) + end) / 2
+    ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if many or own else 0.0))
     dark = style.is_dark(ax)
     colors = style.legend_colors(names, dark=dark) if many or own else [style.ink(ax)]
-    middle = (table["start_ms"] + table["end_ms"]).to_numpy(np.float64) / 2000
     lines = []
     for name, color in zip(names, colors, strict=True):
         of = (label == name).to_numpy(bool)
-        lines += ax.plot(middle[of], table[value].to_numpy(np.float64)[of], color=color, marker="o", markersize=3)
-    style.clock_axis(ax, 0, float(table["end_ms"].max()) / 1000 if len(table) else 0.0)
+        lines += ax.plot(middle[of], values[of], color=color, marker="o", markersize=3)
+    style.clock_axis(ax, 0, float(np.nanmax(end, initial=0.0)))
     ax.spines[["right", "top"]].set_visible(False)
-    if many or own:
+    if len(table) and (many or own):
         style.add_legend(ax, lines, names)
     return ax
 
@@ -199,7 +207,8 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
         The Axes, with one lane per group. A group with fewer than two units has a point without an interval.
 
     Raises:
-        ValueError: A column is missing, or there are more than 200 groups.
+        TypeError: `table` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 groups.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -212,10 +221,9 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     require(table, ("units", "rate", "low", "high"), "rates")
     keys = list(table.columns[: list(table.columns).index("units")])
     names = group_names(table, keys)
-    if len(names) > style.MAX_LANES:
-        raise ValueError(f"{len(names)} groups are too many, at most {style.MAX_LANES} can be shown; choose some")
-    ax = ax if ax is not None else style.new_axes(7, style.lanes_height(len(names)))
-    rate, low, high = (table[name].to_numpy(np.float64) for name in ("rate", "low", "high"))
+    style.check_lanes(len(names), "groups", "select some of them")
+    rate, low, high = (floats(table[name]) for name in ("rate", "low", "high"))
+    ax = style.given_or_new(ax, 7, style.lanes_height(len(names)))
     color = style.themed(style.COLORS[0], dark=style.is_dark(ax))
     y = np.arange(len(names))
     known = np.isfinite(low) & np.isfinite(high)
@@ -228,6 +236,8 @@ def rates(table: pd.DataFrame, ax: Axes | None = None, *, label: str = "rate") -
     else:
         ax.set_xlim(left=-0.03 * ax.get_xlim()[1])  # a point at 0 is not cut off
     ax.set_xlabel(label)
+    if not np.isfinite(rate).any():
+        style.say_nothing_to_show(ax)
     return ax
 
 
@@ -243,7 +253,9 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
         The Axes, with one lane per word and one colour per group; G2 or z on the x axis.
 
     Raises:
-        ValueError: A column is missing, or there are more than 200 words.
+        TypeError: `table` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 words.
+        OptionError: `top` is not a whole number of at least 1.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -253,25 +265,26 @@ def keyness(table: pd.DataFrame, ax: Axes | None = None, *, top: int = 10) -> Ax
         >>> [tick.get_text() for tick in ax.get_yticklabels()]
         ['tree', 'car']
     """
+    require(table, ("ngram",), "keyness")
     value = "z" if "z" in table.columns else "g2"
     require(table, ("ngram", value), "keyness")
-    group = table.columns[0]
-    kept = table[table[value] > 0].groupby(group, sort=True).head(top)
-    if len(kept) > style.MAX_LANES:
-        raise ValueError(
-            f"{len(kept)} words are too many, at most {style.MAX_LANES} can be shown; choose a smaller top"
-        )
+    group, top = table.columns[0], checked("top", top, Integer(1))
+    kept = table[floats(table[value]) > 0].groupby(group, sort=True).head(top)
+    style.check_lanes(len(kept), "words", "choose a smaller top=")
     groups = sorted(kept[group].unique(), key=str)
-    if ax is None:
-        ax = style.new_axes(7, style.lanes_height(len(kept)) + style.legend_height([str(g) for g in groups], 6))
+    ax = style.given_or_new(
+        ax, 7, style.lanes_height(len(kept)) + style.legend_height([str(name) for name in groups], 6)
+    )
     colors = style.legend_colors(groups, dark=style.is_dark(ax))
     bars: list[Any] = []
     for name, color in zip(groups, colors, strict=True):
         of = np.flatnonzero((kept[group] == name).to_numpy(bool))
-        bars.append(ax.barh(of, kept[value].to_numpy(np.float64)[of], height=0.72, color=color))
+        bars.append(ax.barh(of, floats(kept[value])[of], height=0.72, color=color))
     style.name_lanes(ax, kept["ngram"])
     ax.set_xlabel("z of the log-odds ratio" if value == "z" else "G2 (log-likelihood)")
     style.add_legend(ax, bars, [str(name) for name in groups])
+    if not bars:
+        style.say_nothing_to_show(ax)
     return ax
 
 
@@ -298,7 +311,9 @@ def small_multiples(
         The Axes, one per value, in the order of first occurrence. Panels of a numeric or time axis share its range.
 
     Raises:
+        TypeError: `df` is not a DataFrame, `plot` is not a function, or `ax` is not one Axes.
         ValueError: The column is missing, or there are more than 200 panels.
+        OptionError: `columns` is not a whole number of at least 1.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -310,6 +325,9 @@ def small_multiples(
     import matplotlib.pyplot as plt
 
     require(df, (by,), "small_multiples")
+    if not callable(plot):
+        raise TypeError(f"plot must be a plot function, such as voxframe.plots.pace, got {shown(plot)}")
+    columns = checked("columns", columns, Integer(1))
     parts = dict(iter(df.groupby(by, sort=False)))
     if not 0 < len(parts) <= style.MAX_LANES:
         raise ValueError(f"small_multiples draws 1 to {style.MAX_LANES} panels, got {len(parts)}")
@@ -319,7 +337,7 @@ def small_multiples(
         figure: Any = plt.figure(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
         spec = figure.add_gridspec(rows, columns)
     else:
-        figure, place = ax.get_figure(root=True), ax.get_subplotspec()
+        figure, place = style.checked_axes(ax).get_figure(root=True), ax.get_subplotspec()
         edges = dict(zip(("left", "bottom", "right", "top"), ax.get_position().extents, strict=True))
         spec = figure.add_gridspec(rows, columns, **edges) if place is None else place.subgridspec(rows, columns)
         ax.set_axis_off()

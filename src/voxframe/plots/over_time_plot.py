@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from voxframe.analysis.recordings import distinct_names
-from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
+from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
 from voxframe.compare.alignment import disagreements as places_of
 from voxframe.plots import style
 from voxframe.plots.spans import (
@@ -21,6 +21,7 @@ from voxframe.plots.spans import (
     spans,
     transcript_names,
 )
+from voxframe.validators import Number, checked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,15 +47,16 @@ def confidence(
         ax: Axes to draw on. None (default): a new figure.
         by: Column to draw one line per value of. "speaker" falls back to `channel` if the speaker is null. None
             (default): one line per transcript.
-        window_s: Length of a window in seconds. None (default): a round length that gives about forty windows.
+        window_s: Length of a window in seconds, at least 0.001. None (default): a round length that gives about forty
+            windows.
 
     Returns:
         The Axes, with seconds on the x axis. Each point of a line is the mean of the rows that start in its window,
         drawn at the middle of the window. Windows without rows leave a gap in the line.
 
     Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or `window_s` is not positive.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or `window_s` is invalid.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -70,18 +72,16 @@ def confidence(
     if several_transcripts(df) and by in (None, "transcript_id", "speaker"):
         df = df.assign(line=lane_names(df) if by == "speaker" else transcript_names(df, last=""))
         by = "line"
-    if window_s is not None and not window_s > 0:
-        raise ValueError(f"window_s must be a number of seconds above 0, not {window_s!r}")
-    start = seconds(df["start_ms"])
-    sure = df["confidence"].to_numpy(np.float64, na_value=np.nan)
+    if window_s is not None:
+        window_s = checked("window_s", window_s, Number(0.001, 1e9))
+    start, sure = seconds(df["start_ms"]), floats(df["confidence"])
     code, names = _groups(df, by)
     known = np.isfinite(start) & np.isfinite(sure)
     start, sure, code = start[known], sure[known], code[known]
     last = float(start.max()) if len(start) else 0.0
     window = window_s if window_s is not None else max(1.0, float(step(last or 1.0, 40)))
 
-    if ax is None:
-        ax = style.new_axes(10, 3 + (style.legend_height(names, 9) if by else 0.0))
+    ax = style.given_or_new(ax, 10, 3 + (style.legend_height(names, 9) if by else 0.0))
     named = label_names(df) if by in ("speaker", "speaker_name") else None
     colors = style.legend_colors(names, named, dark=style.is_dark(ax)) if by else [style.ink(ax)]
     lines, until = [], last
@@ -152,8 +152,8 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
         sentence without a confidence is drawn at full height.
 
     Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or there are more than 200 lanes.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 lanes.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -167,19 +167,15 @@ def sentiment(df: pd.DataFrame, ax: Axes | None = None, *, by: str | None = None
 
     require(df, ("sentiment",), "sentiment")
     found = spans(df, by, "sentiment")
-    if len(found.names) > style.MAX_LANES:
-        raise ValueError(
-            f"{len(found.names)} lanes are too many, at most {style.MAX_LANES} can be shown; choose another by="
-        )
+    style.check_lanes(len(found.names), "lanes", "choose another by=")
     label = df["sentiment"].astype("string").str.upper().fillna("").to_numpy(object)[found.row]
     known = {kind for kind, _, _ in _KINDS[:2]}
     sure = np.ones(len(label))
     if "confidence" in df.columns:
-        sure = df["confidence"].to_numpy(np.float64, na_value=np.nan)[found.row]
+        sure = floats(df["confidence"])[found.row]
         sure = np.clip(np.where(np.isfinite(sure), sure, 1.0), 0, 1)
 
-    if ax is None:
-        ax = style.new_axes(10, style.lanes_height(len(found.names)) + style.legend_height([""], 9))
+    ax = style.given_or_new(ax, 10, style.lanes_height(len(found.names)) + style.legend_height([""], 9))
     dark, last = style.is_dark(ax), found.last
     ax.hlines(np.arange(len(found.names)), 0, last, color=style.GREY, linewidth=0.6, alpha=0.6, zorder=0)
     drawn = []
@@ -216,8 +212,8 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
         if `df` has only these.
 
     Raises:
-        TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing, or there are more than 200 recordings.
+        TypeError: `df` is not a DataFrame, or `ax` is not one Axes.
+        ValueError: A column is missing or has other values than numbers, or there are more than 200 recordings.
 
     Example:
         >>> import matplotlib; matplotlib.use("agg")
@@ -231,12 +227,12 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
     require(df, ("recording", "edit"), "disagreements")
     found = places_of(df) if "hyp_end_ms" in df.columns else df
-    ends = df[[name for name in ("ref_end_ms", "hyp_end_ms", "end_ms") if name in df.columns]]
-    lasts = ends.astype("Float64").max(axis=1).groupby(df["recording"].fillna(""), sort=False).max().fillna(0) / 1000
-    if len(lasts) > style.MAX_LANES:
-        raise ValueError(f"{len(lasts)} recordings are too many, at most {style.MAX_LANES} can be shown; select some")
-    if ax is None:
-        ax = style.new_axes(10, style.lanes_height(len(lasts)) + style.legend_height([*_LEVELS], 9))
+    require(found, ("start_ms", "end_ms"), "disagreements")
+    ends = {name: seconds(df[name]) for name in ("ref_end_ms", "hyp_end_ms", "end_ms") if name in df.columns}
+    latest = pd.DataFrame(ends, df.index).max(axis=1)
+    lasts = latest.groupby(df["recording"].fillna(""), sort=False).max().fillna(0)
+    style.check_lanes(len(lasts), "recordings", "select some of them")
+    ax = style.given_or_new(ax, 10, style.lanes_height(len(lasts)) + style.legend_height([*_LEVELS], 9))
     dark = style.is_dark(ax)
     high = float(lasts.max()) if len(lasts) else 0.0
     whole = corners(
@@ -245,7 +241,7 @@ def disagreements(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.add_collection(PolyCollection(list(whole), facecolors=style.GREY, alpha=0.18, linewidths=0), autolim=False)
     known = found[found["start_ms"].notna()]
     lane = lasts.index.get_indexer(pd.Index(known["recording"].fillna("")))
-    start, end = (known[name].to_numpy(float) / 1000 for name in ("start_ms", "end_ms"))
+    start, end = seconds(known["start_ms"]), seconds(known["end_ms"])
     end = np.maximum(end, start + high * max(_LEAST, RESOLUTION))
     bars = []
     for kind, color in _LEVELS.items():

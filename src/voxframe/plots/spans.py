@@ -13,7 +13,7 @@ import pandas as pd
 from voxframe.analysis.grouping import labels_of, people_of
 from voxframe.analysis.recordings import distinct_names
 from voxframe.analysis.spans import pack
-from voxframe.analysis.speaker_turns import label_names, require, speaker_codes
+from voxframe.analysis.speaker_turns import floats, label_names, require, speaker_codes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -136,9 +136,9 @@ def _by_start(start: Floats) -> tuple[Floats, Ints]:
     return (key >> bits) / 1000, key & ((1 << bits) - 1)
 
 
-def seconds(times: pd.Series[Any]) -> Floats:
+def seconds(column: pd.Series[Any]) -> Floats:
     """Convert times from ms to seconds; unknown times become NaN."""
-    return times.to_numpy(np.float64, na_value=np.nan) / 1000
+    return floats(column) / 1000
 
 
 def lane_values(df: pd.DataFrame, by: str) -> pd.Series[Any]:

@@ -13,6 +13,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxframe.validators import shown
+
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
@@ -32,11 +34,47 @@ GREY = "#777777"
 MAX_LANES = 200
 
 
-def new_axes(width: float, height: float) -> Axes:
-    """Return the Axes of a new pyplot figure, laid out so that no label is cut off."""
+def given_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the given Axes, or those of a new pyplot figure, laid out so that no label is cut off.
+
+    Args:
+        ax: Axes. None: a new figure.
+        width: Width of a new figure in inches.
+        height: Its height in inches.
+
+    Raises:
+        TypeError: `ax` is something else.
+    """
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else checked_axes(ax)
+
+
+def checked_axes(ax: object) -> Axes:
+    """Return Axes.
+
+    Raises:
+        TypeError: It is something else, such as a figure or an array of Axes.
+    """
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(
+            f"ax must be one Axes of matplotlib, such as axes[0] after figure, axes = plt.subplots(2), got {shown(ax)}"
+        )
+    return ax
+
+
+def check_lanes(count: int, noun: str, advice: str) -> None:
+    """Raise a ValueError if there are more lanes than can be told apart.
+
+    Args:
+        count: Number of lanes.
+        noun: Plural noun for the lanes.
+        advice: What to do instead.
+    """
+    if count > MAX_LANES:
+        raise ValueError(f"{count} {noun} are too many, at most {MAX_LANES} can be shown; {advice}")
 
 
 def lanes_height(lanes: int) -> float:
@@ -232,6 +270,11 @@ def add_legend(ax: Axes, handles: Sequence[Artist | None], names: Sequence[objec
         text.set_parse_math(False)
 
 
+def say_nothing_to_show(ax: Axes) -> None:
+    """Write "nothing to show" in the middle of the Axes."""
+    ax.text(0.5, 0.5, "nothing to show", transform=ax.transAxes, ha="center", va="center", color=GREY)
+
+
 def clock_axis(ax: Axes, low: float, high: float, label: str = "time") -> None:
     """Show `low` to `high` seconds on the x axis, with ticks at round times. An empty range shows "nothing to show".
 
@@ -244,7 +287,7 @@ def clock_axis(ax: Axes, low: float, high: float, label: str = "time") -> None:
     from voxframe.plots.time_axis import ClockFormatter, ClockLocator
 
     if high <= low:
-        ax.text(0.5, 0.5, "nothing to show", transform=ax.transAxes, ha="center", va="center", color=GREY)
+        say_nothing_to_show(ax)
     ax.set_xlim(low, high if high > low else low + 60)
     ax.xaxis.set_major_locator(ClockLocator())
     ax.xaxis.set_major_formatter(ClockFormatter())

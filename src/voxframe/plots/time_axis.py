@@ -65,9 +65,9 @@ class ClockFormatter(Formatter):
         low, high = sorted(self.axis.get_view_interval())
         digits = 0 if high - low > 4 else 1 if high - low > 0.4 else 2
         parts = 10**digits
-        whole, part = divmod(round(x * parts), parts)
-        sign = "-" if whole < 0 else ""
-        return sign + clock(abs(whole), hours=high >= 3600) + (f".{part:0{digits}d}" if digits else "")
+        whole, part = divmod(abs(round(x * parts)), parts)
+        sign = "-" if x < 0 and (whole or part) else ""
+        return sign + clock(whole, hours=high >= 3600) + (f".{part:0{digits}d}" if digits else "")
 
 
 #: A DataFrame, such as the result of `voxframe.load_chapters`, or a dict from row name to DataFrame.
