@@ -1,5 +1,6 @@
 """Media files become 16 kHz samples."""
 
+import struct
 from pathlib import Path
 
 import av
@@ -227,3 +228,48 @@ def test_too_many_channels_to_keep_apart_are_refused(tmp_path):
     with pytest.raises(JobFailed, match="32 channels; at most 16"):
         Audio(path, separate_channels=True)
     assert samples(Audio(path)).shape == (1, RATE)
+
+
+def wav(path: Path, form: int = 1, channels: int = 1, rate: int = RATE) -> Path:
+    """A second of 16-bit silence with any numbers in the header."""
+    head = struct.pack("<HHIIHH", form, channels, rate, rate * channels * 2, channels * 2, 16)
+    data = bytes(2 * rate * channels)
+    body = b"WAVEfmt " + struct.pack("<I", len(head)) + head + b"data" + struct.pack("<I", len(data)) + data
+    path.write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+    return path
+
+
+@pytest.mark.parametrize("options", [{}, {"separate_channels": True}, {"keep_rate": True}])
+def test_an_unknown_codec_is_said(tmp_path, options):
+    """A container with a codec that cannot be decoded is a failed job with a reason, not a crash."""
+    with pytest.raises(JobFailed, match=r"^The codec of the audio is not supported; convert the file"):
+        Audio(wav(tmp_path / "a.wav", form=0x7777), **options)
+
+
+def test_more_channels_than_can_be_converted_are_said(tmp_path):
+    """A header with 200 channels is a failed job that names them."""
+    with pytest.raises(JobFailed, match=r"^The audio, of 200 channels at 8000 Hz, cannot be converted\.$"):
+        samples(Audio(wav(tmp_path / "a.wav", channels=200, rate=8000)))
+
+
+def transport_stream(path: Path, seconds: int, tracks: int) -> bytes:
+    """An MPEG transport stream with noise, as broadcasters send it."""
+    noise = np.random.default_rng(1).normal(0, 3000, (1, 48_000 * seconds)).astype(np.int16)
+    with av.open(str(path), "w", format="mpegts") as container:
+        for stream in [container.add_stream("mp2", rate=48_000, layout="mono") for _ in range(tracks)]:
+            stream.bit_rate = 192_000
+            frame = av.AudioFrame.from_ndarray(noise, format="s16", layout="mono")
+            frame.sample_rate = 48_000
+            for piece in av.AudioResampler(stream.format, "mono", 48_000, 1152).resample(frame):
+                container.mux(stream.encode(piece))
+            container.mux(stream.encode(None))
+    return path.read_bytes()
+
+
+@pytest.mark.long
+def test_a_track_that_is_added_in_the_middle_does_not_lose_the_recording(tmp_path):
+    """A broadcast in which a second track appears for two seconds is read to its end."""
+    long, short = transport_stream(tmp_path / "a.ts", 250, 1), transport_stream(tmp_path / "b.ts", 2, 2)
+    path = tmp_path / "c.ts"
+    path.write_bytes(long + short + long)
+    assert samples(Audio(path)).shape[1] / RATE == pytest.approx(502, abs=1)

@@ -1,5 +1,6 @@
 """Custom spellings of words and phrases."""
 
+import time
 from itertools import pairwise
 
 from voxframe.server.text import Word
@@ -66,6 +67,13 @@ def test_the_end_of_a_sentence_stays_where_it_was():
     words[-1].ends_sentence = True
     new = respell(words, [{"from": ["all folks"], "to": "all of it"}])
     assert [word.ends_sentence for word in new] == [False, False, False, False, True]
+
+
+def test_a_very_long_phrase_takes_no_longer_than_a_short_one():
+    """A rule of 2,000 words is compared with a transcript of 5,000 words within seconds."""
+    words, began = said("a " * 5000), time.monotonic()
+    assert len(respell(words, [{"from": ["b " * 2000], "to": "c"}])) == 5000
+    assert time.monotonic() - began < 20
 
 
 def test_empty_rules_change_nothing():

@@ -1,7 +1,7 @@
 """Filled pauses are left out unless they were asked for."""
 
 from voxframe.server.text import Word
-from voxframe.server.text.formatting import without_filled_pauses
+from voxframe.server.text.formatting import split_punctuation, without_filled_pauses
 
 
 def said(text: str) -> list[Word]:
@@ -27,3 +27,9 @@ def test_an_um_of_somebody_else_ends_no_sentence():
     words[0].speaker = words[1].speaker = "A"
     words[2].speaker, words[2].ends_sentence = "B", True
     assert [word.ends_sentence for word in without_filled_pauses(words)] == [False, False]
+
+
+def test_the_capital_of_a_sentence_moves_to_the_word_after():
+    """A sentence that begins with "Um" begins with a capital all the same; other words keep their spelling."""
+    words = split_punctuation(said("Um, so we went. Uh, um, what? Er, iPhones. Yes Um no."))
+    assert [word.text for word in without_filled_pauses(words)] == "So we went What iPhones Yes no".split()

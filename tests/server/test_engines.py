@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from voxframe.options import LANGUAGE_CODES
-from voxframe.server.speech import engines
+from voxframe.server.jobs import JobFailed
+from voxframe.server.speech import RATE, engines
 
 
 def test_sphinx_is_built_in_and_knows_english():
@@ -86,3 +87,9 @@ def test_an_entry_of_the_dictionary_becomes_the_word_that_was_spoken():
     assert [_spoken(entry) for entry in entries] == [
         *("read", "US", "B", "mister", "doctor", "drive", "US", "us", "i'm", "USA")
     ]
+
+
+def test_a_job_from_before_another_engine_was_chosen_fails_with_a_reason():
+    """A queued job with language detection meets an engine without it: the way on is told."""
+    with pytest.raises(JobFailed, match="language_detection is not available: the sphinx engine cannot detect"):
+        engines.detect_language("sphinx", None, np.zeros(RATE, np.int16))

@@ -329,3 +329,43 @@ def test_deep_and_wide_json_is_answered_at_once(service):
         answer = service.request("POST", "/v2/transcript", data=body)
         assert answer.status_code == 400
         assert len(answer.content) < 2000
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("line", ["POST /v2/upload", "POST /v2/transcript", "GET /v2/transcript", "POST /nowhere"])
+def test_a_malformed_body_ends_its_connection_only(service, line, together):
+    """A body with an invalid chunk closes its connection, whether the response was sent before or not."""
+    before = service.log.read_text().count("Traceback")
+    head = head_of(service, f"{line} HTTP/1.1", "Transfer-Encoding: chunked")
+    with connect(service.url) as connection:
+        connection.sendall(head + b"no chunk\r\n" if together else head + b"1\r\na\r\n")
+        if not together:
+            time.sleep(0.3)
+            connection.sendall(b"no chunk\r\n")
+        status, headers, body = answer_of(connection)
+    assert status in (200, 400, 404)
+    assert headers["content-type"] == "application/json"
+    assert json.loads(body)
+    assert service.get("/v2/transcript").status_code == 200
+    assert service.log.read_text().count("Traceback") == before
+    assert not list((service.data_dir / "uploads").glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v2/transcript?limit={long}", None),
+        ("GET", "/v2/transcript?status={long}", None),
+        ("GET", "/v2/transcript?created_on={long}", None),
+        ("GET", "/v2/transcript?throttled_only={long}", None),
+        ("POST", "/llm/v3/generate/{long}", {}),
+        ("POST", "/llm/v3/generate/summary", {"input_text": "We met.", "max_output_size": [1] * 100_000}),
+        ("POST", "/llm/v3/generate/summary", {"input_text": "We met.", "temperature": "1" * 100_000}),
+        ("POST", "/v2/realtime/token", {"expires_in": [1] * 100_000}),
+    ],
+)
+def test_an_error_shows_only_the_beginning_of_a_long_value(service, method, path, body):
+    """An invalid value is shown in the error, shortened."""
+    answer = service.request(method, path.format(long="a" * 20_000), json=body)
+    assert answer.status_code in (400, 404)
+    assert len(answer.content) < 500

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from voxframe.options import STATUSES
 from voxframe.server.data_dir import DataDir
-from voxframe.server.jobs.job_store import STATUSES, JobStore
+from voxframe.server.jobs.job_store import JobStore
 
 
 @pytest.fixture(scope="module")

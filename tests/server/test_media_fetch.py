@@ -191,6 +191,31 @@ def test_unreachable_servers_are_a_failure(tmp_path, web):
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/a"
         assert "refused" in failure(web, url, tmp_path, [url])
+    for name in ("a..b", "a" * 64):  # no label of a name is empty, or has more than 63 characters (RFC 1035)
+        assert "host is unknown" in failure(web, f"http://{name}.example/a", tmp_path)
+
+
+def test_a_redirect_to_an_invalid_port_is_an_error(web, tmp_path):
+    """A redirect to a port that does not exist is an error that says so."""
+    url = web.page("/start", status=302, Location="http://192.0.2.1:99999/a")
+    assert "invalid port" in failure(web, url, tmp_path, [web.origin])
+
+
+def test_an_upload_that_does_not_exist_is_named_as_such(web, tmp_path):
+    """An upload URL that is not usable is no advice to allow the origin of this server."""
+    reason = failure(web, f"{web.origin}/upload/00000000-0000-4000-8000-000000000000", tmp_path)
+    assert "no such upload" in reason
+    assert "--allow-origin" not in reason
+
+
+def test_the_reason_phrase_of_a_server_has_no_control_characters(web, tmp_path):
+    """Control characters in the reason phrase of a response cannot change a terminal that shows the log."""
+
+    def answer(handler):
+        handler.wfile.write(b"HTTP/1.1 403 \x1b[2Jgone\r\nContent-Length: 0\r\n\r\n")
+
+    web.pages["/odd"] = answer
+    assert "returned 403 [2Jgone)" in failure(web, f"{web.origin}/odd", tmp_path, [web.origin])
 
 
 @pytest.mark.long

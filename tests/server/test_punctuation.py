@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from voxframe.server.text import Word
-from voxframe.server.text.formatting import add_mark, find_sentence_ends, sentences_of
+from voxframe.server.text.formatting import (
+    add_mark,
+    find_sentence_ends,
+    join_punctuation,
+    sentences_of,
+    split_punctuation,
+)
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -78,3 +84,10 @@ def test_sentence_ends_of_the_sample_scripts_are_found():
             both += sum(word.ends_sentence and end for word, end in zip(words, ends, strict=True))
     assert both / found >= 0.95
     assert both / true >= 0.95
+
+
+def test_a_number_without_punctuation_keeps_its_sign_and_point():
+    """Without punctuation, -5 does not become 5, nor .5; dashes, quotes and dots before a word go."""
+    words = split_punctuation(said('-5 degrees, .5 "yes" -no ...5 --5 ($3.50)'))
+    join_punctuation(words, punctuate=False, format_text=True)
+    assert [word.text for word in words] == "-5 degrees .5 yes no 5 5 $3.50".split()

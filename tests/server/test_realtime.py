@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import av
 import psutil
 import pytest
 import requests
@@ -18,6 +19,7 @@ import uvicorn
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from voxframe._files import sample
 from voxframe.errors import STREAM_ERRORS
 from voxframe.server import realtime
 from voxframe.server.data_dir import DataDir
@@ -25,6 +27,7 @@ from voxframe.server.http.app import make_app
 from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
 from voxframe.server.realtime import SessionRefusedError, record_of, websocket
+from voxframe.server.realtime.decode_pool import DecodePool
 from voxframe.server.realtime.websocket import StreamLimits
 from voxframe.server.server import SOCKETS
 from voxframe.server.speech.engines import EngineChoice
@@ -117,6 +120,7 @@ REFUSED = {
     "an unknown encoding": ({"encoding": "opus"}, 4101),
     "a word boost that is no JSON": ({"word_boost": "Ilse"}, 4104),
     "a word boost of numbers": ({"word_boost": "[1]"}, 4104),
+    "a word boost that is no Unicode": ({"word_boost": '["\\ud800"]'}, 4104),
     "a word boost too long": ({"word_boost": json.dumps(["a" * 2500])}, 4104),
 }
 
@@ -137,6 +141,7 @@ MISSENT: dict[str, tuple[Any, int]] = {
     "too long": (bytes(64_004), 4033),
     "half a sample": (bytes(6401), 4034),
     "no base64": (json.dumps({"audio_data": "***"}), 4034),
+    "letters that base64 does not have": ('{"audio_data": "ü"}', 4034),
     "no JSON": ("{terminate", 4100),
     "no object": ("[1]", 4101),
     "nothing known": ('{"pause": true}', 4101),
@@ -325,6 +330,43 @@ def test_a_client_that_vanishes_leaves_nothing_behind(service: Any) -> None:
         assert len(found) == 1
         stream.socket.shutdown(socket.SHUT_RDWR)  # no close frame
         assert gone(found)
+
+
+def test_speech_of_a_session_that_has_ended_is_not_decoded(limited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a client has disconnected, its requests that the decoding process has not begun are cancelled."""
+    monkeypatch.setattr(websocket, "cores", lambda: 1)
+    requested, decode = [], DecodePool.decode
+
+    def record(*arguments: Any, **options: Any) -> Any:
+        requested.append(decode(*arguments, **options))
+        return requested[-1]
+
+    monkeypatch.setattr(DecodePool, "decode", record)
+    with av.open(str(sample())) as media:
+        resampler = av.AudioResampler("s16", "mono", 16_000)
+        frames = [frame for decoded in media.decode(audio=0) for frame in resampler.resample(decoded)]
+    audio = b"".join(frame.to_ndarray().tobytes() for frame in frames)
+    with open_stream(limited()) as stream:
+        stream.recv(60)
+        decoders = listeners(psutil.Process(), "voxframe.server.realtime.decode_pool")
+        for process in decoders:
+            process.suspend()
+        for second in range(30):
+            stream.send(audio[second * 32_000 : (second + 1) * 32_000])
+        assert came_true(lambda: len(requested) > 3)
+        stream.socket.shutdown(socket.SHUT_RDWR)
+    assert came_true(lambda: sum(not future.done() for future in requested) <= 1)
+    for process in decoders:
+        process.resume()
+
+
+def came_true(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def test_a_token_opens_one_session(service: Any) -> None:

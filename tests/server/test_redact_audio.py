@@ -1,5 +1,6 @@
 """A copy of a recording with a tone over what nobody should hear."""
 
+import wave
 from pathlib import Path
 
 import av
@@ -113,3 +114,12 @@ def test_a_file_without_sound_leaves_no_copy(tmp_path):
     with pytest.raises(JobFailed, match="does not appear to contain audio"):
         redact_audio(source, [(0, 100)], tmp_path / "out.mp3")
     assert not (tmp_path / "out.mp3").exists()
+
+
+def test_a_wav_copy_has_room_for_the_length_of_many_hours(tmp_path):
+    """The header reserves the chunk that becomes "ds64" if the copy has more than 4 GB (EBU Tech 3306, 5.3)."""
+    source = tone_file(tmp_path / "in.wav", 16_000, 1, 1.0)
+    redact_audio(source, [(0, 100)], tmp_path / "out.wav", "wav")
+    assert (tmp_path / "out.wav").read_bytes()[12:20] == b"JUNK" + (28).to_bytes(4, "little")
+    with wave.open(str(tmp_path / "out.wav")) as file:
+        assert file.getnframes() == 16_000

@@ -1,7 +1,10 @@
 """REST endpoints of the embedded server over loopback."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -429,6 +432,43 @@ def test_key_is_made_once_and_kept_for_the_owner_only(start, tmp_path):
     assert second.session.headers["Authorization"] == value
     assert value not in first.log.read_text() + second.log.read_text()
     assert str(key) in first.log.read_text()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["LOCALHOST", pytest.param("127.0.0.2", marks=pytest.mark.skipif(not psutil.LINUX, reason="it has one address"))],
+)
+def test_a_loopback_host_in_any_spelling_is_protected(start, host):
+    """A server on a loopback address refuses other host names, however its own was spelled."""
+    service = start("--host", host)
+    for name in (host, "localhost", service.url.removeprefix("http://")):
+        assert service.get("/v2/transcript", headers={"Host": name}).status_code == 200
+    assert service.get("/v2/transcript", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_a_key_file_that_cannot_be_read_is_named_at_the_start(tmp_path):
+    """If the file of the key cannot be read, the start ends with a message that names it and the next step."""
+    (tmp_path / "data" / "key").mkdir(parents=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VOXFRAME_")}
+    command = [sys.executable, "-P", "-m", "voxframe.server", "--engine", "sphinx", "--port", "0", "--data-dir"]
+    ended = subprocess.run(
+        [*command, tmp_path / "data"], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2
+    assert str(tmp_path / "data" / "key") in ended.stderr
+    assert "--data-dir" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_upload_of_a_deleted_transcript_is_named_as_such(service, silent_wav):
+    """Another job on an upload that was deleted with its transcript is an error that says so."""
+    url = service.upload(silent_wav)
+    first = service.wait(service.create(url)["id"])
+    service.request("DELETE", f"/v2/transcript/{first['id']}")
+    again = service.wait(service.create(url)["id"])
+    assert again["status"] == "error"
+    assert again["error"].startswith(f"Download error, unable to download {url}.")
+    assert "no such upload" in again["error"]
 
 
 def test_prefix_of_the_language_model_is_a_setting(start):

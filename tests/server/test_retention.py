@@ -109,3 +109,11 @@ def test_a_service_sweeps_by_its_options(start, web, silent_wav):
     assert "removed 2 media file(s)" in second.log.read_text()
     again = second.wait(second.create(upload.replace(first.url, second.url))["id"])
     assert again["status"] == "error"
+
+
+def test_a_file_that_vanishes_meanwhile_is_skipped(jobs, data_dir):
+    """A file that is deleted between its listing and its inspection does not keep old media from being removed."""
+    (data_dir.uploads / "vanished").symlink_to(data_dir.uploads / "nothing")  # listed, but it cannot be inspected
+    old = done(jobs, data_dir, days=31)
+    sweep(jobs, data_dir, RetentionPolicy(days=30))
+    assert not (data_dir.job(old) / "media").exists()

@@ -1,18 +1,24 @@
 """The job queue, used by several threads and processes at once."""
 
+import contextlib
+import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from tests.server.test_restarts import until
 
 from voxframe.server.data_dir import sweep
 from voxframe.server.jobs import scheduler
 from voxframe.server.jobs.database import UnusableDatabaseError
-from voxframe.server.jobs.job_store import JobStore
-from voxframe.server.jobs.scheduler import ServerInstance
+from voxframe.server.jobs.job_store import JobStore, Webhook
+from voxframe.server.jobs.scheduler import JobScheduler, ServerInstance
+from voxframe.server.jobs.webhook_delivery import WebhookQueue, WebhookSender
+from voxframe.server.speech.engines import EngineChoice
 
 
 def queue(jobs, data_dir, count=1):
@@ -155,3 +161,57 @@ def test_end_of_a_worker_is_noticed_though_its_child_holds_the_pipe(monkeypatch)
     assert list(scheduler._messages(child)) == []
     assert child.returncode == 7
     child.stdout.close()
+
+
+@pytest.fixture
+def no_threads():
+    """Return a context in which no thread can be started, because no machine has memory for such a stack."""
+
+    @contextlib.contextmanager
+    def refused():
+        threading.stack_size(1 << 50)
+        try:
+            yield
+        finally:
+            threading.stack_size(0)
+
+    return refused
+
+
+@pytest.mark.skipif(sys.maxsize < 1 << 50, reason="stacks of that size exist only on machines with 64 bits")
+def test_a_lack_of_threads_delays_a_job(jobs, data_dir, no_threads, silent_wav, caplog):
+    """A job whose thread cannot be started waits in the queue, and is completed once threads can be started again."""
+    job = queue(jobs, data_dir)[0]
+    data_dir.upload("u").write_bytes(silent_wav)
+    running = JobScheduler(jobs, data_dir, choice=EngineChoice("sphinx"))
+    running._swept = time.monotonic()  # no thread for a sweep now
+    running.start()
+    until(lambda: jobs.get(job).status == "completed")
+    with no_threads():
+        later = jobs.add({"audio_url": "http://127.0.0.1/upload/u"}, "u", "me", data_dir.job).id
+        running.wake()
+        until(lambda: "can't start new thread" in caplog.text)
+        assert jobs.get(later).status == "queued"
+    until(lambda: jobs.get(later).status == "completed")
+    running.stop()
+
+
+@pytest.mark.skipif(sys.maxsize < 1 << 50, reason="stacks of that size exist only on machines with 64 bits")
+def test_a_lack_of_threads_delays_a_notification(jobs, data_dir, no_threads, caplog):
+    """A notification whose thread cannot be started is sent later."""
+    caplog.set_level(logging.INFO, "voxframe.server")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        sender = WebhookSender(WebhookQueue(jobs.database), lambda _: None, 0.1)
+        sender.start()
+        request = {"audio_url": "http://192.0.2.1/a", "webhook_url": url}
+        with no_threads():
+            jobs.add(request, None, "", data_dir.job, Webhook(("transcript",), allowed=True))
+            job = jobs.claim("fetch", "worker", 9)
+            assert jobs.fail(job.id, "worker", "no reason")
+            sender.wake()
+            until(lambda: "can't start new thread" in caplog.text)
+        jobs.database.connection.execute("UPDATE webhooks SET due = 0")  # instead of a wait of twelve seconds
+        until(lambda: "could not be reached" in caplog.text)
+        sender.stop()

@@ -29,8 +29,8 @@ def frame(opcode: int, payload: bytes = b"", *, final: bool = True) -> bytes:
     return struct.pack("!BB4x", (0x80 if final else 0) | opcode, 0x80 | len(payload)) + payload
 
 
-def raw_stream(url: str, receive_buffer: int | None = None) -> socket.socket:
-    """Return a socket that has requested a session and has not read the response."""
+def raw_stream(url: str, receive_buffer: int | None = None, early: bytes = b"") -> socket.socket:
+    """Return a socket that has requested a session, has sent `early` with it, and has not read the response."""
     host, port = url.removeprefix("http://").split(":")
     raw = socket.socket()
     if receive_buffer:
@@ -48,7 +48,7 @@ def raw_stream(url: str, receive_buffer: int | None = None) -> socket.socket:
         "",
         "",
     )
-    raw.sendall("\r\n".join(head).encode())
+    raw.sendall("\r\n".join(head).encode() + early)
     return raw
 
 
@@ -119,6 +119,17 @@ def closed(raw: socket.socket) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def test_frames_in_the_packet_of_the_request_are_received(service: Any) -> None:
+    """A client that does not wait for the response to its request can configure and end the session all the same."""
+    early = frame(0x1, b'{"end_utterance_silence_threshold": 300}') + frame(0x1, b'{"terminate_session": true}')
+    raw, received = raw_stream(service.url, early=early), b""
+    while b"SessionTerminated" not in received and (data := raw.recv(4096)):
+        received += data
+    raw.close()
+    assert b"SessionTerminated" in received
+    assert b'"error"' not in received
 
 
 def test_pings_at_the_rate_of_clients_are_all_answered(service: Any) -> None:

@@ -112,3 +112,10 @@ def test_the_sample_speakers_are_told_apart(name, told):
         shared[speakers.index(name_), given.index(word.speaker)] += word.end - word.start
     best = max(sum(shared[row, column] for row, column in enumerate(way)) for way in permutations(range(len(given))))
     assert best / shared.sum() >= 0.97
+
+
+def test_many_hours_are_labelled_in_parts(monkeypatch):
+    """Features are read a part at a time, to limit memory, and the size of the parts does not change a label."""
+    whole = labels("xyxzyx", 3)
+    monkeypatch.setattr("voxframe.server.speech.diarization._CHUNK", 7)
+    assert labels("xyxzyx", 3) == whole == ["A", "B", "A", "C", "B", "A"]

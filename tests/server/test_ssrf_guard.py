@@ -1,15 +1,17 @@
 """Addresses the server may connect to."""
 
+import http.client
 import json
 import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from voxframe.server.jobs.ssrf_guard import NotAllowedError, is_public, origin, resolve
+from voxframe.server.jobs.ssrf_guard import NotAllowedError, is_public, origin, resolve, time_limit
 
 # First and last address of each block of the IANA special-purpose registries (as published in 2025), and what clouds
 # answer their machines at. Written from the registries, by hand, with no use of `ipaddress`.
@@ -161,3 +163,22 @@ def test_other_addresses_are_no_origin(url):
     """Only http and https URLs have an origin."""
     with pytest.raises(ValueError, match=r"."):
         origin(url)
+
+
+def test_a_connection_that_opens_after_the_time_limit_is_interrupted():
+    """A connection that is not open yet when its time is over is interrupted as soon as it is."""
+
+    class Late(http.client.HTTPConnection):
+        def connect(self):
+            time.sleep(0.3)
+            super().connect()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        late = Late("127.0.0.1", listening.getsockname()[1], timeout=20)  # the server accepts, but never answers
+        began = time.monotonic()
+        with time_limit(late, 0.1) as expired:
+            late.connect()
+            assert late.sock.recv(1) == b""
+        late.close()
+    assert expired.is_set()
+    assert time.monotonic() - began < 5

@@ -49,7 +49,7 @@ Fields of a result that are not echoed:
 | field | content |
 |---|---|
 | id, status, error | a UUID; queued, processing, completed, error; the reason |
-| text, words, confidence | word error rate 0.13 on synthetic voices, 0.20 on six real recordings; mean of the words |
+| text, words, confidence | 6 % of words wrong on synthetic voices, 2 % on ten real recordings; mean of the words |
 | utterances | turns, with speaker labels or separate channels |
 | audio_duration, audio_channels | whole seconds; channels, with multichannel |
 | language_confidence | confidence of a detected language |
@@ -74,15 +74,17 @@ decoded from its start for each partial, with the model of `speech_model` nano. 
 further if decodes take long. A final is decoded after 0.32 s of silence and sent when the utterance ends. Measured on
 two cores with four sessions that speak nearly without pauses (`python -m tests.benchmarks streaming`):
 
-- First partial, after the start of speech: median 0.7 s, 95 % within 1.2 s.
-- Final, after the end of speech: median 0.9 s, of which 0.7 s are the silence that ends it; 95 % within 1.1 s.
-- Of 269 words, 1.5 % are wrong in finals and in a batch transcript, and 6 % in the last partial before each final.
+- First partial, after the start of speech: median 0.4 s, 95 % within 1.8 s.
+- Final, after the end of speech: median 0.7 s, the duration of the silence that ends it; 95 % within 0.8 s.
+- 2.6 % of the words in finals are wrong.
 
 A session uses up to half a core during speech, so the server accepts two per core and rejects more with 4102. If
 recognition is more than 15 s late, the session ends with 1013. If a decoding process crashes, another one takes over.
 With pocketsphinx, decodes take about as long as the speech, so partials are rare.
 
-Errors are objects with `error`: 400, 401, 404, 405, 408, 413, 429, 500, 503, 507; and 403 for pages of other origins.
+Errors are objects with `error`: 400, 401, 404, 405, 408, 413, 429, 431, 500, 503, 504, 507; and 403 for pages of other
+origins and for signed URLs that are invalid or expired.
+
 Limits: JSON of 5 MB, uploads of 2.2 GB, lists of 200, word-search phrases of 5 words, 1,000 boosted terms of 100
 characters, ten hours of audio. For the language model: 100 transcripts or 100 hours, and 4,000 output tokens.
 """

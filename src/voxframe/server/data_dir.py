@@ -7,18 +7,34 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from voxframe.server.jobs.job_store import JobStore
 
 _log = logging.getLogger("voxframe.server")
 
 _ABANDONED = 3600.0  # seconds since the last write after which an incomplete file is abandoned
+_UPLOAD = re.compile(r"/upload/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+
+def upload_id(url: str) -> str | None:
+    """Return the id in the URL of an upload, at any host; None for another URL.
+
+    Example:
+        >>> upload_id("http://localhost/upload/7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0")
+        '7c5b4bc6-5b0e-4ed2-9ba4-d3e0e0a6f1b0'
+    """
+    match = _UPLOAD.fullmatch(urlsplit(url).path)
+    return match[1] if match else None
 
 
 @dataclass(frozen=True)
@@ -135,7 +151,7 @@ def _remove_incomplete(jobs: JobStore, data_dir: DataDir) -> None:
 
 def _remove_old_media(jobs: JobStore, data_dir: DataDir, retention: RetentionPolicy) -> None:
     now = time.time()
-    files = sorted((found.st_mtime, found.st_size, path) for path in _media(data_dir) if (found := path.stat()))
+    files = sorted(_media(data_dir))
     total = sum(size for _, size, _ in files)
     dropped = 0
     for changed, size, path in files:
@@ -150,10 +166,12 @@ def _remove_old_media(jobs: JobStore, data_dir: DataDir, retention: RetentionPol
         _log.info("removed %d media file(s); %.2f GB remain", dropped, total / 1e9)
 
 
-def _media(data_dir: DataDir) -> Iterator[Path]:
-    yield from data_dir.uploads.iterdir()
-    yield from data_dir.jobs.glob("*/media")
-    yield from data_dir.jobs.glob("*/redacted.*")
+def _media(data_dir: DataDir) -> Iterator[tuple[float, int, Path]]:
+    """Yield the time of the last write, the size and the path of each media file."""
+    for path in chain(data_dir.uploads.iterdir(), data_dir.jobs.glob("*/media"), data_dir.jobs.glob("*/redacted.*")):
+        with suppress(FileNotFoundError):  # deleted a moment ago
+            found = path.stat()
+            yield found.st_mtime, found.st_size, path
 
 
 def _changed(path: Path) -> float:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,16 +128,17 @@ def serve(
     directory = DataDir(Path(data_dir).expanduser().absolute() if data_dir is not None else found.data_dir / "service")
     try:
         directory.make()
+        key, key_file = (found.api_key.reveal(), None) if found.api_key else _kept_key(directory)
     except OSError as error:
         raise SettingsError(
-            f"the data directory {directory.root} cannot be used ({error.strerror}); choose another with --data-dir"
+            f"the data directory {directory.root} cannot be used ({error.strerror}: {error.filename}); choose another "
+            "with --data-dir"
         ) from error
     shared = None if shared_for is None else ServerFile(directory.root)
     if shared is not None and not shared.hold():
         raise SettingsError(f"another shared server runs in {directory.root}; `voxframe server status` shows it")
-    key, key_file = (found.api_key.reveal(), None) if found.api_key else _kept_key(directory)
     listener = _bind(host, port)
-    url = _url(listener)
+    url, address = _url(listener), listener.getsockname()[0]
     allowed_origins = frozenset(_origin(text) for text in allow_origin)
     try:
         app = make_app(
@@ -144,7 +146,7 @@ def serve(
             key,
             llm_prefix=found.llm_prefix,
             allowed_origins=allowed_origins,
-            hosts=LOOPBACK if host in LOOPBACK else None,
+            hosts=LOOPBACK | {host.lower(), address} if ip_address(address).is_loopback else None,
             base_url=url,
             webhook_interval=webhook_delivery.INTERVAL if webhook_interval is None else webhook_interval,
             answerer=answerer,
@@ -189,6 +191,7 @@ def serve(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
+        timeout_keep_alive=75,  # a request that arrives just when an idle connection is closed is lost
         **SOCKETS,
     )
     server = Server(config)
@@ -286,7 +289,7 @@ def _bind(host: str, port: int) -> socket.socket:
         if os.name != "nt":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, UnicodeError) as error:  # UnicodeError: no host can have this name
         listener.close()
         raise SettingsError(f"cannot serve at {host}, port {port} ({error}); try --port 0 for a free one") from error
     return listener

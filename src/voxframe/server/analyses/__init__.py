@@ -125,8 +125,8 @@ def _not_there(language: str, options: Mapping[str, Any]) -> dict[str, Any]:
         from voxframe.server.jobs import JobFailed
 
         raise JobFailed(
-            f"PII can be redacted in English only, and the language is {language!r}. Leave redact_pii off to have the "
-            "transcript with everything in it."
+            f"PII can be redacted in English only, and the language is {language!r}. Send redact_pii false for a "
+            "transcript without redaction."
         )
     return {name: value for option, (name, value) in _UNAVAILABLE.items() if options.get(option)}
 

@@ -86,11 +86,12 @@ def scores(texts: Sequence[str]) -> list[float]:
 def choose(texts: Sequence[str], count: int, values: Sequence[float] | None = None) -> list[int]:
     """Return the indexes of the sentences to quote, in order, without near-duplicates."""
     ranking = scores(texts) if values is None else values
-    alike = rows(texts, labels=False)
-    alike = alike @ alike.T
     chosen: list[int] = []
     for at in sorted(range(len(texts)), key=lambda at: -ranking[at]):
-        if len(chosen) < count and all(alike[at, other] < _SAME for other in chosen):
+        if len(chosen) == count:
+            break
+        one, *others = rows([texts[n] for n in (at, *chosen)], labels=False)
+        if all(one @ other < _SAME for other in others):
             chosen.append(at)
     return sorted(chosen)
 

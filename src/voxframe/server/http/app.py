@@ -21,7 +21,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, Router, WebSocketRoute
 
 from voxframe._text import DEFAULT_CHARS
-from voxframe.options import FIELDS, LIST_LIMIT, TOKEN_SECONDS
+from voxframe.options import FIELDS, LIST_LIMIT, STATUSES, TOKEN_SECONDS
 from voxframe.server.data_dir import DataDir, RetentionPolicy
 from voxframe.server.http import openapi, page, serialization
 from voxframe.server.http.middleware import (
@@ -41,7 +41,7 @@ from voxframe.server.http.request_bodies import (
 )
 from voxframe.server.http.server_state import UNKNOWN_ID, ServerState, TokenStore, json_response, route, server_state
 from voxframe.server.jobs import redacted_audio_store, webhook_delivery
-from voxframe.server.jobs.job_store import STATUSES, JobRecord, JobStore, Webhook
+from voxframe.server.jobs.job_store import JobRecord, JobStore, Webhook
 from voxframe.server.jobs.redacted_audio_store import RedactedAudioStore
 from voxframe.server.jobs.scheduler import JobScheduler
 from voxframe.server.jobs.ssrf_guard import is_known_private, origin
@@ -53,6 +53,7 @@ from voxframe.server.realtime.websocket import StreamEndpoint, StreamLimits
 from voxframe.server.speech import engines
 from voxframe.server.speech.engines import DEFAULT_CHOICE, EngineChoice
 from voxframe.server.text import sentences
+from voxframe.validators import shown
 
 _log = logging.getLogger("voxframe.server")
 _DEFAULT_LIMIT = 10
@@ -199,8 +200,8 @@ def _webhook(state: ServerState, fields: dict[str, Any]) -> Webhook | None:
     try:
         name = origin(url)
         private = is_known_private(url)
-    except ValueError as error:
-        raise HTTPException(400, f"webhook_url is not a valid URL: {error}") from None
+    except ValueError:  # its text may contain a password
+        raise HTTPException(400, "webhook_url must be an http or https URL") from None
     allowed = name in state.webhook_origins
     if private and not allowed:
         raise HTTPException(
@@ -265,7 +266,7 @@ def _limit(text: str | None) -> int:
     if not text:
         return _DEFAULT_LIMIT
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= LIST_LIMIT:
-        raise HTTPException(400, f"limit must be a whole number from 1 to {LIST_LIMIT}, not {text!r}")
+        raise HTTPException(400, f"limit must be a whole number from 1 to {LIST_LIMIT}, not {shown(text)}")
     return int(text)
 
 
@@ -279,16 +280,16 @@ def _filters(given: Callable[[str], str | None]) -> _Filters:
     """Return the list filters of a query, in any spelling used by clients."""
     status = (given("status") or "").rpartition(".")[2].lower() or None
     if status is not None and status not in STATUSES:
-        raise HTTPException(400, f"status must be one of {', '.join(STATUSES)}, not {given('status')!r}")
+        raise HTTPException(400, f"status must be one of {', '.join(STATUSES)}, not {shown(given('status'))}")
     created_on = given("created_on") or None
     if created_on is not None:
         try:
             created_on = date.fromisoformat(created_on).isoformat()
         except ValueError:
-            raise HTTPException(400, f"created_on must be a date written YYYY-MM-DD, not {created_on!r}") from None
+            raise HTTPException(400, f"created_on must be a date written YYYY-MM-DD, not {shown(created_on)}") from None
     throttled = (given("throttled_only") or "false").lower()
     if throttled not in ("true", "false", "1", "0"):
-        raise HTTPException(400, f"throttled_only must be true or false, not {given('throttled_only')!r}")
+        raise HTTPException(400, f"throttled_only must be true or false, not {shown(given('throttled_only'))}")
     return {"status": status, "created_on": created_on, "throttled_only": throttled in ("true", "1")}
 
 
@@ -309,7 +310,7 @@ def derived(request: Request) -> Response:
         return _redacted_audio(state, job, request)
     make = _VIEWS.get(name)
     if make is None:
-        raise HTTPException(404, f"a transcript has no {name!r}; it has {', '.join(_VIEWS)}, redacted-audio")
+        raise HTTPException(404, f"a transcript has no {shown(name)}; it has {', '.join(_VIEWS)}, redacted-audio")
     if job.deleted or job.status != "completed":
         raise HTTPException(400, f"{name} requires a completed transcript; {_state(job)}")
     transcript = serialization.transcript(job, state.result(job))
@@ -330,7 +331,7 @@ def _subtitles(write: Callable[[dict[str, Any], int], str]) -> Callable[[dict[st
     def make(transcript: dict[str, Any], request: Request) -> Response:
         given = request.query_params.get("chars_per_caption") or str(DEFAULT_CHARS)
         if not given.isascii() or not given.isdecimal() or not given.strip("0"):
-            raise ValueError(f"chars_per_caption must be a whole number of at least 1, not {given!r}")
+            raise ValueError(f"chars_per_caption must be a whole number of at least 1, not {shown(given)}")
         # No caption is longer than nine digits can say, and Python refuses to read thousands of digits.
         return PlainTextResponse(write(transcript, int(given) if len(given) < 10 else 10**9))
 
@@ -379,7 +380,7 @@ def _issue_token(tokens: TokenStore, body: object) -> str:
         seconds = int(seconds)
     low, high = TOKEN_SECONDS
     if not isinstance(seconds, int | float) or not low <= seconds <= high:
-        raise HTTPException(400, f"expires_in must be a number of seconds from {low} to {high}")
+        raise HTTPException(400, f"expires_in must be a number of seconds from {low} to {high}, not {shown(seconds)}")
     token = tokens.issue(seconds)
     if token is None:
         raise HTTPException(429, "too many unused tokens; use some of them, or wait until they expire")

@@ -156,12 +156,13 @@ def unknown_fields(
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, Mapping):
                 names += [f"{parent}.{name}" for name in entry if name not in fields]
-    # A header value must not end with a space, which an empty name would leave there.
-    shown = [quote(name[:_MAX_CHARS], safe="") or "(empty)" for name in dict.fromkeys(names)]
-    if not shown:
+    names = list(dict.fromkeys(names))
+    if not names:
         return {}
-    more = [f"and-{len(shown) - _MAX_NAMES}-more"] if len(shown) > _MAX_NAMES else []
-    text = ", ".join(shown[:_MAX_NAMES] + more)
+    # A header value must not end with a space, which an empty name would leave there.
+    shown = [quote(name[:_MAX_CHARS], safe="") or "(empty)" for name in names[:_MAX_NAMES]]
+    more = [f"and-{len(names) - _MAX_NAMES}-more"] if len(names) > _MAX_NAMES else []
+    text = ", ".join(shown + more)
     _log.warning("%s: unknown fields were ignored: %s", request, text)
     return {HEADER: text}
 

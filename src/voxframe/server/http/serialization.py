@@ -8,6 +8,7 @@ from typing import Any
 from voxframe import _text, options
 from voxframe.options import WORD_SEARCH_WORDS
 from voxframe.server.jobs.job_store import JobRecord
+from voxframe.validators import shown
 
 #: Result fields and their values before a job is completed.
 RESULTS: dict[str, Any] = dict.fromkeys(
@@ -140,7 +141,7 @@ def search_terms(values: Iterable[str]) -> list[str]:
         for term in value.split(","):
             key = " ".join(_tokens(term))
             if key.count(" ") >= WORD_SEARCH_WORDS:
-                raise ValueError(f"a phrase may have at most {WORD_SEARCH_WORDS} words; {term.strip()!r} has more")
+                raise ValueError(f"a phrase may have at most {WORD_SEARCH_WORDS} words; {shown(term.strip())} has more")
             if key:
                 found.setdefault(key, " ".join(term.split()))
     if not found:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 import time
 from collections.abc import Callable
@@ -19,13 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from voxframe.server.data_dir import DataDir
+from voxframe.server.data_dir import DataDir, upload_id
 from voxframe.server.http.middleware import host_name
 from voxframe.server.jobs.job_store import JobRecord, JobStore
 from voxframe.server.jobs.redacted_audio_store import RedactedAudioStore
 from voxframe.server.jobs.scheduler import JobScheduler
 
-_UPLOAD = re.compile(r"/upload/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 UNKNOWN_ID = "Transcript lookup error, transcript id not found"
 _MAX_TOKENS = 10_000
 
@@ -125,10 +123,8 @@ class ServerState:
 
     def upload_of(self, url: str) -> str | None:
         """Return the id in an upload URL of this server, or None. The port may be that of an earlier start."""
-        parts = urlsplit(url)
-        ours = self.hosts is None or host_name(parts.netloc) in self.hosts
-        match = _UPLOAD.fullmatch(parts.path) if ours else None
-        return match[1] if match else None
+        ours = self.hosts is None or host_name(urlsplit(url).netloc) in self.hosts
+        return upload_id(url) if ours else None
 
 
 def server_state(request: Request) -> ServerState:

@@ -50,8 +50,8 @@ class HTTPProtocol(H11Protocol):
             super().data_received(data[:_SLICE])
             data = data[_SLICE:]
         now = self.transport.get_protocol()
-        if data and now is not self and isinstance(now, asyncio.Protocol):  # early data of a WebSocket client
-            now.data_received(data)
+        if now is not self and isinstance(now, asyncio.Protocol):  # early data of a WebSocket client
+            now.data_received(self.conn.trailing_data[0] + data)
         elif data and not self._refused:
             super().data_received(data)
         if self.conn.their_state is not h11.IDLE or self._refused or self.transport.is_closing():
@@ -84,6 +84,12 @@ class HTTPProtocol(H11Protocol):
         self._refuse(status, "the headers of the request are too large" if status == 431 else msg)
 
     def _refuse(self, status: int, message: str) -> None:
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # the response has begun, or is complete
+            self.transport.close()
+            return
+        if self.cycle is not None and not self.cycle.response_complete:  # the handler must not respond too
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
         body = orjson.dumps({"error": message})
         headers = [
             (b"content-type", b"application/json"),

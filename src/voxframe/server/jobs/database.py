@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -194,9 +194,8 @@ class Database:
                     pause = _EVERY_SECONDS if self.wipe() else _AGAIN_SECONDS
                     continue
                 pause = _EVERY_SECONDS
-                connection = self._open(0.0)
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-                connection.close()
+                with closing(self._open(0.0)) as connection:
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             except sqlite3.Error:  # a full disk is temporary
                 _log.exception("maintenance of %s failed; trying again", self._path.name)
                 pause = _AGAIN_SECONDS

@@ -98,8 +98,6 @@ _SCHEMA = _JOBS + _TOTALS.format(inserted=_add("NEW", 1), removed=_add("OLD", -1
 _TOTAL = "SELECT jobs FROM totals WHERE status = ? AND day = ? AND throttled = ?"
 
 
-STATUSES = ("queued", "processing", "completed", "error")
-
 #: Stage of a job: download of its media, or transcription, which needs a core.
 Stage = Literal["fetch", "speech"]
 _WAITING = {"fetch": "media IS NULL", "speech": "media IS NOT NULL"}

@@ -11,7 +11,8 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from voxframe._files import put_in_place
-from voxframe.server.data_dir import is_disk_full
+from voxframe._text import one_line
+from voxframe.server.data_dir import is_disk_full, upload_id
 from voxframe.server.jobs import JobFailed
 from voxframe.server.jobs.ssrf_guard import NotAllowedError, connection, request_target, time_limit
 
@@ -22,6 +23,7 @@ MAX_SECONDS, MAX_SILENCE = 3600.0, 30.0
 _REDIRECTS = 5
 _CHUNK = 1 << 18
 _REPORT_SECONDS = 1.0
+_NO_UPLOAD = "this server has no such upload: it was deleted, or another key created it; upload the file again"
 
 
 class _Refused(Exception):  # noqa: N818 - never leaves this file
@@ -53,7 +55,8 @@ def fetch(
         _download(url, part, allowed_origins, max_bytes, progress)
         put_in_place(part, target)
     except (_Refused, NotAllowedError) as refused:
-        raise JobFailed(_error_text(url, str(refused))) from None
+        is_upload = isinstance(refused, NotAllowedError) and upload_id(url) is not None
+        raise JobFailed(_error_text(url, _NO_UPLOAD if is_upload else str(refused))) from None
     except TimeoutError:
         raise JobFailed(_error_text(url, f"the server sent nothing for {MAX_SILENCE:.0f} s")) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
@@ -86,7 +89,7 @@ def _download(
                     url = urljoin(url, response.headers.get("Location", ""))
                     continue
                 if not 200 <= response.status < 300:
-                    raise _Refused(f"the server returned {response.status} {response.reason}".rstrip())
+                    raise _Refused(one_line(f"the server returned {response.status} {response.reason}"))
                 _save(response, part, deadline, max_bytes, progress)
                 return
         finally:
@@ -97,10 +100,10 @@ def _download(
 def _connect(url: str, allowed_origins: frozenset[str]) -> http.client.HTTPConnection:
     try:
         return connection(url, allowed_origins, MAX_SILENCE)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # UnicodeError: no host can have this name
         raise _Refused("its host is unknown") from None
     except ValueError:
-        raise _Refused("it redirects to a URL that is not http or https") from None
+        raise _Refused("it redirects to a URL that is not http or https, or has an invalid port") from None
 
 
 def _response(

@@ -163,7 +163,7 @@ class JobScheduler:
             try:
                 self._tick()
             except Exception:  # noqa: BLE001 - a full disk or a locked database is temporary; the thread must go on
-                _log.exception("the job queue could not be read; trying again")
+                _log.exception("the job queue could not be processed; trying again")
             self._wake.wait(_TICK)
             self._wake.clear()
 
@@ -185,7 +185,16 @@ class JobScheduler:
             while not self._stopping and (job := self._jobs.claim(stage, self._instance.name, self._limits[stage])):
                 with self._lock:
                     self._children[job.id] = None
-                threading.Thread(target=self._handle, args=(job, stage), name=f"voxframe-{job.id}", daemon=True).start()
+                thread = threading.Thread(
+                    target=self._handle, args=(job, stage), name=f"voxframe-{job.id}", daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError:  # there are too many threads; the job is queued again
+                    with self._lock:
+                        del self._children[job.id]
+                    self._jobs.crashed(job.id, self._instance.name)
+                    raise
 
     def _sweep(self) -> None:
         try:

@@ -17,6 +17,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from urllib.parse import quote, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
+_AGAIN_SECONDS = 0.1
 
 # Not `ip_address(...).is_global`, which differs between Python 3.11, 3.12 and 3.13.
 # https://www.iana.org/assignments/iana-ipv4-special-registry, every row, also those that are routed
@@ -200,13 +201,16 @@ def time_limit(server: http.client.HTTPConnection, seconds: float) -> Iterator[t
 
     The timeout of a socket limits the wait for each read; a server could send one byte at a time forever.
     """
-    expired = threading.Event()
+    expired, left = threading.Event(), threading.Event()
 
     def end() -> None:
         expired.set()
-        if server.sock is not None:
-            with suppress(OSError):  # not the method of a TLS socket, which two threads may not use at once
-                socket.socket.shutdown(server.sock, socket.SHUT_RDWR)
+        while True:
+            if server.sock is not None:
+                with suppress(OSError):  # not the method of a TLS socket, which two threads may not use at once
+                    socket.socket.shutdown(server.sock, socket.SHUT_RDWR)
+            if left.wait(_AGAIN_SECONDS):  # a connection may be opened only now
+                return
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
@@ -214,6 +218,7 @@ def time_limit(server: http.client.HTTPConnection, seconds: float) -> Iterator[t
     try:
         yield expired
     finally:
+        left.set()
         timer.cancel()
 
 

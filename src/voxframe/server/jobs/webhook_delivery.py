@@ -222,8 +222,8 @@ class WebhookSender:
             pause = _TICK
             try:
                 pause = self._tick()
-            except sqlite3.Error:  # a full disk or a locked database is temporary
-                _log.exception("notifications could not be read; trying again")
+            except Exception:  # noqa: BLE001 - a full disk, or a lack of threads, is temporary; this thread must go on
+                _log.exception("notifications could not be sent; trying again")
             self._wake.wait(pause)
             self._wake.clear()
 
@@ -235,13 +235,13 @@ class WebhookSender:
             if delivery is None:
                 due = self._queue.next_due()
                 return _TICK if due is None else min(due, _TICK)
-            with self._lock:
+            with self._lock:  # the thread removes what is added here only after it has the lock
                 if delivery.seq in self._active:  # a name server delayed the earlier attempt
                     continue
+                threading.Thread(
+                    target=self._deliver, args=(delivery,), name=f"voxframe-webhook-{delivery.job}", daemon=True
+                ).start()
                 self._active.add(delivery.seq)
-            threading.Thread(
-                target=self._deliver, args=(delivery,), name=f"voxframe-webhook-{delivery.job}", daemon=True
-            ).start()
         return _TICK
 
     def _deliver(self, delivery: Delivery) -> None:

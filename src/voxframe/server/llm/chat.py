@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from voxframe.server.llm.context import Source, count, cut, written
 from voxframe.server.llm.llm_request import LLMAnswer, LLMQuestion, LLMRequest
 from voxframe.server.llm.model import ChatModel, ModelReply
 from voxframe.settings import Secret, is_loopback
+from voxframe.validators import InvalidValueError, WebAddress
 
 _AT_ONCE = 4  # concurrent requests to the model per request to the server
 _SPARE = 0.85  # share of the window used, because the model counts tokens differently
@@ -224,7 +226,7 @@ def chat_from_settings(url: str | None, model: str | None, key: str | None, wind
         return None
     host = _host(url)
     if model is None:
-        raise SettingsError(f"which model at {host}? Give --llm-model or set VOXFRAME_LLM_MODEL")
+        raise SettingsError(f"the language model at {host} has no name; give --llm-model or set VOXFRAME_LLM_MODEL")
     secret = key or _environment("KEY")
     if secret and urlsplit(url).scheme == "http" and not is_loopback(url):
         raise SettingsError(
@@ -237,7 +239,8 @@ def chat_from_settings(url: str | None, model: str | None, key: str | None, wind
         window = int(text)
     if window < _LEAST_WINDOW:
         raise SettingsError(
-            f"a window of {window} tokens is too small for a language model; {_LEAST_WINDOW} is the least"
+            f"the window of the language model must be at least {_LEAST_WINDOW} tokens, got {window}; change "
+            "--llm-window or VOXFRAME_LLM_WINDOW"
         )
     address = url.rstrip("/").removesuffix("/chat/completions")
     return ChatAnswerer(ChatModel(address, model, Secret(secret) if secret else None), window)
@@ -249,10 +252,12 @@ def _environment(name: str) -> str | None:
 
 def _host(url: str) -> str:
     """Check a URL and return its host, never the rest, which may contain a key."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+    parts = None
+    with suppress(InvalidValueError):
+        parts = urlsplit(WebAddress().convert(url))
+    if parts is None or "@" in parts.netloc or parts.query or parts.fragment:
         raise SettingsError(
             "the address of the language model must be like http://127.0.0.1:11434/v1: http or https, without a user, "
             "'?' or '#'"
         )
-    return parts.hostname
+    return str(parts.hostname)

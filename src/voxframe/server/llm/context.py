@@ -140,7 +140,8 @@ def cut(text: str, most: int) -> str:
     ends = [match.end() for match, _ in zip(_TOKEN.finditer(text), range(most + 1), strict=False)]
     if len(ends) <= most:
         return text
-    end = ends[most - 1] if most else 0
-    inside = end and text[end - 1].isalnum() and text[end : end + 1].isalnum()
-    kept = text[:end]
-    return (re.sub(r"\w+$", "", kept) or kept).rstrip() if inside else kept.rstrip()
+    end = start = ends[most - 1] if most else 0
+    if text[end : end + 1].isalnum():
+        while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            start -= 1  # to the start of the word that is cut
+    return text[: start or end].rstrip()

@@ -11,6 +11,7 @@ import orjson
 from voxframe.options import LLM_DEFAULTS, LLM_INPUT_DEFAULT, LLM_OUTPUT_TOKENS, LLM_TRANSCRIPTS
 from voxframe.server.http.request_bodies import RequestRefused
 from voxframe.server.llm.context import Source, count
+from voxframe.validators import Integer, InvalidValueError, Number, ValueType, shown
 
 Task = Literal["summary", "task", "question-answer", "action-items"]
 TASKS: tuple[str, ...] = get_args(Task)
@@ -96,8 +97,8 @@ def read(task: Task, body: object) -> LLMRequest:
         input_text=take("input_text", _text, ""),
         context=take("context", _context, ""),
         final_model=take("final_model", _filled, LLM_DEFAULTS["final_model"]),
-        max_output_size=take("max_output_size", _output, LLM_DEFAULTS["max_output_size"]),
-        temperature=take("temperature", _unit, LLM_DEFAULTS["temperature"]),
+        max_output_size=take("max_output_size", _output_size, LLM_DEFAULTS["max_output_size"]),
+        temperature=take("temperature", _temperature, LLM_DEFAULTS["temperature"]),
         answer_format=take("answer_format", _text, ""),
         prompt=take("prompt", _filled, "") if task == "task" else "",
         questions=take("questions", _questions, ()) if task == "question-answer" else (),
@@ -145,18 +146,19 @@ def _context(_: str, value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _output(name: str, value: object) -> int:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LLM_OUTPUT_TOKENS:
-        raise RequestRefused(f"{name} must be a whole number from 1 to {LLM_OUTPUT_TOKENS} tokens, not {value!r}")
-    return value
+def _output_size(name: str, value: object) -> Any:
+    return _converted(name, value, Integer(1, LLM_OUTPUT_TOKENS, unit="tokens"))
 
 
-def _unit(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise RequestRefused(f"{name} must be a number from 0 to 1, not {value!r}")
-    return float(value)
+def _temperature(name: str, value: object) -> Any:
+    return _converted(name, value, Number(0, 1))
+
+
+def _converted(name: str, value: object, kind: ValueType) -> Any:
+    try:
+        return kind.convert(value)
+    except InvalidValueError as error:
+        raise RequestRefused(f"{name} {error}, not {shown(value)}") from None
 
 
 def _listed(name: str, value: object) -> Sequence[Any]:

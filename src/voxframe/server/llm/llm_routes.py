@@ -28,6 +28,7 @@ from voxframe.server.llm import llm_request as validation
 from voxframe.server.llm.context import Source, from_text, from_transcript
 from voxframe.server.llm.llm_request import Answerer, LLMRequest
 from voxframe.server.llm.model import ModelFailed
+from voxframe.validators import shown
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS responses (id TEXT PRIMARY KEY, created TEXT NOT NULL, answer TEXT NOT NULL)"
 _VERSION = 1
@@ -108,7 +109,7 @@ async def generate(request: Request) -> HTTPResponse:
     """POST .../generate/{task}: generate a response and store it under its request id."""
     task = request.path_params["task"]
     if task not in validation.TASKS:
-        raise HTTPException(404, f"there is no task {task!r}; there are {', '.join(validation.TASKS)}")
+        raise HTTPException(404, f"there is no task {shown(task)}; there are {', '.join(validation.TASKS)}")
     body = await read_json(request)
     model, state = _model(request), server_state(request)
     # Abandoned when the server stops, because a model may take minutes.

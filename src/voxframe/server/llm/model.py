@@ -146,7 +146,7 @@ def _object(content: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         data = None
     if not isinstance(data, dict):
-        raise ModelFailed(500, "the configured language model answered with something that is no JSON object")
+        raise ModelFailed(500, "the configured language model answered with something other than a JSON object")
     return data
 
 

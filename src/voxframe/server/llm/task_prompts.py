@@ -46,7 +46,7 @@ _DETERMINER = _any_of(
     r"short|brief|concise|quick|tight|compact|rough|good|complete|full|detailed|executive|general|high-?level|plain",
     r"simple|neutral|factual|bulleted|bullets?|important|agreed|open|remaining|outstanding|meeting|call|conversation",
 )
-#: Texts that somebody would have to write.
+#: Texts that would have to be written.
 _TEXT = _any_of(
     r"e-?mails?|letters?|memos?|tweets?|posts?|articles?|poems?|haikus?|songs?|lyrics|limericks?|raps?|jokes?",
     r"stor(?:y|ies)|fairy tales?|essays?|press releases?|newsletters?|slides?|presentations?|scripts?|sketch(?:es)?",

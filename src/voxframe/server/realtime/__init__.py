@@ -9,7 +9,6 @@ validated here too.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import struct
 from asyncio import StreamReader
@@ -128,18 +127,18 @@ class StreamParameters:
         width = 1 if self.encoding == "pcm_mulaw" else 2
         if len(audio) % width:
             raise SessionRefusedError(
-                4034, f"Could not decode the audio: {len(audio)} bytes are no whole number of samples"
+                4034, f"Could not decode the audio: {len(audio)} bytes are not a whole number of samples"
             )
         seconds = len(audio) / (self.rate * width)
         shortest, longest = _MESSAGE_MS
         # The limits are rounded to whole samples.
         if (seconds + 1 / self.rate) * 1000 < shortest:
             raise SessionRefusedError(
-                4032, f"Audio duration is too short: {seconds * 1000:.0f} ms, of at least {shortest}"
+                4032, f"Audio duration is too short: {seconds * 1000:.0f} ms; a message has at least {shortest}"
             )
         if (seconds - 1 / self.rate) * 1000 > longest:
             raise SessionRefusedError(
-                4033, f"Audio duration is too long: {seconds * 1000:.0f} ms, of at most {longest}"
+                4033, f"Audio duration is too long: {seconds * 1000:.0f} ms; a message has at most {longest}"
             )
         return seconds
 
@@ -159,7 +158,7 @@ def record_of(text: str) -> tuple[bytes, bytes]:
         if isinstance(audio := message.get("audio_data"), str):
             try:
                 return AUDIO, base64.b64decode(audio, validate=True)
-            except binascii.Error:
+            except ValueError:  # binascii.Error, or letters beyond ASCII
                 raise SessionRefusedError(4034, "Could not decode the audio: audio_data is not base64") from None
         if message.get("terminate_session") is True:
             return TERMINATE, b""
@@ -184,7 +183,8 @@ def _flag(text: str | None) -> bool:
 def _word_boost(text: str) -> list[str]:
     try:
         words = json.loads(text)
-    except (ValueError, RecursionError):
+        orjson.dumps(words)  # refuses unpaired surrogates, which json reads
+    except (ValueError, TypeError, RecursionError):
         words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise SessionRefusedError(4104, "Could not parse word boost parameter: it is a JSON array of strings")

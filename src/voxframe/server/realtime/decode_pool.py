@@ -2,7 +2,7 @@
 
 There is one process per core with one thread each, or one process if the engine uses all cores. A process
 (`python -P -m voxframe.server.realtime.decode_pool`) writes a line when its model is loaded. Then it reads records (see
-`ipc`) and writes the words of each as a JSON array on one line.
+the package) and writes the words of each as a JSON array on one line.
 """
 
 from __future__ import annotations

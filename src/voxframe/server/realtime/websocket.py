@@ -153,7 +153,8 @@ class _StreamSession:
         # Records that the process has not read yet, with the time at which their audio ends in real time.
         self._waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         self._terminating = False
-        self._partial: asyncio.Future[bytes] | None = None  # its latest decode
+        self._decodes: set[asyncio.Future[bytes]] = set()  # requested and not done
+        self._partial: asyncio.Future[bytes] | None = None  # the latest one for a partial
         self._undecoded = 0  # bytes of samples of all finals that are not decoded yet
         self._room = asyncio.Event()  # set if few samples are not decoded yet
         self._room.set()
@@ -214,6 +215,9 @@ class _StreamSession:
         finally:
             for task in tasks:
                 task.cancel()
+            self._failed.cancel()
+            for future in [*self._decodes]:
+                self._pool.drop(future)
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _tell(self, listener: Process) -> None:
@@ -243,6 +247,7 @@ class _StreamSession:
         # Audio that was sent ahead of real time is not urgent: other sessions have live speakers.
         later = self._played > time.monotonic() + _AHEAD_S
         future = self._pool.decode(priority, self._parameters.boost, samples, later=later)
+        self._decodes.add(future)
         if priority == realtime.FINAL:
             if self._partial is not None:
                 self._pool.drop(self._partial)  # of the same speech, or of earlier speech
@@ -252,6 +257,7 @@ class _StreamSession:
             self._partial = future
 
         def note(done: asyncio.Future[bytes]) -> None:
+            self._decodes.discard(done)
             if priority == realtime.FINAL:
                 self._undecoded -= len(samples)
                 if self._undecoded <= _MOST_UNDECODED:
@@ -282,7 +288,7 @@ class _StreamSession:
                 self._note(self._parameters.seconds(data))
             if self._waiting.qsize() >= _MOST_WAITING:
                 raise SessionRefusedError(
-                    4029, f"Client sent messages too fast: {_MOST_WAITING} of them wait to be heard"
+                    4029, f"Client sent messages too fast: {_MOST_WAITING} of them wait to be processed"
                 )
             self._terminating = kind == realtime.TERMINATE
             self._waiting.put_nowait((self._played, realtime.pack(kind, data)))
@@ -296,7 +302,7 @@ class _StreamSession:
             if left <= self._limits.idle_s:
                 raise SessionRefusedError(4008, "Session expired") from None
             raise SessionRefusedError(
-                4031, f"Session idle for too long: nothing came for {self._limits.idle_s:g} s"
+                4031, f"Session idle for too long: no message arrived for {self._limits.idle_s:g} s"
             ) from None
 
     def _note(self, seconds: float) -> None:
@@ -321,8 +327,8 @@ class _StreamSession:
             except TimeoutError:
                 raise SessionRefusedError(
                     1013,
-                    "Temporary server condition: this machine is too busy to keep up, what was said "
-                    f"{self._limits.behind_s:g} s ago is not heard yet; try again with fewer sessions or jobs at once",
+                    "Temporary server condition: this machine is too busy to keep up, recognition is more than "
+                    f"{self._limits.behind_s:g} s late; try again with fewer sessions or jobs at once",
                 ) from None
             except ConnectionError:
                 await asyncio.sleep(_STOP_SECONDS)  # it has ended; `_tell` notices and reports it

@@ -32,6 +32,7 @@ FORMATS = (
 #: Containers with a reliable duration in the header; for others it is an estimate.
 _RELIABLE_DURATION = ("flac", "ogg", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2")
 _BLOCK = 10 * RATE
+_UNKNOWN_CODEC = "The codec of the audio is not supported; convert the file, for example to FLAC or MP3."
 _TOO_LONG = f"Audio duration is too long: at most {MAX_SECONDS // 3600} hours can be transcribed."
 
 
@@ -52,8 +53,8 @@ class Audio:
         seconds: Length of the whole file, known after all blocks were read.
 
     Raises:
-        JobFailed: The file contains no readable audio, declares too long a duration, or has too many channels to keep
-            separate.
+        JobFailed: The file contains no readable audio or an unknown codec, declares too long a duration, or has too
+            many channels to keep separate.
     """
 
     def __init__(
@@ -71,10 +72,12 @@ class Audio:
             self._container = av.open(str(path), options={"format_whitelist": FORMATS, "protocol_whitelist": "file"})
         except (av.FFmpegError, OSError, ValueError) as error:
             raise JobFailed(_no_audio(path)) from error
-        if not self._container.streams.audio:
+        streams = self._container.streams.audio
+        decodable = [stream for stream in streams if stream.codec_context is not None]
+        if not decodable:
             self._container.close()
-            raise JobFailed(_no_audio(path))
-        self._stream = self._container.streams.audio[0]
+            raise JobFailed(_UNKNOWN_CODEC if streams else _no_audio(path))
+        self._stream = decodable[0]
         self.rate = self._stream.rate if keep_rate else RATE
         self._start = start_ms * self.rate // 1000
         self._end = None if end_ms is None else end_ms * self.rate // 1000
@@ -85,6 +88,9 @@ class Audio:
             raise JobFailed(_TOO_LONG)
         self._stream.codec_context.thread_type = "NONE"  # cores are left to the decoding processes
         self.channels = self._stream.channels if separate_channels or (keep_rate and self._stream.channels == 2) else 1
+        if not (self.rate and self.channels):  # a damaged header
+            self._container.close()
+            raise JobFailed(_no_audio(path))
         if self.channels > MAX_CHANNELS:
             self._container.close()
             raise JobFailed(
@@ -147,7 +153,7 @@ class Audio:
                     yield np.zeros((self.channels, min(_BLOCK, late - at)), np.int16)
             if kind != (frame.format.name, frame.layout.name, frame.sample_rate):  # can change within a file
                 if resampler is not None:
-                    yield from map(self._rows, resampler.resample(None))
+                    yield from self._resampled(resampler, None)
                 kind = (frame.format.name, frame.layout.name, frame.sample_rate)
                 low, high = RATES
                 if not low <= frame.sample_rate <= high:
@@ -156,9 +162,18 @@ class Audio:
                 resampler = av.AudioResampler(format="s16", layout=frame.layout.name, rate=self.rate)
             assert resampler is not None
             frame.pts = None  # gaps in timestamps are not gaps in the audio
-            yield from map(self._rows, resampler.resample(frame))
+            yield from self._resampled(resampler, frame)
         if resampler is not None:
-            yield from map(self._rows, resampler.resample(None))
+            yield from self._resampled(resampler, None)
+
+    def _resampled(self, resampler: av.AudioResampler, frame: av.AudioFrame | None) -> Iterator[Samples]:
+        try:
+            frames = resampler.resample(frame)
+        except av.FFmpegError as error:  # for example more than 64 channels
+            raise JobFailed(
+                f"The audio, of {self._stream.channels} channels at {self._stream.rate} Hz, cannot be converted."
+            ) from error
+        yield from map(self._rows, frames)
 
     def _rows(self, frame: av.AudioFrame) -> Samples:
         """Convert a 16-bit interleaved frame to one row per channel, mixed if the channels are not kept separate."""
@@ -177,7 +192,10 @@ class Audio:
             try:
                 packet = next(packets)
                 frames = packet.decode()
-            except StopIteration:
+            except (
+                StopIteration,
+                IndexError,
+            ):  # IndexError at the end, if a stream was added in the middle of the file
                 return
             except av.InvalidDataError:
                 continue
@@ -296,8 +314,10 @@ def redact_audio(media: Path, spans: Sequence[Sequence[int]], out: Path, quality
     audio = Audio(media, keep_rate=True)
     layout = "stereo" if audio.channels == 2 else "mono"
     rate = audio.rate if quality == "wav" else next((r for r in _MP3_RATES if r >= audio.rate), _MP3_RATES[-1])
+    # Copies of hours at a high rate have more than 4 GB, which a header without room for it cannot say (EBU Tech 3306).
+    room = {"rf64": "auto"} if quality == "wav" else {}
     try:
-        with av.open(str(out), "w", format=quality) as target:
+        with av.open(str(out), "w", format=quality, options=room) as target:
             encoder = target.add_stream(_CODECS[quality], rate=rate, layout=layout)
             assert isinstance(encoder, av.AudioStream)
             for block in _covered(audio, spans):

@@ -8,7 +8,7 @@ decoding, with a low cost of changing the speaker in a pause and a high one betw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from voxframe.server.speech import RATE, Samples
 from voxframe.server.text import Word
 
 Array = NDArray[np.float64]
+Features = NDArray[np.float16]
 
 FRAME_MS = 10
 #: Coefficients per row.
@@ -41,6 +42,7 @@ _ROUNDS = 6  # maximum number of reassignments
 _CHANGE = 60.0  # cost in log probability of a change of speaker between adjacent words
 _CHANGE_IN_PAUSE = 15.0  # the same in a pause
 _FRAME_WEIGHT = 0.3  # adjacent frames are correlated, so each counts less than one
+_CHUNK = 100_000  # rows at a time
 
 
 class VoiceFeatures(NamedTuple):
@@ -52,10 +54,10 @@ class VoiceFeatures(NamedTuple):
     """
 
     start_ms: int
-    frames: NDArray[np.float16]
+    frames: Features
 
 
-def voice_features(samples: Samples) -> NDArray[np.float16]:
+def voice_features(samples: Samples) -> Features:
     """Compute cepstral coefficients 1 to 20 of each frame. Coefficient 0, the loudness, does not identify a speaker.
 
     Args:
@@ -113,7 +115,7 @@ def label_speakers(words: Sequence[Word], voices: Sequence[VoiceFeatures], expec
         word.speaker = order.setdefault(voice, chr(ord("A") + len(order)))
 
 
-def _frames_of(words: Sequence[Word], voices: Sequence[VoiceFeatures]) -> list[Array]:
+def _frames_of(words: Sequence[Word], voices: Sequence[VoiceFeatures]) -> list[Features]:
     """Return the feature rows of each word."""
     starts = np.array([stretch.start_ms for stretch in voices])
     rows = []
@@ -121,13 +123,13 @@ def _frames_of(words: Sequence[Word], voices: Sequence[VoiceFeatures]) -> list[A
         at = int(np.searchsorted(starts, word.start, "right")) - 1
         begin = (word.start - voices[at].start_ms) // FRAME_MS
         end = (word.end - voices[at].start_ms) // FRAME_MS
-        rows.append(voices[at].frames[begin:end].astype(np.float64))
+        rows.append(voices[at].frames[begin:end])
     return rows
 
 
-def _pieces(words: Sequence[Word], frames: Sequence[Array]) -> list[Array]:
+def _pieces(words: Sequence[Word], frames: Sequence[Features]) -> list[Features]:
     """Return the feature rows of segments: words that follow each other closely, most likely by one speaker."""
-    pieces: list[list[Array]] = []
+    pieces: list[list[Features]] = []
     begun = last = -_LONGEST_MS
     for word, rows in zip(words, frames, strict=True):
         if word.start - last >= _PAUSE_MS or word.end - begun > _LONGEST_MS:
@@ -152,18 +154,29 @@ class _Voice:
         self.cost = 0.5 * count * float(np.linalg.slogdet(self.covariance)[1])
 
     @classmethod
-    def of(cls, rows: Array) -> _Voice:
-        return cls(len(rows), rows.sum(axis=0), rows.T @ rows)
+    def of(cls, rows: Features) -> _Voice:
+        total, squares = np.zeros(WIDTH), np.zeros((WIDTH, WIDTH))
+        for part in _parts(rows):
+            total += part.sum(axis=0)
+            squares += part.T @ part
+        return cls(len(rows), total, squares)
 
     def __add__(self, other: _Voice) -> _Voice:
         return _Voice(self.count + other.count, self.total + other.total, self.squares + other.squares)
 
-    def log_likelihood(self, rows: Array) -> Array:
-        away = np.linalg.solve(np.linalg.cholesky(self.covariance), (rows - self.mean).T)
-        return np.asarray(-0.5 * (np.sum(away**2, axis=0) + np.linalg.slogdet(self.covariance)[1]))
+    def log_likelihood(self, rows: Features) -> Array:
+        whiten, volume = np.linalg.inv(np.linalg.cholesky(self.covariance)), np.linalg.slogdet(self.covariance)[1]
+        away = [np.sum(((part - self.mean) @ whiten.T) ** 2, axis=1) for part in _parts(rows)]
+        return np.asarray(-0.5 * (np.concatenate([np.zeros(0), *away]) + volume))
 
 
-def _cluster(pieces: Sequence[Array], expected: int | None) -> list[_Voice]:
+def _parts(rows: Features) -> Iterator[Array]:
+    """Yield the rows in float64, a part at a time, to limit memory."""
+    for at in range(0, len(rows), _CHUNK):
+        yield rows[at : at + _CHUNK].astype(np.float64)
+
+
+def _cluster(pieces: Sequence[Features], expected: int | None) -> list[_Voice]:
     """Merge the most similar voices until the expected number is left, or until none are similar."""
     voices = [_Voice.of(rows) for rows in pieces]
     parameters = WIDTH + WIDTH * (WIDTH + 1) / 2
@@ -192,7 +205,7 @@ def _cluster(pieces: Sequence[Array], expected: int | None) -> list[_Voice]:
     return [voices[i] for i in alive]
 
 
-def _assign(words: Sequence[Word], frames: Sequence[Array], voices: list[_Voice]) -> list[int]:
+def _assign(words: Sequence[Word], frames: Sequence[Features], voices: list[_Voice]) -> list[int]:
     """Assign a voice to each word by the most likely path, re-estimate the voices, and repeat."""
     path: list[int] = []
     lengths = np.array([len(rows) for rows in frames])
@@ -201,9 +214,11 @@ def _assign(words: Sequence[Word], frames: Sequence[Array], voices: list[_Voice]
     pauses = [after.start - before.end for before, after in pairwise(words)]
     changes = np.array([_CHANGE_IN_PAUSE if pause >= _PAUSE_MS else _CHANGE for pause in pauses])
     for _ in range(_ROUNDS):
-        scores = np.stack([_FRAME_WEIGHT * voice.log_likelihood(rows) for voice in voices], axis=1)
-        running = np.vstack([np.zeros(len(voices)), np.cumsum(scores, axis=0)])
-        now = _best_path(running[ends] - running[ends - lengths], changes)
+        scores = []
+        for voice in voices:
+            running = np.r_[0.0, np.cumsum(_FRAME_WEIGHT * voice.log_likelihood(rows))]
+            scores.append(running[ends] - running[ends - lengths])
+        now = _best_path(np.stack(scores, axis=1), changes)
         if now == path:
             break
         path = now

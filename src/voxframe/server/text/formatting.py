@@ -248,8 +248,10 @@ def _is_mark(sign: str) -> bool:
 
 
 def _first(text: str) -> int:
-    """Return the index of the first character that is not punctuation."""
-    return next((at for at, sign in enumerate(text) if not _is_mark(sign)), len(text))
+    """Return the index of the first character that is not punctuation. The sign or point of -5 or .5 is none."""
+    at = next((at for at, sign in enumerate(text) if not _is_mark(sign)), len(text))
+    is_number = text[at : at + 1].isdigit() and text[:at].endswith(("-", ".")) and not text[:at].endswith(("--", ".."))
+    return at - 1 if is_number else at
 
 
 def _last(text: str) -> int:
@@ -282,17 +284,17 @@ def respell(words: Sequence[Word], rules: Sequence[Mapping[str, Any]]) -> list[W
             words_of_it = split_punctuation([Word(text, 0, 0, 0.0) for text in phrase.lower().split()])
             if words_of_it and rule["to"].split():
                 spellings[tuple(word.text for word in words_of_it)] = rule["to"].split(), words_of_it[-1].mark
-    longest = max(map(len, spellings), default=0)
+    lengths = sorted(set(map(len, spellings)), reverse=True)
     respelled: list[Word] = []
     at = 0
     while at < len(words):
-        for length in range(min(longest, len(words) - at), 0, -1):
+        for length in lengths:
             span = words[at : at + length]
             texts, mark = spellings.get(tuple(word.text.lower() for word in span), ((), ""))
             if texts and len({(word.speaker, word.channel) for word in span}) == 1:
                 respelled += [replace(word, spelling_fixed=True) for word in merged(span, texts)]
                 respelled[-1].mark = respelled[-1].mark.removeprefix(mark)
-                at += length
+                at += len(span)
                 break
         else:
             respelled.append(words[at])
@@ -305,7 +307,9 @@ FILLED_PAUSES = frozenset({"um", "umm", "uhm", "uh", "er", "erm", "hm", "hmm", "
 
 
 def without_filled_pauses(words: Sequence[Word]) -> list[Word]:
-    """Return the words without filled pauses. If one ended a sentence, the word before it does.
+    """Return the words without filled pauses.
+
+    If one ended a sentence, the word before it does. If one began a sentence with a capital, the word after it does.
 
     Example:
         >>> spoken = [Word("well", 0, 300, 0.9), Word("um", 400, 800, 0.5), Word("yes", 900, 1200, 0.8)]
@@ -313,11 +317,17 @@ def without_filled_pauses(words: Sequence[Word]) -> list[Word]:
         ['well', 'yes']
     """
     kept: list[Word] = []
-    for word in words:
-        if word.text.lower() not in FILLED_PAUSES:
-            kept.append(word)
-        elif word.ends_sentence and kept and (kept[-1].speaker, kept[-1].channel) == (word.speaker, word.channel):
-            kept[-1].ends_sentence, kept[-1].mark = True, word.mark
+    for run in runs(words):
+        capital, first = False, len(kept)
+        for word in run:
+            begins = len(kept) == first or kept[-1].ends_sentence
+            if word.text.lower() not in FILLED_PAUSES:
+                kept.append(replace(word, text=_capitalized(word.text)) if capital and begins else word)
+                capital = False
+            elif word.ends_sentence and len(kept) > first:
+                kept[-1].ends_sentence, kept[-1].mark = True, word.mark
+            else:
+                capital |= begins and word.text[0].isupper()
     return kept
 
 

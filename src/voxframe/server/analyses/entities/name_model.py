@@ -2,11 +2,11 @@
 
 Only numpy runs it, so spaCy need not be installed: it takes 30 MB and about 0.2 s per thousand words. The network reads
 four features of a token (its norm, first letter, last three letters, and shape) with those of four neighbours on each
-side, and decides from left to right where an entity begins and ends. The results are the same as spaCy's, but for norms
-of British spellings.
+side, and decides from left to right where an entity begins and ends. The results are the same as spaCy's, except for
+the norms of British spellings.
 
 The model takes many rare names for a name of another kind, and overlooks some, above all at the start of a sentence. So
-`unlisted_names` also counts a word that no dictionary has as a name, and the words around it decide its kind.
+`unlisted_names` also takes a word that is in no dictionary for a name, and the words around it decide its kind.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _filters() -> list[dict[str, Any]]:
         _query("limit", {"anyOf": [whole, _EMPTY]}, "Maximum number of transcripts per page."),
         _query(
             "status",
-            {"type": "string", "enum": ["queued", "processing", "completed", "error", ""]},
+            {"type": "string", "enum": [*options.STATUSES, ""]},
             "Only transcripts with this status.",
         ),
         _query(

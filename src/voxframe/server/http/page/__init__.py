@@ -9,12 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from voxframe.server.http.server_state import server_state
+from voxframe.server.http.server_state import json_response, server_state
 
 _FOLDER = Path(__file__).parent
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -46,7 +45,7 @@ def index(request: Request) -> Response:
         answer = _file("index.html")
     else:
         where = {"service": "voxframe", "transcripts": "/v2/transcript", "openapi": "/openapi.json"}
-        answer = Response(orjson.dumps(where), media_type="application/json")
+        answer = json_response(where)
     answer.headers["Vary"] = "Accept"
     return answer
 
@@ -65,7 +64,7 @@ def queue(request: Request) -> Response:
         "progress": server.scheduler.progress(),
         "downloads": server.scheduler.downloads(),
     }
-    return Response(orjson.dumps(body), media_type="application/json")
+    return json_response(body)
 
 
 ROUTES = [Route("/", index), Route("/queue", queue), *(Route(f"/page/{name}", file) for name in _FILES)]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
 
 from voxframe.errors import MissingExtraError, SettingsError
 from voxframe.models import WITHOUT_SPEECH
+from voxframe.server.jobs import JobFailed
 
 if TYPE_CHECKING:  # the server process handles no samples, and starts faster without numpy
     import numpy as np
@@ -263,7 +264,13 @@ def decode(job: str, engine: str, options: EngineOptions, samples: Samples, voic
 
 
 def detect_language(engine: str, model: str | None, samples: Samples) -> tuple[str, float]:
-    """Return the language of speech and the engine's confidence in it."""
+    """Return the language of speech and the engine's confidence in it.
+
+    Raises:
+        JobFailed: The engine cannot detect languages.
+    """
+    if not detects_language(engine):  # the request came when the server had another engine
+        raise JobFailed(no_detection(engine))
     _engines.clear()
     found: Any = find(engine)(EngineOptions(model))
     language, confidence = found.detect(samples)

@@ -11,9 +11,9 @@ digits, are spelled out.
 Quality: of 70 terms in synthetic speech, 49 percent are recognized without a boost, 73 with `low`, 79 with `default`
 and 81 with `high`. Of the other words, 26 percent are wrong without a boost, and 18, 17 and 17 with it. These are
 held-out terms (`python -m tests.benchmarks boost`); for the development half the figures are 43, 69, 73 and 77 percent.
-Of 17 names in the recordings of `data/`, 11, 15, 15 and 17 are recognized. Terms inserted although they were not
-spoken: none with `low`, one with `default`, two with `high` in all of these. Weak on short terms that sound like common
-words, and on names with an unusual pronunciation.
+Of 17 names in the recordings of `data/`, 11, 15, 15 and 17 are recognized. In all of these together, terms that were
+not spoken were inserted never with `low`, once with `default`, and twice with `high`. Weak on short terms that sound
+like common words, and on names with an unusual pronunciation.
 """
 
 from __future__ import annotations

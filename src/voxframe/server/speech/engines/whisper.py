@@ -140,7 +140,9 @@ class Whisper:
         elif _NAME.fullmatch(model) and not model.startswith("."):
             _download(model)
         else:
-            raise SettingsError(f"the whisper model {model} is not there: no such directory, and no name to download")
+            raise SettingsError(
+                f"the whisper model {model} is neither a directory nor the name of a model that can be downloaded"
+            )
 
     def transcribe(self, samples: NDArray[np.int16]) -> list[RecognizedWord]:
         """Return the words of the samples."""
@@ -242,8 +244,8 @@ def _check_files(folder: Path) -> None:
         missing.append("vocabulary.json")
     if missing:
         raise SettingsError(
-            f"the directory {folder} holds no whisper model for CTranslate2: {', '.join(missing)} not there; convert "
-            "one with ct2-transformers-converter --copy_files tokenizer.json preprocessor_config.json"
+            f"the directory {folder} has no whisper model for CTranslate2; missing: {', '.join(missing)}; convert a "
+            "model with ct2-transformers-converter --copy_files tokenizer.json preprocessor_config.json"
         )
 
 
@@ -253,7 +255,7 @@ def _download(model: str) -> None:
 
     if "/" not in model and model not in available_models():
         known = ", ".join(available_models())
-        raise SettingsError(f"there is no directory {model} and no whisper model of that name; there is {known}")
+        raise SettingsError(f"there is no directory {model} and no whisper model of that name; known names are {known}")
     try:
         folder = Path(download_model(model, local_files_only=True))
     except (OSError, ValueError):  # it is not in the cache
@@ -269,8 +271,8 @@ def _download(model: str) -> None:
 
 def _no_download(model: str, reason: str) -> SettingsError:
     return SettingsError(
-        f"the whisper model {model} is no directory here and could not be downloaded ({reason}); see whether its "
-        "name is right and there is a network, or download it elsewhere and give --model its directory"
+        f"the whisper model {model} is not a directory and could not be downloaded ({reason}); check its name and the "
+        "network connection, or download it on another machine and pass its directory to --model"
     )
 
 
@@ -294,6 +296,6 @@ def _load(model: str) -> WhisperModel:
     except Exception as error:  # whatever a broken file makes the libraries say
         raise JobFailed(
             f"The whisper model {Path(model).name} could not be loaded ({type(error).__name__}: {error}). "
-            "See whether its files are whole."
+            "Check that its files are complete."
         ) from error
     return _loaded[model]
