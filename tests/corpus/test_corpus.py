@@ -122,7 +122,7 @@ def test_errors_for_missing_data_say_how_to_get_it(corpus: voxframe.Corpus) -> N
         corpus.table("sentences", "nope")
     with pytest.raises(CorpusError, match=r"no table 'word' \(did you mean 'words'\?\); it has transcripts, words"):
         corpus.table("word")
-    with pytest.raises(CorpusError, match="not 'srt'"):
+    with pytest.raises(CorpusError, match="view must be one of transcript, sentences, paragraphs, got 'srt'"):
         corpus.raw.get("t1", "srt")
     with pytest.raises(CorpusError, match="not empty"):
         corpus.raw.put("", _raw())

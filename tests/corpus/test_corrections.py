@@ -1,3 +1,4 @@
+import getpass
 import json
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def test_invalid_corrections_are_refused(corpus: voxframe.Corpus) -> None:
         with pytest.raises(OptionError, match="or None to remove it"):
             corpus.corrections.set("t1", {0: text})
     author: Any
-    for author in (5, "", [5]):
+    for author in (5, "", [5], "caf\udce9"):
         with pytest.raises(OptionError, match="author is a name, or None for the user of this machine, got"):
             corpus.corrections.set("t1", {0: "x"}, author=author)
     number: Any
@@ -121,3 +122,16 @@ def test_corrections_without_fingerprints_stay_valid(corpus: voxframe.Corpus) ->
     stale = corpus.corrections.stale()
     assert stale[["utterance_idx", "text"]].values.tolist() == [[7, "Gone."]]
     assert stale["was"].isna().all()
+
+
+def test_nothing_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxframe.Corpus, monkeypatch) -> None:
+    """A correction of a transcript that another process deletes at the same time is an error, and leaves no file."""
+
+    def user() -> str:  # asked for after the turns were read, before the correction is stored
+        voxframe.Corpus(corpus.path).forget("t1")
+        return "ada"
+
+    monkeypatch.setattr(getpass, "getuser", user)
+    with pytest.raises(CorpusError, match="there is no transcript 't1'"):
+        corpus.corrections.set("t1", {0: "x"})
+    assert not list(corpus.path.glob("corrections/*.json"))

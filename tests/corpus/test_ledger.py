@@ -12,7 +12,7 @@ import voxframe
 from voxframe._files import open_sqlite
 from voxframe.corpus import ledger_file
 from voxframe.corpus.batch.media import identify
-from voxframe.corpus.job import Job, new_job
+from voxframe.corpus.job import Job, new_job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import jobs_frame
 from voxframe.corpus.services import service_name
@@ -211,3 +211,26 @@ def test_a_locked_ledger_says_what_to_do(tmp_path: Path, monkeypatch) -> None:
         other.execute("ROLLBACK")
         other.close()
     assert corpus.jobs()["source"].to_list() == ["b.mp3"]
+
+
+def test_a_rebuild_does_not_set_a_job_back(tmp_path: Path) -> None:
+    """A job that another process moves on while a sound ledger is rebuilt keeps its new state."""
+    path = tmp_path / "ledger.sqlite"
+    job = Ledger(path).save(new_job("a.wav", "hash", {}, "s"))
+    sent = Ledger(path).save(job, state="submitting")
+    record = record_of(sent)
+    Ledger(path).save(job, sent_order=None)  # an older state, as in a backup that was restored
+    moving: list[threading.Thread] = []
+
+    def records() -> list[dict[str, object]]:
+        other = partial(Ledger(path).save, sent, state="completed", transcript_id="t1")
+        moving.append(threading.Thread(target=other))
+        moving[0].start()
+        moving[0].join(1)
+        return [record]
+
+    Ledger(path, records).rebuild()
+    moving[0].join()
+    found = Ledger(path).find(job.key)
+    assert found is not None
+    assert (found.state, found.transcript_id) == ("completed", "t1")

@@ -1,6 +1,8 @@
 """Language-model operations of a corpus, with the embedded server's extractive answers."""
 
 import json
+import shutil
+import warnings
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -252,6 +254,41 @@ def test_a_partial_download_is_deleted_with_its_transcript(web: Web, redacting, 
     assert begun() == []
 
 
+@pytest.mark.parametrize("path", ["/copy.mp3", "/v2/transcript/t1/srt"])
+def test_no_response_is_kept_of_a_transcript_that_is_deleted_meanwhile(web: Web, redacting, empty, path: str) -> None:
+    """A response about a transcript that is deleted while it is requested is not stored."""
+
+    def delete_and_answer(handler: BaseHTTPRequestHandler) -> None:
+        voxframe.Corpus(empty.path).forget("t1")
+        handler.send_response(200)
+        handler.send_header("Content-Length", "4")
+        handler.end_headers()
+        handler.wfile.write(b"beep")
+
+    web.pages[path] = delete_and_answer
+    with pytest.raises(CorpusError, match=r"there is no transcript 't1'|No such file"):  # of the download
+        (empty.raw.redacted_audio if path == "/copy.mp3" else empty.raw.captions)("t1", client=redacting)
+    assert not empty._ledger.has("t1")
+    assert not [path for path in (empty.path / "redacted").rglob("*") if path.is_file()]
+
+
+def test_no_answer_is_kept_about_a_transcript_that_is_deleted_meanwhile(
+    corpus: voxframe.Corpus, client, tmp_path: Path, monkeypatch
+) -> None:
+    """An answer about a transcript that is deleted while the service works on it is returned, but not stored."""
+    shutil.copytree(corpus.path, tmp_path / "copy")
+    copy = voxframe.Corpus(tmp_path / "copy")
+    wanted, ask = copy.ids()[0], client.summarize
+
+    def delete_and_ask(**arguments):
+        voxframe.Corpus(copy.path).forget(wanted)
+        return ask(**arguments)
+
+    monkeypatch.setattr(client, "summarize", delete_and_ask)
+    assert copy.summarize(wanted, client=client, refresh=True).transcript_ids == (wanted,)
+    assert not copy._ledger.has(wanted)
+
+
 def test_transcripts_without_speech_are_left_out(corpus: voxframe.Corpus, client) -> None:
     """The others are summarized; if all are without speech, that is an error."""
     corpus.raw.put("silent", b'{"id": "silent", "status": "completed", "text": "", "words": []}')
@@ -288,7 +325,7 @@ def test_invalid_requests_are_refused(corpus: voxframe.Corpus, tmp_path: Path) -
         corpus.summarize("gone")
     with pytest.raises(OptionError, match="input_text"):
         corpus.summarize(input_text="text")
-    with pytest.raises(OptionError, match="temperature is 2"):
+    with pytest.raises(OptionError, match="temperature must be a number from 0 to 1, got 2"):
         corpus.summarize(temperature=2)
     with pytest.raises(OptionError, match="refresh must be True, False or 'lost', got 'uncertain'"):
         corpus.summarize(refresh="uncertain")
@@ -333,3 +370,18 @@ def test_words_without_text_are_refused(client, tmp_path: Path) -> None:
     corpus.raw.put("blank", orjson.dumps({"id": "blank", "status": "completed", "words": words}))
     with pytest.raises(OptionError, match="contain no text"):
         corpus.ask("Who speaks?", "blank", client=client)
+
+
+def test_a_new_copy_replaces_one_with_another_suffix(web: Web, redacting, empty: voxframe.Corpus) -> None:
+    """If the service sends another format, later calls return the new file, and the old one is gone."""
+    web.page("/copy.mp3", b"beep")
+    old = empty.raw.redacted_audio("t1", client=redacting)
+    ready = {"redacted_audio_url": f"{web.origin}/copy.wav", "status": "redacted_audio_ready"}
+    web.page("/v2/transcript/t1/redacted-audio", orjson.dumps(ready))
+    web.page("/copy.wav", b"boop")
+    new = empty.raw.redacted_audio("t1", client=redacting, refresh=True)
+    assert (old.suffix, new.suffix) == (".mp3", ".wav")
+    assert not old.exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert empty.raw.redacted_audio("t1").read_bytes() == b"boop"

@@ -4,14 +4,17 @@ import shutil
 import sqlite3
 import warnings
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
+from voxframe.corpus.ledger import Ledger
 from voxframe.errors import CorpusError, CorpusWarning, OptionError
 
 ABOUT = pd.DataFrame(
@@ -349,3 +352,43 @@ def test_submitting_again_adds_columns(peer, client, corpus: voxframe.Corpus, tm
     assert (
         corpus.plan(str(tmp_path / "*.wav"), client=client).table[["calls", "paid"]].dtypes == dtypes[["calls", "paid"]]
     ).all()
+
+
+def test_a_column_with_names_occurs_once(filled: voxframe.Corpus) -> None:
+    """Two columns with names of recordings are an error, like two columns with ids."""
+    twice = pd.DataFrame([["t1", "t2", 1]], columns=["recording", "recording", "calls"])
+    with pytest.raises(OptionError, match="has the column 'recording' more than once"):
+        filled.metadata.set(twice)
+
+
+def test_values_are_no_arrays(filled: voxframe.Corpus) -> None:
+    """An array as a value is refused with the name of its column."""
+    about = pd.DataFrame({"transcript_id": ["t1"], "scores": [np.array([1, 2])]})
+    with pytest.raises(OptionError, match=r"metadata 'scores' must be text, .*, got array\(\[1, 2\]\)"):
+        filled.metadata.set(about)
+
+
+def test_no_metadata_are_left_of_a_transcript_that_is_deleted_meanwhile(filled: voxframe.Corpus, monkeypatch) -> None:
+    """Metadata of a transcript that another process deletes at the same time are refused, and nothing is stored."""
+    write = Ledger.set_metadata
+
+    def delete_and_write(self: Ledger, *arguments: Any) -> Any:
+        voxframe.Corpus(filled.path).forget("t1")
+        return write(self, *arguments)
+
+    monkeypatch.setattr(Ledger, "set_metadata", delete_and_write)
+    with pytest.raises(CorpusError, match=r"1 transcript not found in the corpus .*, such as 't1'"):
+        filled.metadata.set(ABOUT)
+    assert not filled._ledger.has("t1")
+    assert filled.metadata.get("t2")["customer"].to_list() == ["Böhm"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_metadata_make_no_corpus(tmp_path: Path, there: bool) -> None:
+    """Metadata for a mistyped path are an error, and no directory is made there."""
+    corpus = voxframe.Corpus(tmp_path / "typo")
+    if there:
+        corpus.path.mkdir()
+    with pytest.raises(CorpusError, match="not found in the corpus"):
+        corpus.metadata.set(ABOUT)
+    assert corpus.path.exists() == there

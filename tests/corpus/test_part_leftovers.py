@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from tests.corpus.conftest import table_files
 
 import voxframe
+from voxframe import _files
 from voxframe.corpus import store
 from voxframe.corpus.part import PartWriter, new_member
 from voxframe.corpus.part_files import TableFile
@@ -239,3 +241,22 @@ def test_an_addition_keeps_what_was_put_meanwhile(tmp_path: Path) -> None:
     found = _seen(corpus)
     assert found.pop("t0") == ["newer0", "newer1", "newer2"]
     assert found == {f"t{n}": ["word0", "word1", "word2"] for n in range(2, 40)}
+
+
+def test_ctrl_c_after_a_change_is_committed(corpus: voxframe.Corpus, monkeypatch) -> None:
+    """If Ctrl-C comes after a change was committed, the next read completes the change without a warning."""
+    corpus.raw.put("t1", _raw("t1"))
+    sync, interrupts = _files.sync, [KeyboardInterrupt()]
+
+    def interrupted(path: Path) -> None:
+        sync(path)
+        if path.name == "parts" and interrupts:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(_files, "sync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        corpus.raw.put("t2", _raw("t2"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(voxframe.Corpus(corpus.path).words()) == 6
+    assert _unfinished(corpus) == []

@@ -205,3 +205,43 @@ def test_rows_are_chosen_by_person(corpus: voxframe.Corpus, tmp_path: Path) -> N
         corpus.export(tmp_path / "other", tables=["entities", "chapters"], partition_by="person")
     corpus.speakers.undo()
     assert corpus.words(where="person == 'Ada'").empty
+
+
+def test_no_names_are_no_people(corpus: voxframe.Corpus) -> None:
+    """An empty dict of names assigns nobody, unlike None, which makes each name a person."""
+    assert corpus.speakers.assign({}, by="name")["person"].isna().all()
+    corpus.speakers.assign(by="name")
+    assert _people(corpus) == {("one", "A"): "Ada", ("two", "B"): "Ada"}
+
+
+def test_people_are_assigned_in_a_known_way(corpus: voxframe.Corpus) -> None:
+    """A misspelt `by` is refused instead of being ignored."""
+    with pytest.raises(OptionError, match="by must be 'name', 'metadata' or None, got 'names'"):
+        corpus.speakers.assign(lambda row: "Ada", by="names")  # type: ignore[arg-type]
+    assert _people(corpus) == {}
+
+
+def test_nobody_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxframe.Corpus) -> None:
+    """A transcript that is deleted while people are assigned gets none."""
+
+    def who(row: dict[str, object]) -> str:
+        if "t1" in voxframe.Corpus(corpus.path):
+            voxframe.Corpus(corpus.path).forget("t1")
+        return f"{row['recording']} {row['speaker']}"
+
+    corpus.speakers.assign(who)
+    assert _people(corpus) == {("two", "A"): "two A", ("two", "B"): "two B"}
+    assert "t1" not in (corpus.path / "people.json").read_text()
+
+
+def test_a_metadata_column_called_person_changes_nothing(corpus: voxframe.Corpus, tmp_path: Path) -> None:
+    """Where the person of a row is meant, a metadata column of the same name is not; a snapshot has only the column."""
+    corpus.speakers.assign(by="name")
+    corpus.metadata.set(pd.DataFrame({"recording": ["one", "two"], "person": ["X", "Y"]}))
+    assert corpus.words(where="person == 'Ada'", limit=1)["text"].to_list() == ["good"]
+    assert corpus.words(where="person == 'X'").empty
+    assert len(corpus.search("good", where=[("person", "==", "Ada")])) == 2
+    written = corpus.export(tmp_path / "parts", tables="words", partition_by="person").files
+    assert "words/person=Ada/part-0.parquet" in written
+    sealed = corpus.snapshots.create(progress=False)
+    assert sealed.table("words", where="person == 'Y'")["transcript_id"].unique().tolist() == ["t2"]

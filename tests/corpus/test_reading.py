@@ -164,8 +164,8 @@ def test_text_conditions_reach_nulls_flags_metadata_search_and_snapshots(filled:
         ("__import__('os').getcwd() == 'x'", "is neither a column nor a value"),
         ("start_ms > 60 * 1000", "60 . 1000 is neither"),
         ("text.str.len() > 3", "is neither"),
-        ("speaker in 'AB'", "must be a list"),
-        ("speaker == ['A']", "must be a list"),
+        ("speaker in 'AB'", "in needs a list of values, not 'AB'"),
+        ("speaker == ['A']", r"== needs one value, not \['A'\]"),
         ("'A' in speaker", "is neither a column"),
         ("", "cannot be read"),
         ("speaker == 'A", "cannot be read"),
@@ -316,6 +316,12 @@ def test_sql_joins_the_tables(filled: voxframe.Corpus) -> None:
             filled.sql(query)
 
 
+def test_an_error_about_a_text_is_no_damage(filled: voxframe.Corpus) -> None:
+    """A query that fails at a text like the name of an error is reported as it is, not as a damaged file."""
+    with pytest.raises(CorpusError, match="the query failed: Conversion Error: Could not convert string 'IOError'"):
+        filled.sql("select cast('IOError' as int)")
+
+
 @pytest.mark.filterwarnings("ignore::voxframe.errors.CorpusWarning")  # why a table is empty
 def test_sql_lists_the_tables(filled: voxframe.Corpus) -> None:
     """The tables can be listed, an error names them, and parameters can be passed by name."""
@@ -364,7 +370,7 @@ def test_batches_hold_the_rows_of_the_table(corpus: voxframe.Corpus, monkeypatch
     with pytest.raises(CorpusError, match="there is no transcript 'gone'"):
         list(corpus.batches("words", ["t01", "gone"]))
     for wrong in (0, True, 1.5):
-        with pytest.raises(OptionError, match="size must be an integer of at least 1"):
+        with pytest.raises(OptionError, match="size must be a whole number of at least 1"):
             corpus.batches("words", size=wrong)
 
 
@@ -444,7 +450,7 @@ def test_invalid_ids_are_refused(filled: voxframe.Corpus, tmp_path: Path) -> Non
             lambda ids: filled.export(tmp_path / "out", "vtt", ids=ids),
             filled.metadata.get,
         ):
-            with pytest.raises(CorpusError, match="is no identifier of a transcript; leave it out"):
+            with pytest.raises(CorpusError, match="is not the id of a transcript; leave it out"):
                 read(ids)
     with pytest.raises(CorpusError, match="no transcript 'nope'"):
         sealed.table("words", ["a", "nope"])

@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 import pytest
@@ -205,6 +207,8 @@ def test_counts_of_an_empty_corpus(tmp_path: Path) -> None:
         ({"query": "a b", "slop": 1}, "slop must be a whole number of at least 2, got 1"),
         ({"query": "a", "context": -1}, "context must be a whole number of at least 0"),
         ({"query": "a", "limit": 1.5}, "limit must be a whole number"),
+        ({"query": "a", "context": 10**30}, "context must be at most 9007199254740992, got 1000"),
+        ({"query": [["a"]]}, r"a search query must be a text, such as 'climate change', not \['a'\]"),
         ({"query": "a", "where": pc.field("nope") == 1}, "where must be an expression over transcript_id"),
         ({"query": "a", "where": pc.field("left") == "the"}, "where must be an expression over transcript_id"),
     ],
@@ -213,6 +217,53 @@ def test_invalid_searches_are_refused(recordings: voxframe.Corpus, arguments: di
     """The message names the value and what is allowed."""
     with pytest.raises(OptionError, match=said.replace("?", r"\?").replace("*", r"\*")):
         recordings.search(**arguments)
+
+
+def test_numbers_may_be_of_numpy_or_pandas(recordings: voxframe.Corpus) -> None:
+    """A whole number that pandas holds as a float counts as an integer."""
+    some = recordings.search("the", context=np.float64(2), limit=np.int64(3))
+    pd.testing.assert_frame_equal(some, recordings.search("the", context=2, limit=3))
+    assert len(recordings.counts("the", limit=np.float64(2))) == 2
+
+
+def test_a_slop_longer_than_the_transcripts(tmp_path: Path) -> None:
+    """Words of which one is rare are found at any distance."""
+    corpus = voxframe.Corpus(tmp_path)
+    say(corpus, "t", "/".join(["the"] * 50 + ["zebra"]))
+    assert corpus.search("the zebra", slop=10**10)["match"].to_list() == ["the zebra"]
+
+
+def test_invalid_groups_are_refused(recordings: voxframe.Corpus) -> None:
+    """Groups are names of columns, each counted once; rows about one transcript must agree, and ids are text."""
+    assert recordings.counts("the", by=["channel", "channel"]).equals(recordings.counts("the", by="channel"))
+    wrong: Any
+    for wrong in (3, [3], [["speaker"]]):
+        with pytest.raises(OptionError, match="by must be a column or a list of columns"):
+            recordings.counts("the", by=wrong)
+    ids, customers = ["call", "panel", "call"], ["Ann", "Bo", "Bo"]
+    for about, said in (
+        (pd.DataFrame({"transcript_id": ids, "customer": customers}), "different rows for the transcript 'call'"),
+        (pd.DataFrame({"transcript_id": [1, 2, 3], "customer": customers}), "transcript_id of about must contain text"),
+        (pd.DataFrame([["call", 1, 2]], columns=["transcript_id", "x", "x"]), "the column 'x' more than once"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            recordings.counts("the", by="customer", about=about)
+    about = pd.DataFrame({"transcript_id": ids, "customer": ["Ann", "Bo", "Ann"]})
+    assert recordings.counts("the", by="customer", about=about)["customer"].dropna().to_list() == ["Ann", "Bo"]
+
+
+def test_invalid_searches_by_meaning_are_refused(recordings: voxframe.Corpus) -> None:
+    """A sentence is text or a row, and the numbers of topics are whole; no model is needed to tell."""
+    wrong: Any
+    for wrong in (3, None, [["a"]]):
+        with pytest.raises(OptionError, match="pass a sentence or a few words to search for"):
+            recordings.similar(wrong)
+    with pytest.raises(OptionError, match="sentence_idx must be a whole number of at least 0, got nan"):
+        recordings.similar(pd.Series({"transcript_id": "call", "sentence_idx": float("nan"), "text": "Hi."}))
+    for name, value in {"words": -1, "seed": "x"}.items():
+        wrong = {name: value}
+        with pytest.raises(OptionError, match=f"{name} must be a whole number of at least"):
+            recordings.discover_topics(**wrong)
 
 
 def test_counts_by_an_unknown_column(recordings: voxframe.Corpus) -> None:
@@ -256,5 +307,5 @@ def test_counts_of_the_most_frequent(recordings: voxframe.Corpus) -> None:
     whole = recordings.counts(["the", "a"])
     some = recordings.counts(["the", "a"], limit=2)
     assert some["occurrences"].to_list() == sorted(whole["occurrences"], reverse=True)[:2]
-    with pytest.raises(OptionError, match="limit must be an integer of at least 0"):
+    with pytest.raises(OptionError, match="limit must be a whole number of at least 0, got -1"):
         recordings.counts("the", limit=-1)

@@ -184,7 +184,7 @@ def test_a_transcript_replaced_during_a_snapshot(corpus: voxframe.Corpus, monkey
 
     monkeypatch.setattr(corpus._query, "arrow", read_and_replace)
     if times > 1:
-        with pytest.raises(CorpusError, match="keep changing"):
+        with pytest.raises(CorpusError, match="changes all the time; stop what writes to it"):
             corpus.snapshots.create(progress=False)
         assert list((corpus.path / "snapshots").iterdir()) == []
     else:
@@ -230,3 +230,38 @@ def test_forget_names_snapshots_that_contain_the_transcript(corpus: voxframe.Cor
         corpus.forget("t001")
     assert corpus.snapshots.open(1).ids() == ["t000"]
     assert corpus.snapshots.open(2).ids() == ["t000", "t001"]
+
+
+def test_a_transcript_that_is_deleted_meanwhile_is_not_in_a_snapshot(corpus: voxframe.Corpus, monkeypatch) -> None:
+    """If a transcript is deleted while a snapshot is written, the snapshot has the others only."""
+    _fill(corpus, 3)
+    write = snapshots._write_metadata
+
+    def delete_and_write(*arguments):
+        if "t001" in corpus:
+            voxframe.Corpus(corpus.path).forget("t001")
+        return write(*arguments)
+
+    monkeypatch.setattr(snapshots, "_write_metadata", delete_and_write)
+    sealed = corpus.snapshots.create(progress=False)
+    assert sealed.ids() == ["t000", "t002"]
+    assert sealed.table("words")["transcript_id"].unique().tolist() == ["t000", "t002"]
+    assert [path.name for path in (corpus.path / "snapshots").iterdir()] == ["v=1"]
+
+
+def test_a_version_may_be_a_float(corpus: voxframe.Corpus) -> None:
+    """A version from a DataFrame, where it can be a float, is found."""
+    _fill(corpus, 1)
+    corpus.snapshots.create(progress=False)
+    assert corpus.snapshots.open(1.0).version == 1  # type: ignore[arg-type]
+
+
+def test_many_ids_are_looked_up_in_one_read(corpus: voxframe.Corpus, monkeypatch) -> None:
+    """Reading some transcripts reads the names of the recordings once, not once per transcript."""
+    _fill(corpus, 5)
+    corpus.snapshots.create(progress=False)
+    sealed = corpus.snapshots.open()
+    read, reads = type(sealed)._about, list[str]()
+    monkeypatch.setattr(type(sealed), "_about", lambda self: (reads.append("metadata"), read(self))[1])
+    assert len(sealed.table("transcripts", sealed.ids())) == 5
+    assert len(reads) == 2  # by `ids`, and for the names

@@ -245,3 +245,23 @@ def test_a_turn_that_was_split_off_has_a_speaker(tmp_path: Path) -> None:
     corpus.corrections.undo("t")
     corpus.corrections.undo("t")
     assert corpus.words()["speaker_name"].to_list() == ["A"] * 3
+
+
+def test_no_name_is_left_of_a_transcript_that_is_deleted_meanwhile(corpus: voxframe.Corpus) -> None:
+    """A name for a transcript that is deleted while another process holds its names is an error, and leaves no file."""
+    errors = list[Exception]()
+
+    def name() -> None:
+        try:
+            voxframe.Corpus(corpus.path).speakers.set("t1", {"A": "Ada"})
+        except CorpusError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=name)
+    with corpus._archive.names.lock("t1"):
+        thread.start()
+        thread.join(1)  # it waits for the lock
+        corpus.forget("t1")
+    thread.join()
+    assert "there is no transcript 't1'" in str(errors[0])
+    assert not list(corpus.path.glob("names/*.json"))

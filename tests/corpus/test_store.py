@@ -179,3 +179,14 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic link"):
         store.put("t1", "transcript", _RAW)
     assert [*elsewhere.iterdir()] == []
+
+
+def test_both_copies_of_a_payload_are_deleted(tmp_path: Path) -> None:
+    """If another program has put a payload directly in raw/ that is also in a subfolder, both files are deleted."""
+    store = Store(tmp_path)
+    store.put("t1", "transcript", _RAW)
+    (path,) = tmp_path.glob("raw/*/t1.json.zst")
+    (tmp_path / "raw" / path.name).write_bytes(path.read_bytes())
+    store.remove("t1")
+    assert store.ids() == []
+    assert not store.has("t1", "transcript")

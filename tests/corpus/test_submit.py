@@ -15,6 +15,7 @@ import pytest
 import voxframe
 from voxframe.corpus.batch import reconcile
 from voxframe.errors import (
+    AudioError,
     AudioNotFoundError,
     AuthenticationError,
     BadRequestError,
@@ -146,9 +147,31 @@ def test_invalid_arguments_send_nothing(peer, client, corpus, folder: Path) -> N
         corpus.submit(folder, client=client, speaker_label=True)
     with pytest.raises(AudioNotFoundError, match=r"none\.mp3"):
         corpus.submit([folder / "0.mp3", folder / "none.mp3"], client=client)
-    with pytest.raises(OptionError, match="concurrency"):
+    with pytest.raises(OptionError, match="concurrency must be a whole number of at least 1, got 0"):
         corpus.submit(folder, client=client, concurrency=0)
+    with pytest.raises(AudioError, match=r"'~nobody-of-this-name/a.mp3' cannot be read: Could not determine home"):
+        corpus.submit("~nobody-of-this-name/a.mp3", client=client)
+    with pytest.raises(AudioError, match=r"'a{300}' cannot be read: File name too long"):
+        corpus.submit("a" * 300, client=client)
     assert peer.count("POST") == 0
+
+
+def test_retry_and_sync_check_their_arguments(peer, client, corpus, folder: Path) -> None:
+    """A text such as "no" does not count as True, and keys are texts; nothing is sent."""
+    peer.drop_submissions = 1
+    corpus.submit(folder / "0.mp3", client=client)
+    asked, wrong = len(peer.asked), "no"
+    for name in ("failed", "uncertain"):
+        with pytest.raises(OptionError, match=f"{name} must be True or False, got 'no'"):
+            corpus.retry(client=client, **{name: wrong})
+    with pytest.raises(OptionError, match="wait must be True or False, got 'no'"):
+        corpus.sync(client=client, wait=wrong)
+    with pytest.raises(OptionError, match="keys of jobs are given as a name or a list of names, got 5"):
+        corpus.retry(client=client, keys=5)
+    for keys in ([5, "a"], [["a"]]):
+        with pytest.raises(OptionError, match="there is no job with the key"):
+            corpus.retry(client=client, keys=keys)
+    assert len(peer.asked) == asked
 
 
 @pytest.fixture
@@ -180,6 +203,34 @@ def test_an_unreadable_file_is_a_failed_row(peer, client, corpus, broken: Path) 
     assert corpus.retry(failed=True, client=client).sent == 1
     assert states(corpus) == {"submitted": 7}
     assert corpus.submit([broken, loop], client=client).known == 7
+
+
+def test_each_choice_of_options_of_an_unreadable_file_is_kept(peer, client, corpus, folder: Path) -> None:
+    """A file that can be read again is submitted with the given options; its failed job with other options stays."""
+    path = folder / "empty.mp3"
+    path.touch()
+    for punctuate in (True, False):
+        corpus.submit(path, client=client, punctuate=punctuate)
+    path.write_bytes(b"sound at last")
+    assert corpus.submit(path, client=client).sent == 1
+    jobs = corpus.jobs().set_index("options")["state"].to_dict()
+    assert jobs == {"{}": "submitted", '{"punctuate": false}': "error"}
+    assert corpus.retry(failed=True, client=client).sent == 1
+    assert states(corpus) == {"submitted": 2}
+
+
+def test_a_wav_file_of_unknown_length_is_measured_by_its_size(client, corpus, tmp_path: Path) -> None:
+    """A recorder that writes to a pipe enters the largest length in the header; the plan shows that of the file."""
+    path = tmp_path / "piped.wav"
+    with wave.open(str(path), "wb") as sound:
+        sound.setnchannels(2)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes(bytes(8000 * 4 * 3))
+    header = bytearray(path.read_bytes())
+    header[4:8] = header[40:44] = b"\xff" * 4
+    path.write_bytes(header)
+    assert corpus.plan(path, client=client).audio_s == pytest.approx(3.0, abs=0.01)
 
 
 def test_changed_bytes_with_the_same_size_and_time_are_noticed(peer, client, corpus, folder: Path) -> None:

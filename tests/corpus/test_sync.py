@@ -174,6 +174,50 @@ def test_adopt_continues_after_a_transcript_that_cannot_be_fetched(peer, client,
     assert corpus.adopt(client).fetched == 1
 
 
+def test_two_adoptions_at_the_same_time_make_one_job(peer, client, corpus) -> None:
+    """A transcript that another thread or process adopted in the meantime has one job."""
+    peer.statuses["t1"], peer.audio_urls["t1"] = "completed", "https://audio.example/1.mp3"
+    both, answer = threading.Barrier(2, timeout=20), peer.answer
+
+    def listed_to_both(method: str, path: str, body: bytes) -> tuple[int, dict] | None:
+        if path.startswith("/v2/transcript?"):
+            both.wait()
+        return answer(method, path, body)
+
+    peer.answer = listed_to_both
+    results = []
+    corpora = [voxframe.Corpus(corpus.path) for _ in range(2)]
+    adoptions = [threading.Thread(target=lambda c=one: results.append(c.adopt(client))) for one in corpora]
+    for thread in adoptions:
+        thread.start()
+    for thread in adoptions:
+        thread.join()
+    assert corpus.jobs()["transcript_id"].to_list() == ["t1"]
+    assert sorted(done.adopted for done in results) == [0, 1]
+
+
+def test_adopt_leaves_jobs_alone_that_are_being_submitted(peer, client, corpus, recording: Path) -> None:
+    """A job that another thread or process is submitting belongs to its submission, although it is listed already."""
+    listed, go_on = threading.Event(), threading.Event()
+    answer = peer.answer
+
+    def slow(method: str, path: str, body: bytes) -> tuple[int, dict] | None:
+        done = answer(method, path, body)
+        if (method, path) == ("POST", "/v2/transcript"):
+            listed.set()
+            go_on.wait(20)
+        return done
+
+    peer.answer = slow
+    submission = threading.Thread(target=corpus.submit, args=(recording,), kwargs={"client": client})
+    submission.start()
+    assert listed.wait(20)
+    assert voxframe.Corpus(corpus.path).adopt(client).adopted == 0
+    go_on.set()
+    submission.join()
+    assert corpus.jobs()["transcript_id"].to_list() == ["t1"]
+
+
 def test_forget_deletes_a_transcript(peer, client, sent) -> None:
     """No file and no row is left, and on demand it is deleted at the service."""
     peer.statuses = dict.fromkeys(peer.statuses, "completed")
@@ -352,3 +396,26 @@ def test_exports_may_come_before_their_transcripts(corpus, tmp_path: Path) -> No
     assert (done.added, done.transcripts, done.known, len(done.left_out)) == (3, 2, 0, 1)
     assert "export of transcript 'gone', which is not in the corpus" in done.left_out[0][1]
     assert len(corpus.table("sentences", "t")) == 2
+
+
+@pytest.mark.parametrize(("method", "at"), [("lzma", 60), ("stored", -2), ("new", 4)])
+def test_a_damaged_zip_does_not_stop_an_import(corpus: voxframe.Corpus, tmp_path: Path, method: str, at: int) -> None:
+    """A zip with damaged data, an early end or of a newer version is left out with a reason; other files are added."""
+    kind = {"lzma": zipfile.ZIP_LZMA}.get(method, zipfile.ZIP_STORED)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", kind) as archive:
+        archive.writestr("a.json", json.dumps(payload("a")))
+    data = bytearray((tmp_path / "a.zip").read_bytes())
+    directory = data.rindex(b"PK\1\2")
+    if method == "new":
+        data[directory + 6] = data[4] = 200  # version needed to extract
+    elif method == "stored":
+        data[directory + 20 : directory + 28] = (10**6).to_bytes(4, "little") * 2  # its size
+    else:
+        data[at : at + 8] = bytes(8)
+    (tmp_path / "a.zip").write_bytes(data)
+    (tmp_path / "b.json").write_text(json.dumps(payload("b")))
+    added = corpus.add([tmp_path / "a.zip", tmp_path / "b.json"])
+    assert corpus.ids() == ["b"]
+    ((name, reason),) = added.left_out
+    assert name.startswith(str(tmp_path / "a.zip"))
+    assert "it cannot be read: " in reason

@@ -2,7 +2,9 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from tests.corpus.conftest import raw_file
 
@@ -39,6 +41,17 @@ def test_other_options_are_another_job(peer, client, corpus, recording: Path) ->
     assert len({first, second, third}) == 3
     assert corpus._batch.find_transcript(recording, client) == third
     assert corpus.jobs()["state"].to_list() == ["completed"] * 2
+
+
+def test_a_transcript_that_is_replaced_keeps_its_metadata(peer, client, corpus, recording: Path) -> None:
+    """Metadata stay with the transcript of a job that is sent again, even while the new request is uncertain."""
+    corpus.submit(pd.DataFrame({"audio": [recording], "customer": ["Acme"]}), client=client)
+    corpus.sync(client=client)
+    corpus.transcribe(recording, client=client, force=True)
+    peer.drop_submissions = 1
+    with pytest.raises(ServiceUnreachableError):
+        corpus.transcribe(recording, client=client, force=True)
+    assert corpus.metadata.get()[["transcript_id", "customer"]].to_numpy().tolist() == [["t1", "Acme"], ["t2", "Acme"]]
 
 
 def test_a_url_is_not_uploaded(peer, client, corpus) -> None:
@@ -171,5 +184,12 @@ def test_invalid_arguments_send_nothing(peer, client, corpus, tmp_path: Path) ->
         corpus.transcribe(tmp_path / "none.wav", client=client)
     with pytest.raises(AudioError, match="is a directory"):
         corpus.transcribe(tmp_path, client=client)
+    wrong: Any
+    for wrong in (None, "", b"a.wav", ["a.wav"]):
+        with pytest.raises(OptionError, match="audio must be the path or URL of one recording, got"):
+            corpus.transcribe(wrong, client=client)
+    wrong = "no"
+    with pytest.raises(OptionError, match="force must be True or False, got 'no'"):
+        corpus.transcribe(tmp_path / "none.wav", client=client, force=wrong)
     assert peer.asked == []
     assert not corpus.path.exists()

@@ -148,3 +148,22 @@ def test_all_items_are_done_and_counted() -> None:
     assert sorted(seen) == list(range(50))
     assert counted == [True] * 50
     run_in_threads([], seen.append, threads=4, stop=threading.Event())
+
+
+def test_a_caller_that_fails_stops_the_threads() -> None:
+    """An error after an item, such as a progress bar that cannot be shown, leaves no thread that goes on working."""
+    stop, begun = threading.Event(), []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        stop.wait(0.05)
+
+    def show() -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        run_in_threads(range(1000), work, threads=2, stop=stop, done=show)
+    assert stop.is_set()
+    count = len(begun)
+    time.sleep(0.2)
+    assert len(begun) == count < 100

@@ -1,6 +1,7 @@
 """Arguments of a wrong type are refused before anything is read or changed."""
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.corpus.conftest import payload
 
 import voxframe
-from voxframe.errors import CorpusError, CorpusWarning, OptionError
+from voxframe.errors import CorpusError, CorpusWarning, OptionError, PayloadError
 
 
 @pytest.fixture
@@ -244,3 +245,109 @@ def test_a_corpus_without_speakers_says_so(tmp_path: Path) -> None:
     for call in (corpus.search, corpus.counts):
         with pytest.warns(CorpusWarning, match="no words are by the speaker 'A'; no words have a speaker$"):
             assert call("hello", speaker="A").empty
+
+
+def test_conditions_may_be_an_iterator(corpus: voxframe.Corpus) -> None:
+    """Conditions that can be read only once all apply, to tables, searches and snapshots."""
+    assert corpus.table("words", where=iter([("speaker", "==", "B")]))["text"].to_list() == ["Hello!"]
+    assert corpus.search("good", where=iter([("speaker", "==", "B")])).empty
+    sealed = corpus.snapshots.create(progress=False)
+    assert sealed.table("words", where=iter([("speaker", "==", "B")]))["text"].to_list() == ["Hello!"]
+
+
+@pytest.mark.parametrize("names", [iter, pd.Index, np.array])
+def test_names_of_columns_may_be_an_iterator_or_an_array(
+    corpus: voxframe.Corpus, tmp_path: Path, names: Callable
+) -> None:
+    """Names of columns that can be read only once, or come from pandas or NumPy, are all used."""
+    corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"], "call": ["new"]}))
+    assert corpus.words(metadata=names(["customer", "call"])).columns.to_list()[-2:] == ["customer", "call"]
+    assert corpus.to_dask("words", metadata=names(["customer"])).columns.to_list()[-1] == "customer"
+    corpus.export(tmp_path / "parts", tables="words", partition_by=names(["customer", "call"]))
+    assert (tmp_path / "parts/words/customer=Acme/call=new/part-0.parquet").is_file()
+    corpus.export(tmp_path / "words.csv", tables="words", metadata=names(["call"]))
+    assert pd.read_csv(tmp_path / "words.csv")["call"].to_list() == ["new"] * 3
+    corpus.publish(tmp_path / "delta", tables="words", metadata=names(["call"]))
+    assert voxframe.export.open_delta(tmp_path / "delta")["words"].to_pandas()["call"].to_list() == ["new"] * 3
+    sealed = corpus.snapshots.create(progress=False)
+    found = sealed.table("words", columns=names(["text", "start_ms"]), metadata=names(["call"]))
+    assert found.columns.to_list() == ["text", "start_ms", "call"]
+
+
+def test_every_batch_has_the_same_conditions_and_columns(corpus: voxframe.Corpus) -> None:
+    """Conditions and names that can be read only once apply to all batches."""
+    corpus.raw.put("t2", json.dumps(payload("t2")).encode())
+    chosen = iter([("speaker", "==", "B")])
+    found = list(corpus.batches("words", size=1, columns=iter(["text"]), where=chosen, metadata=iter(["recording"])))
+    assert [part.columns.to_list() for part in found] == [["text", "recording"]] * 2
+    assert [part["text"].to_list() for part in found] == [["Hello!"]] * 2
+
+
+def test_ids_may_be_an_iterator(corpus: voxframe.Corpus) -> None:
+    """A read of a given transcript without matching rows does not warn that no transcripts were given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert corpus.words(iter(["t1"]), where="start_ms > 5000").empty
+
+
+def test_no_column_and_the_person(corpus: voxframe.Corpus) -> None:
+    """The person of each row can be read without any column of the table."""
+    corpus.speakers.assign(lambda row: "Ada" if row["speaker"] == "A" else None)
+    assert corpus.words(columns=[], metadata="person")["person"].fillna("-").to_list() == ["Ada", "Ada", "-"]
+
+
+def test_a_name_from_a_folder_of_another_encoding(corpus: voxframe.Corpus) -> None:
+    """A text with a lone surrogate, as Python returns it for some file names, is the name of no transcript."""
+    assert "caf\udce9" not in corpus
+    for read in (corpus.tables, corpus.words, corpus.forget, corpus.speakers.undo, corpus.raw.get):
+        with pytest.raises(CorpusError, match=r"there is no transcript 'caf\\\\udce9'"):
+            read("caf\udce9")
+
+
+def test_ids_in_a_list_of_lists(corpus: voxframe.Corpus) -> None:
+    """A list in the list of ids is refused, and the message shows it."""
+    with pytest.raises(CorpusError, match=r"\['t1'\] is not the id of a transcript"):
+        corpus.words([["t1"]])  # type: ignore[list-item]
+
+
+def test_a_payload_is_bytes(corpus: voxframe.Corpus) -> None:
+    """Text and dicts are refused by `raw.put`, and text of JSON by `add`; the messages say what to pass."""
+    text = json.dumps(payload("t2"))
+    for wrong in (text, payload("t2"), None):
+        with pytest.raises(OptionError, match=r"a payload is .* bytes, not of type (str|dict|NoneType); Corpus\.add"):
+            corpus.raw.put("t2", wrong)  # type: ignore[arg-type]
+    with pytest.raises(PayloadError, match=r"matches no payload file; if it is JSON, pass it as bytes: text\.encode"):
+        corpus.add(text)
+    assert corpus.ids() == ["t1"]
+    corpus.raw.put("t2", bytearray(text.encode()))  # type: ignore[arg-type]
+    assert corpus.ids() == ["t1", "t2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda corpus: corpus.raw.rebuild_tables(workers=0), "workers must be a whole number of at least 1, got 0"),
+        (lambda corpus: corpus.raw.rebuild_tables(workers="2"), "workers must be a whole number of .*, got '2'"),
+        (lambda corpus: corpus.raw.note_response("r1"), "response must be the return value .*, got 'r1'"),
+        (lambda corpus: corpus.sql("select ?", 5), r"parameters must be a list .* or a dict for \$name, got 5"),
+        (lambda corpus: corpus.sql("select ?", "abc"), "parameters must be a list of values .*, got 'abc'"),
+        (
+            lambda corpus: corpus.snapshots.create() and corpus.snapshots.open("1"),
+            "version must be a whole number of at least 1, got '1'",
+        ),
+        (lambda corpus: corpus.corrections.merge("t1", [0]), r"has no turn \[0\]; it has 0 to 1"),
+        (lambda corpus: corpus.export("unused", "huggingface", audio="a.mp3"), "audio must be .*, got 'a.mp3'"),
+        (lambda corpus: corpus.export("unused", "huggingface", audio={"t1": 5}), "audio must be .*, got {'t1': 5}"),
+        (lambda corpus: voxframe.Corpus("~nobody_here/calls"), "home directory in '~nobody_here/calls' is unknown"),
+    ],
+)
+def test_numbers_paths_and_values_are_checked(corpus: voxframe.Corpus, call: Callable, said: str) -> None:
+    """Arguments of other types, and numbers that are too small, are refused by name."""
+    with pytest.raises(OptionError, match=said):
+        call(corpus)
+
+
+def test_values_of_a_query_may_be_an_array(corpus: voxframe.Corpus) -> None:
+    """The values of placeholders can come from NumPy."""
+    assert corpus.sql("select ? + ? as total", np.array([1, 2]))["total"].to_list() == [3]
+    assert corpus.sql("select $n + 1 as total", {"n": np.float64(0.5)})["total"].to_list() == [1.5]

@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import duckdb
 import numpy as np
@@ -251,6 +252,44 @@ def test_numbers_that_json_has_no_word_for_are_null_and_counted(tmp_path: Path) 
     ]
     assert export.write(df[["f"]].assign(n=0), tmp_path / "f.csv", "csv").losses == {}
     assert pl.read_csv(tmp_path / "f.csv")["f"].to_list() == [1.5, np.inf, -np.inf, None]
+
+
+def test_infinite_numbers_inside_of_other_values_are_counted(tmp_path: Path) -> None:
+    """Lists and structs are JSON in CSV, too, so an infinite number in them is null there."""
+    nested = pd.array([[{"a": np.inf}], None], pd.ArrowDtype(pa.list_(pa.struct({"a": pa.float64()}))))
+    for form in ("csv", "jsonl"):
+        with pytest.warns(ExportWarning, match="1 numbers that are not finite"):
+            export.write(pd.DataFrame({"n": [0, 1], "nested": nested}), tmp_path / f"x.{form}")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_types_that_text_formats_lack_are_written_as_text(tmp_path: Path, form: str) -> None:
+    """Periods, intervals, durations and UUIDs are readable in every text format; bytes are base64 and counted."""
+    number = UUID("05e65831-36f5-4033-9721-b4294486c4f5")
+    df = pd.DataFrame(
+        {
+            "period": [pd.Period("2020-05", "M"), None],
+            "interval": [pd.Interval(0.5, 1.0), None],
+            "duration": pd.to_timedelta([90, None], unit="s").astype("timedelta64[s]"),
+            "uuid": [number, None],
+            "bytes": [b"\xff\x00", None],
+        }
+    )
+    with pytest.warns(ExportWarning, match=r"exactly: 1 values of bytes, written as text in base64$"):
+        export.write(df, tmp_path / f"x.{form}")
+    text = (tmp_path / f"x.{form}").read_text()
+    first, second = csv.DictReader(io.StringIO(text)) if form == "csv" else map(json.loads, text.splitlines())
+    assert list(first.values()) == ["2020-05", "(0.5, 1.0]", "P0DT0H1M30S", str(number), "/wA="]
+    assert set(second.values()) == {"" if form == "csv" else None}
+
+
+def test_values_that_cannot_name_a_folder_are_refused(tmp_path: Path) -> None:
+    """A column of lists cannot be partitioned by; periods have readable folders."""
+    with pytest.raises(OptionError, match="cannot partition by 'v', because its values are of the type list"):
+        export.write(pd.DataFrame({"n": [1], "v": [[1]]}), tmp_path / "lists", partition_by="v")
+    export.write(pd.DataFrame({"n": [1], "v": [pd.Period("2020", "Y")]}), tmp_path / "years", partition_by="v")
+    assert [path.name for path in tmp_path.iterdir()] == ["years"]
+    assert [path.name for path in (tmp_path / "years").iterdir()] == ["v=2020"]
 
 
 def test_nulls_of_an_only_column_are_no_empty_lines(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Every format of speech, read back by a program that is not ours."""
 
 import io
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pympi
@@ -210,5 +212,23 @@ def test_what_is_wrong_is_told(words: pd.DataFrame) -> None:
         export.vtt(pd.concat([words, words.assign(transcript_id="b")]))
     with pytest.raises(OptionError, match="needs a DataFrame"):
         export.rttm("words")
-    with pytest.raises(OptionError, match="chars must be an integer of at least 1, got 0"):
+    with pytest.raises(OptionError, match="chars must be a whole number of at least 1, got 0"):
         export.srt(words, chars=0)
+    with pytest.raises(OptionError, match="speakers must be True or False, got 'no'"):
+        export.vtt(words, speakers="no")
+    wrong: Any = 3
+    with pytest.raises(OptionError, match="audio must be a dict of URLs by transcript id, not of type int"):
+        export.label_studio(words, audio=wrong)
+    with pytest.raises(OptionError, match="read_edits needs the path of an edited file, got 3"):
+        export.read_edits(words, wrong)
+    with pytest.raises(OptionError, match="'text' occurs twice; rename or drop one"):
+        export.rttm(pd.concat([words, words[["text"]]], axis=1))
+
+
+@pytest.mark.parametrize("column", ["start_ms", "end_ms", "confidence"])
+@pytest.mark.parametrize("form", ["srt", "ctm", "textgrid", "label_studio"])
+def test_times_and_confidences_are_numbers(words: pd.DataFrame, form: str, column: str) -> None:
+    """Texts and moments are refused, and the message names the column and a value."""
+    for values, shown in ((words["text"], repr(words["text"].iloc[0])), (pd.to_datetime(words["start_ms"]), "Timest")):
+        with pytest.raises(OptionError, match=rf"needs numbers in the column {column}, got {re.escape(shown)}"):
+            getattr(export, form)(words.assign(**{column: values}))

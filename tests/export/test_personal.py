@@ -1,5 +1,6 @@
 """Personal data that stays at home."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -209,3 +210,33 @@ def test_types_that_occur_are_masked(tables: dict[str, pd.DataFrame]) -> None:
     """A type of entity outside the published list can be masked if an entity has it."""
     entities = tables["entities"].assign(entity_type="callsign")
     assert "[CALLSIGN]" in "".join(export.mask(tables | {"entities": entities}, types="callsign")["words"]["text"])
+
+
+@pytest.mark.parametrize("how", ["mask", "drop"])
+def test_texts_in_json_are_masked(tables: dict[str, pd.DataFrame], how: Any) -> None:
+    """Unknown fields and the vocabulary of the user hold no personal data, and stay JSON with the same other values."""
+    note = {"note": ["by\nAnn Smith", 5], "smith": None}
+    columns = {"extra": json.dumps(note), "word_boost": '["Smith"]', "custom_spelling": '[{"from":["x"],"to":"y"}]'}
+    transcripts = tables["transcripts"].assign(**{name: [text] for name, text in columns.items()})
+    row = export.mask(tables | {"transcripts": transcripts}, how)["transcripts"].iloc[0]
+    label = "[PERSON_NAME]" if how == "mask" else ""
+    assert json.loads(row["word_boost"]) == [label]
+    found = json.loads(row["extra"])
+    assert [found["note"], found["smith"]] == [["by\n[PERSON_NAME]" if how == "mask" else "by", 5], None]
+    assert row["custom_spelling"] == columns["custom_spelling"]
+
+
+def test_texts_without_personal_data_are_unchanged(tables: dict[str, pd.DataFrame]) -> None:
+    """Dropping personal data keeps the line ends of all other texts."""
+    transcripts = tables["transcripts"].assign(summary=["A call.\nNo  names."])
+    done = export.mask(tables | {"transcripts": transcripts}, "drop")["transcripts"]
+    assert done["summary"].to_list() == ["A call.\nNo  names."]
+
+
+def test_tables_to_mask_have_their_columns(tables: dict[str, pd.DataFrame]) -> None:
+    """A list of tables, and a table without a column, are refused."""
+    wrong: Any = [tables["words"]]
+    with pytest.raises(OptionError, match="mask needs a dict of tables"):
+        export.mask(wrong)
+    with pytest.raises(ValueError, match=r"in the table entities, needs .* lacks entity_type"):
+        export.mask(tables | {"entities": tables["entities"].drop(columns="entity_type")})

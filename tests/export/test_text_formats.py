@@ -1,6 +1,7 @@
 """Plain text, Markdown, Word documents and TSV."""
 
 import io
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,15 @@ def turns() -> pd.DataFrame:
     """Three turns in one transcript, with markup and without a speaker."""
     df = pd.DataFrame(_TURNS, columns=["speaker", "text", "start_ms", "end_ms"])
     return df.assign(transcript_id="t")
+
+
+@pytest.mark.parametrize("form", [name for name in export.FORMATS if hasattr(export, name)])
+def test_nothing_lost_is_no_warning(form: str) -> None:
+    """A row that every format can hold gives no warning about values that it cannot."""
+    words = {"transcript_id": ["t"], "text": ["Hi!"], "start_ms": [0], "end_ms": [900], "speaker": ["A"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        getattr(export, form)(pd.DataFrame(words))
 
 
 def test_plain_text_has_times_and_speakers(turns: pd.DataFrame, tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
 """Targets of exports, and tables read back by other tools."""
 
 import json
+import os
 import shutil
 import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import fsspec
@@ -171,6 +175,98 @@ def test_stores_that_fsspec_knows(tables: dict[str, pd.DataFrame]) -> None:
         export.write(tables["words"], "nowhere://x", "csv")
 
 
+def test_a_failed_export_to_a_store_changes_nothing(tables: dict[str, pd.DataFrame]) -> None:
+    """An existing file or directory is complete after a failure, no partial one appears, and a repetition works."""
+    store = fsspec.filesystem("memory")
+    words, bad = tables["words"], tables["words"].assign(start_ms="soon")
+    export.write({"words": words, "turns": tables["utterances"]}, "memory://failed/set", "csv")
+    export.write(words, "memory://failed/captions", "srt")
+    export.write({"words": words}, "memory://failed/w.csv")
+    before = {path: store.cat(path) for path in store.find("/failed")}
+    for target, data, form in (
+        ("set", {"turns": tables["utterances"].head(1), "words": bad}, "csv"),
+        ("captions", bad, "srt"),
+        ("w.csv", {"words": pd.concat([words, words[["text"]]], axis=1)}, "csv"),
+        ("new.csv", {"words": pd.concat([words, words[["text"]]], axis=1)}, "csv"),
+    ):
+        with pytest.raises(OptionError, match=r"does not fit|needs numbers|unique column names"):
+            export.write(data, f"memory://failed/{target}", form, overwrite=True)
+    assert {path: store.cat(path) for path in store.find("/failed")} == before
+    export.write({"words": words.head(1)}, "memory://failed/set", "csv", overwrite=True)
+    assert [name.rpartition("/")[2] for name in store.find("/failed/set")] == ["README.md", "SHA256SUMS", "words.csv"]
+
+
+def test_an_interrupted_upload_can_be_repeated(
+    tables: dict[str, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that fails while the files are uploaded leaves a directory that overwrite=True replaces."""
+    store = fsspec.filesystem("memory")
+    puts = store.put_file
+
+    def put_file(here: str, there: str, **options: object) -> None:
+        if there.endswith("b.csv"):
+            raise OSError("the store is gone")
+        puts(here, there, **options)
+
+    given = dict.fromkeys("abc", tables["words"])
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "put_file", put_file)
+        with pytest.raises(ExportError, match="the store is gone"):
+            export.write(given, "memory://interrupted/set", "csv")
+    assert "/interrupted/set/a.csv" in store.find("/interrupted/set")
+    assert "/interrupted/set/c.csv" not in store.find("/interrupted/set")
+    export.write(given, "memory://interrupted/set", "csv", overwrite=True)
+    assert len(store.find("/interrupted/set")) == 5
+
+
+_KILLED = """
+import os, sys, pandas as pd
+from voxframe.export import targets
+def write(target, kind):
+    with getattr(targets, kind)(target) as into:
+        (into.write("a.txt", "a") if kind == "folder" else into.write(b"a"))
+        os._exit(9)
+write(*sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_a_killed_export_left_is_deleted_after_a_day(tmp_path: Path, kind: str) -> None:
+    """A later export to the same target deletes it once it is too old to be of a running export."""
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", _KILLED, str(tmp_path / "x"), kind], check=False)
+        assert killed.returncode == 9
+    old, young = sorted(tmp_path.iterdir())
+    assert old.name.startswith(".x.")
+    tmp_path.joinpath(".x.mine.tmp").touch()
+    for path in (old, *old.rglob("*"), tmp_path / ".x.mine.tmp"):
+        os.utime(path, (time.time() - 2 * 86_400,) * 2)
+    with getattr(targets, kind)(tmp_path / "x") as into:
+        into.write("b.txt", "b") if kind == "folder" else into.write(b"b")
+    assert {path.name for path in tmp_path.iterdir()} == {"x", young.name, ".x.mine.tmp"}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_a_directory_that_cannot_be_replaced_is_restored(
+    tables: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    """If the new directory cannot be moved into place, also because of Ctrl-C, the old one is there as before."""
+    export.write(tables["words"], tmp_path / "set", "srt")
+    before = files(tmp_path)
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self.suffix == ".tmp":
+            raise error
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", interrupted)
+        with pytest.raises((KeyboardInterrupt, ExportError)):
+            export.write(tables["words"].head(1), tmp_path / "set", "srt", overwrite=True)
+    assert files(tmp_path) == before
+
+
 @pytest.mark.parametrize("form", ["parquet", "csv", "md"])
 def test_an_export_is_replaced_only_when_asked(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
     """An existing file or export is replaced only with overwrite=True, and then completely."""
@@ -278,3 +374,32 @@ def test_formats_that_are_none(tables: dict[str, pd.DataFrame], tmp_path: Path) 
         export.write(tables, tmp_path / "x", "srt")
     with pytest.raises(OptionError, match="one file holds one table"):
         export.write(tables, tmp_path / "x.csv", "csv")
+
+
+@pytest.mark.parametrize("data", [None, 3, ["words"], {"words": [1]}])
+@pytest.mark.parametrize("target", ["x", "x.csv"])
+def test_only_dataframes_are_written(tmp_path: Path, data: Any, target: str) -> None:
+    """Anything but a DataFrame or a dict of them is refused before a file is made."""
+    with pytest.raises(OptionError, match=r"an export needs a DataFrame, .*, not of type (NoneType|int|list)$"):
+        export.write(data, tmp_path / target, "csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../words", "a/b", "", "..", "a\\b", 3])
+def test_a_table_is_written_inside_the_directory(tables: dict[str, pd.DataFrame], tmp_path: Path, name: Any) -> None:
+    """The name of a table cannot lead to another directory."""
+    with pytest.raises(OptionError, match="the name of a table is text without slashes"):
+        export.write({name: tables["words"]}, tmp_path / "deep" / "set", "csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_targets_that_are_no_paths(tables: dict[str, pd.DataFrame]) -> None:
+    """A NUL character, the home directory of an unknown user, and a flag that is no boolean are refused."""
+    for target in ("~nobody-of-this-name/x", "~nobody-of-this-name/x.csv"):
+        with pytest.raises(OptionError, match=r"the home directory in '~nobody-of-this-name/x.* is unknown"):
+            export.write(tables["words"], target)
+    with pytest.raises(OptionError, match=r"a path or URL is needed, .*, got 'a\\x00b'"):
+        export.write(tables["words"], "a\0b")
+    flag: Any = "no"
+    with pytest.raises(OptionError, match="escape_formulas must be True or False, got 'no'"):
+        export.write(tables["words"], "x", "csv", escape_formulas=flag)

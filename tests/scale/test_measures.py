@@ -123,7 +123,7 @@ def test_payloads_in_a_store_are_decoded() -> None:
     memory.pipe_file("/calls/9.json", b"{")
     with pytest.raises(PayloadError, match=r"calls/9\.json"):
         scale.read_payloads("memory://calls").compute(scheduler="threads")
-    with pytest.raises(OptionError, match="leads to no payload file"):
+    with pytest.raises(OptionError, match="matches no payload file"):
         scale.read_payloads("memory://nothing")
     with pytest.raises(OptionError, match="'nothing://calls' cannot be opened: Protocol not known"):
         scale.read_payloads("nothing://calls")
@@ -143,12 +143,28 @@ def test_payloads_below_a_hidden_folder_are_decoded(tmp_path: Path, pattern: str
     assert scale.read_payloads(f"{place}{pattern}").compute()["transcript_id"].nunique() == 1
 
 
+def test_payloads_in_a_folder_with_brackets_are_decoded(tmp_path: Path) -> None:
+    """A path that exists is not a pattern, although it has brackets."""
+    folder = tmp_path / "calls [old]"
+    folder.mkdir()
+    folder.joinpath("a.json").write_bytes(payload(20))
+    for source in (folder, folder / "a.json"):
+        assert len(scale.read_payloads(str(source)).compute()) == 20
+
+
 def test_tables_to_build_are_named(corpus: voxframe.Corpus, tmp_path: Path) -> None:
     """A table may be given by its name, and no table is refused."""
     built = scale.build_tables(str(corpus.path / "raw"), str(tmp_path / "built"), "words")
     assert built["table"].to_list() == ["words"]
     with pytest.raises(OptionError, match="tables is an empty list; name tables"):
         scale.build_tables(str(corpus.path / "raw"), str(tmp_path / "none"), [])
+
+
+def test_a_measure_is_a_function(corpus: voxframe.Corpus) -> None:
+    """A name instead of the function is refused."""
+    wrong: Any = "turn_statistics"
+    with pytest.raises(OptionError, match=r"each needs a function such as .*, got 'turn_statistics'"):
+        scale.each(corpus.to_dask("words"), wrong)
 
 
 def test_frames_without_words_are_refused(corpus: voxframe.Corpus) -> None:

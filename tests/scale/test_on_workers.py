@@ -150,8 +150,10 @@ def test_what_is_missing_is_named(
     tmp_path: Path,
 ) -> None:
     """A rate that is not positive and a worker without the key of the service are errors that say what to do."""
-    with pytest.raises(OptionError, match="requests_per_second is 0; it must be above 0"):
-        scale.on_workers(client, requests_per_second=0)
+    wrong: Any
+    for wrong in (0, -1, "10", None, float("nan")):
+        with pytest.raises(OptionError, match=r"requests_per_second must be a number from 0.001 to 1e.06, got"):
+            scale.on_workers(client, requests_per_second=wrong)
     cluster.run(lambda: os.environ.pop("VOXFRAME_API_KEY"))
     try:
         corpus = voxframe.Corpus(tmp_path / "corpus")

@@ -31,7 +31,7 @@ from voxframe.corpus.table_batch import TableBatch
 from voxframe.errors import CorpusError, CorpusWarning, DamagedFileError, NewerCorpusError, PayloadError
 from voxframe.frames.repair import caller
 from voxframe.schema import TRANSCRIPT_TABLES
-from voxframe.validators import nearest
+from voxframe.validators import nearest, shown
 
 T = TypeVar("T")
 
@@ -168,7 +168,7 @@ class Archive:
         self.report_newer()
 
     def report_newer(self) -> None:
-        """Warn once if a newer version of voxframe wrote the corpus: this version may not find all that is in it."""
+        """Warn once if a newer version of voxframe wrote the corpus: this version may miss a part of its content."""
         if not self._is_checked and self.path.is_dir():
             self._is_checked = True
             try:
@@ -252,7 +252,7 @@ class Archive:
         return sorted(map(self.store.id_of, self.store.listing().keys() & self.store.listing(view).keys()))
 
     def locate(self, name: str, ids: Sequence[str], *, verify: bool = False) -> Located:
-        """Return the places of the rows of transcripts, after rebuilding those that must be.
+        """Return where the rows of transcripts are, after rebuilding missing and outdated ones.
 
         Args:
             name: Name of the table.
@@ -349,6 +349,19 @@ class Archive:
                     self.parts.drop(self.parts.find(view, [transcript_id]))
                 self.store.remove(transcript_id)
                 self.parts.sweep()  # unfinished files of processes that died may have its rows, too
+
+    @contextlib.contextmanager
+    def kept(self, *transcript_ids: str) -> Iterator[None]:
+        """Hold the lock that `remove` needs, to store something about transcripts that are still there.
+
+        Raises:
+            MissingTranscriptError: A transcript is not in the corpus.
+            OSError: The directory cannot be written.
+        """
+        with self.parts.writing():
+            if gone := self._gone("transcript", transcript_ids):
+                raise self.missing(min(gone))
+            yield
 
     def drop_orphans(self, view: View) -> None:
         """Remove the rows of transcripts whose payload is gone.
@@ -632,7 +645,7 @@ class Archive:
 
     def _check_view(self, view: View) -> None:
         if view != "transcript" and view not in EXPORTS:
-            raise CorpusError(f"a corpus keeps transcript, {', '.join(EXPORTS)}, not {view!r}")
+            raise CorpusError(f"view must be one of transcript, {', '.join(EXPORTS)}, got {shown(view)}")
 
 
 def stored_tables() -> list[str]:

@@ -26,11 +26,12 @@ from voxframe.corpus.edited_files import apply_edits
 from voxframe.corpus.export import Exporter, Publication, Publisher
 from voxframe.corpus.importing import Added, Payloads
 from voxframe.corpus.llm import Answers, Llm, LlmTexts, Refresh, Selection
-from voxframe.corpus.metadata import Metadata, Wanted
+from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.raw import Raw
-from voxframe.corpus.reading import Where
+from voxframe.corpus.reading import Where, identifiers
+from voxframe.corpus.recordings import in_where
 from voxframe.corpus.search import RowFilter, Search
 from voxframe.corpus.search.concordance import speaker_list
 from voxframe.corpus.search.meaning import DiscoveredTopics
@@ -41,7 +42,7 @@ from voxframe.errors import CorpusError, OptionError
 from voxframe.export.result import ExportResult
 from voxframe.frames import suited
 from voxframe.options import TranscriptOptions, takes_options
-from voxframe.validators import shown
+from voxframe.validators import name_list, shown
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -85,7 +86,7 @@ class Corpus:
 
     Raises:
         CorpusError: The path is a file, or inside one.
-        OptionError: `path` is not a path, or is empty.
+        OptionError: `path` is not a path, is empty, or begins with the home directory of an unknown user.
 
     Attributes:
         path: Absolute path of the directory.
@@ -108,9 +109,13 @@ class Corpus:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        if path is not None and (not isinstance(path, str | os.PathLike) or not os.fspath(path)):
+        text = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+        if text is not None and (not isinstance(text, str) or not text or "\0" in text):
             raise OptionError(f"a corpus is given by the path of its directory, such as 'calls', got {shown(path)}")
-        chosen = settings.resolve().data_dir / "corpus" if path is None else Path(path).expanduser()
+        try:
+            chosen = settings.resolve().data_dir / "corpus" if text is None else Path(text).expanduser()
+        except RuntimeError:
+            raise OptionError(f"the home directory in {text!r} is unknown; pass the whole path") from None
         # Absolute: valid after a change of directory, and Arrow and SQLite read "a:b" as a URL.
         self.path = chosen.absolute()
         existing = next(filter(os.path.exists, (self.path, *self.path.parents)), self.path)
@@ -460,7 +465,7 @@ class Corpus:
     ) -> pd.DataFrame:
         """Return one table over many transcripts. Only the requested columns and rows are read into memory.
 
-        `batches` yields a table that is larger than the memory in parts.
+        If a table is larger than the memory, `batches` yields it in parts.
 
         Args:
             name: Name of the table; `voxframe.describe()` lists them.
@@ -491,8 +496,8 @@ class Corpus:
 
         Warns:
             CorpusWarning: Some transcripts cannot be read. The message names them; the others are returned. Also if the
-                table has no rows because of failed transcripts, or an option that their jobs did not have. No rows that
-                match `where`, in a table with rows, give no warning.
+                table has no rows because transcripts failed, or were made without an option. There is no warning if the
+                table has rows and none of them match `where`.
 
         Example:
             >>> import voxframe
@@ -502,10 +507,11 @@ class Corpus:
             ... )
         """
         self._archive.report_missing()
-        frame = self._query.table(name, ids, columns, where, metadata, limit, category, corrected=corrected)
+        chosen = None if ids is None else identifiers(ids)  # an iterator is read once
+        frame = self._query.table(name, chosen, columns, where, metadata, limit, category, corrected=corrected)
         if frame.empty and limit != 0:
             report = self._query.report_empty if where is None else self._query.report_no_rows
-            report(name, ids)
+            report(name, chosen)
         return suited(frame, category=category, timedeltas=timedeltas)
 
     def words(
@@ -548,12 +554,12 @@ class Corpus:
     ) -> Iterator[pd.DataFrame]:
         """Yield one table over many transcripts in parts that fit into memory.
 
-        The transcripts come in the order of the files, so that each file is read once. `table` with a few ids at a time
-        reads the rows of other transcripts between them, too.
+        The transcripts come in the order of the files, so that each row is read once. Calling `table` with a few ids at
+        a time would read the rows of their neighbours again and again.
 
         Args:
             name: Name of the table.
-            ids: Id or ids to read. None (default): every transcript, but those that are deleted before their turn.
+            ids: Id or ids to read. None (default): every transcript, except those that are deleted meanwhile.
             size: Number of transcripts in each DataFrame. The words of 500 hours take 500 MB.
             columns: See `table`.
             where: See `table`.
@@ -564,7 +570,7 @@ class Corpus:
 
         Raises:
             CorpusError: See `table`.
-            OptionError: `size` is no positive integer.
+            OptionError: `size` is not a whole number of at least 1.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -576,13 +582,15 @@ class Corpus:
             [['Yes.'], ['No.']]
         """
         self._archive.report_missing()
+        names, more = None if columns is None else name_list(columns), wanted_names(metadata)
+        rows = in_where(where, self._archive.recordings.id)  # an iterator is read once
         return self._query.without_deleted(
             lambda some: self.table(
                 name,
                 some,
-                columns=columns,
-                where=where,
-                metadata=metadata,
+                columns=names,
+                where=rows,
+                metadata=more,
                 category=category,
                 timedeltas=timedeltas,
                 corrected=corrected,
@@ -665,6 +673,7 @@ class Corpus:
 
         Raises:
             CorpusError: The query failed; the message includes DuckDB's. Also if transcripts keep changing.
+            OptionError: The query is not text, or the parameters are neither a sequence nor a mapping.
             MissingExtraError: DuckDB is not installed.
 
         Example:

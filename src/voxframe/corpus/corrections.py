@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from voxframe.analysis.speaker_turns import TEXT
+from voxframe.client.response import is_unicode
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger_file import clear_errors
@@ -69,7 +70,7 @@ class Corrections:
 
         Raises:
             CorpusError: The transcript is not in the corpus, or the corpus cannot be written.
-            OptionError: There is no such turn, or the texts are no dict of texts.
+            OptionError: There is no such turn, or the texts are not a dict of texts.
 
         Example:
             >>> import json, tempfile, voxframe
@@ -219,7 +220,7 @@ class Corrections:
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
         files = self._current.files
-        with clear_errors(self._archive.path), files.lock(transcript_id):
+        with clear_errors(self._archive.path), files.lock(transcript_id), self._archive.kept(transcript_id):
             edits = files.get(transcript_id) or []
             last = max((edit.change for edit in edits if edit.undone is None), default=None)
             if last is None:
@@ -381,7 +382,7 @@ class Corrections:
         Raises:
             OptionError: An edit does not fit; nothing was stored.
         """
-        if author is not None and (not isinstance(author, str) or not author.strip()):
+        if author is not None and (not isinstance(author, str) or not author.strip() or not is_unicode(author)):
             raise OptionError(f"author is a name, or None for the user of this machine, got {shown(author)}")
         files = self._current.files
         self._archive.status(transcript_id)  # raises an error if it is not in the corpus
@@ -399,11 +400,13 @@ class Corrections:
             found = correct_tables(tables, [*kept, *new])
             if refused := [reason for n, reason in found.stale.items() if n >= len(kept)]:
                 raise OptionError(f"{transcript_id!r} was not changed: {refused[0]}")
-            self._current.keep(transcript_id, [*(replace(e, undone=now) if e in removed else e for e in edits), *new])
+            edits = [*(replace(e, undone=now) if e in removed else e for e in edits), *new]
+            with self._archive.kept(transcript_id):
+                self._current.keep(transcript_id, edits)
         return found
 
     def _check(self, transcript_id: str, turns: TurnEdits, idx: int) -> None:
-        if idx not in turns.turns:
+        if not isinstance(idx, Hashable) or idx not in turns.turns:
             there = f"0 to {max(turns.turns)}" if turns.turns else "no turns"
             raise OptionError(f"{transcript_id!r} has no turn {idx!r}; it has {there}")
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
-from voxframe.corpus.metadata import Metadata, Wanted
+from voxframe.corpus.metadata import Metadata, Wanted, wanted_names
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.speakers import CurrentNames
@@ -45,6 +45,7 @@ def dask_frame(
         import dask.dataframe as dd
     except ModuleNotFoundError:
         raise MissingExtraError("dask", "Corpus.to_dask") from None
+    more = wanted_names(metadata)
     groups: list[list[str]] = [[]]
     sizes = [0]
     for transcript_id, (count, _) in rows.items():
@@ -63,9 +64,9 @@ def dask_frame(
             [[rows[transcript_id][1] for transcript_id in group] for group in groups],
             path=path,
             name=name,
-            metadata=metadata,
+            metadata=more,
             frame=secrets.token_hex(8),  # Dask takes equal arguments for equal results, and the corpus may have changed
-            meta=_query(path).table(name, groups[0][:1], metadata=metadata).iloc[:0],
+            meta=_query(path).table(name, groups[0][:1], metadata=more).iloc[:0],
             divisions=(*starts[:-1], max(0, starts[-1] - 1)),
             label=name,
         )

@@ -19,11 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._text import masked, quantity
+from voxframe.client.response import as_path
 from voxframe.corpus.archive import Archive, changing, view_of
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.job import Job
 from voxframe.corpus.ledger import Ledger
-from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, without_person
+from voxframe.corpus.metadata import Metadata, Wanted, apart, chosen, join, wanted_names, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import PERSON
@@ -90,19 +91,23 @@ class Exporter:
         corrected: bool = True,
     ) -> ExportResult:
         """Write the transcripts to files; `Corpus.export` describes the arguments."""
+        columns, (more, by_person) = name_list(partition_by), without_person(metadata)
         kind = format_of(target, format)
-        check_options(kind, partition_by, escape_formulas=escape_formulas)
+        check_options(kind, columns, escape_formulas=escape_formulas)
         _check_outside(target, self._archive.path)
         wanted = self._archive.ids() if ids is None else self._archive.recordings.ids(ids)
-        single = is_single(target, kind, partition_by)
+        single = is_single(target, kind, columns)
         if kind not in TABLE_FORMATS:
             if tables is not None:
                 raise OptionError(f"tables= is for {', '.join(TABLE_FORMATS)}; {kind} contains only words")
-            if metadata:
+            if more or by_person:
                 raise OptionError(f"metadata= is for {', '.join(TABLE_FORMATS)}; {kind} cannot contain it")
             chosen = ["words"]
         else:
             chosen = table_names(tables)
+        paths = audio.values() if isinstance(audio, Mapping) else ()
+        if not isinstance(audio, bool | Mapping) or not all(isinstance(path, str | os.PathLike) for path in paths):
+            raise OptionError(f"audio must be True, False or a dict of paths by transcript id, got {shown(audio)}")
         if audio and (kind != "huggingface" or pii or "transcripts" not in chosen):
             raise OptionError(
                 "audio= needs the format huggingface with the table transcripts, and excludes pii=, because recordings "
@@ -110,10 +115,10 @@ class Exporter:
             )
         checked("overwrite", overwrite, Boolean())
         types = self._personal(wanted, pii, pii_types)
-        about = self._about(wanted, name_list(partition_by), without_person(metadata)[0])
-        by_person = without_person(metadata)[1] or PERSON.name in name_list(partition_by)
+        about = self._about(wanted, [name for name in columns if name != PERSON.name], more)
+        by_person = by_person or PERSON.name in columns
         if kind in TABLE_FORMATS:
-            check_partitions(partition_by, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
+            check_partitions(columns, {n: _columns_of(n, about, by_person=by_person) for n in chosen})
         parts = self._parts(
             wanted, chosen, about, pii, types, by_person=by_person, corrected=corrected, asked=ids is not None
         )
@@ -152,7 +157,7 @@ class Exporter:
                         name,
                         kind,
                         losses,
-                        name_list(partition_by),
+                        columns,
                         escape_formulas=escape_formulas,
                         audio=recordings if name == "transcripts" else None,
                     )
@@ -321,7 +326,7 @@ def _recordings(
     paths = audio if isinstance(audio, Mapping) else {job.transcript_id: job.source for job in jobs}
 
     def read(transcript_id: str) -> tuple[str, bytes] | None:
-        path = Path(paths[transcript_id]).expanduser() if transcript_id in paths else None
+        path = as_path(paths[transcript_id]) if transcript_id in paths else None
         is_held = path is not None and path.is_file() and path.stat().st_size < _MAX_RECORDING
         return (path.name, path.read_bytes()) if path is not None and is_held else None
 
@@ -403,13 +408,13 @@ class Publisher:
         wanted = table_names(tables)
         for name in wanted:
             self._archive.select(name, ())  # an error if there is no such table
-        columns = name_list(partition_by)
+        columns, more = name_list(partition_by), wanted_names(metadata)
         delta = DeltaTarget(target, storage_options)
         with clear_delta_errors(target):
             known: dict[str, str] | None = delta.sources()
             before = dict(known or {})
             for attempt in range(_TRIES):
-                about = self._about(columns, metadata, delta)
+                about = self._about(columns, more, delta)
                 schemas = {name: _schema(name, about) for name in wanted}
                 check_partitions(columns, {name: schema.names for name, schema in schemas.items()})
                 now, damaged = self._fingerprints(wanted, about)

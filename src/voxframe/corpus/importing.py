@@ -7,7 +7,6 @@ import glob
 import os
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +18,7 @@ import pyarrow as pa
 from voxframe import frames
 from voxframe._text import quantity, storable
 from voxframe.client.progress import Progress
+from voxframe.client.response import as_path
 from voxframe.corpus.addresses import EXTENSIONS, canonical, is_address, short_name, tidy, unmarked
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.ledger import Naming
@@ -29,6 +29,7 @@ from voxframe.errors import AudioError, CorpusError, MissingExtraError, OptionEr
 from voxframe.frames.payloads import Head, Members, early_head, encode, head_of, members_of_payloads
 from voxframe.importers import SUFFIXES as IMPORTED
 from voxframe.importers import converted
+from voxframe.validators import shown
 
 #: A file, a folder, a pattern or a payload (dict or JSON bytes), or an iterable of these.
 Payload: TypeAlias = "str | os.PathLike[str] | bytes | Mapping[str, Any]"
@@ -318,7 +319,7 @@ class _Adding:
 
 def files_at(text: str) -> list[Path]:
     """Return the file with this path, or the payload files and zips in this folder, or the files of this pattern."""
-    path = Path(text).expanduser()
+    path = as_path(text)
     if path.is_dir():
         return sorted(p for p in path.rglob("*") if (is_payload_file(p.name) or _is_zip(p.name)) and p.is_file())
     if path.exists():
@@ -338,11 +339,15 @@ def _sources(source: object) -> list[str | bytes]:
     text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise PayloadError(f"payloads must be files, folders, patterns, zips, dicts or JSON bytes, got {source!r:.100}")
-    found = files_at(text)
+    why = f"check the path. Payload files end in {', '.join(SUFFIXES)} or .zip"
+    try:
+        found = files_at(text)
+    except OSError as error:  # it is too long, or a folder may not be read
+        found, why = [], f"check the path ({error.strerror or error})"
+    if not found and text.lstrip().startswith(("{", "[")):
+        raise PayloadError(f"{shown(text)} matches no payload file; if it is JSON, pass it as bytes: text.encode()")
     if not found:
-        raise PayloadError(
-            f"{text!r} matches no payload file; check the path. Payload files end in {', '.join(SUFFIXES)} or .zip"
-        )
+        raise PayloadError(f"{text!r} matches no payload file; {why}")
     return [os.fspath(path) for path in found]
 
 
@@ -374,30 +379,34 @@ def _is_zip(name: str) -> bool:
 
 def _zipped(path: Path) -> Iterator[_Found]:
     try:
-        with zipfile.ZipFile(path) as zipped:
-            members = [info for info in zipped.infolist() if not info.is_dir()]
-            for info in members[:MAX_MEMBERS]:
-                name = f"{path}:{info.filename}"
-                if not is_payload_file(info.filename):
-                    reason = "unpack it first" if _is_zip(info.filename) else "it is not a payload file, such as .json"
-                    yield _Found(name, PayloadError(reason))
-                    continue
-                try:
-                    with zipped.open(info) as file:
-                        data = contents(file, info.filename)
-                except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, UnreadableFileError) as error:
-                    yield _Found(name, _unreadable(error))  # RuntimeError: it is encrypted
-                    continue
-                yield from _each(name, data)
-            if len(members) > MAX_MEMBERS:
-                reason = f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"
-                yield _Found(str(path), PayloadError(reason))
-    except (OSError, zipfile.BadZipFile) as error:
+        zipped = zipfile.ZipFile(path)
+    except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
         yield _Found(str(path), _unreadable(error))
+        return
+    with zipped:
+        members = [info for info in zipped.infolist() if not info.is_dir()]
+        for info in members[:MAX_MEMBERS]:
+            name = f"{path}:{info.filename}"
+            if not is_payload_file(info.filename):
+                reason = "unpack it first" if _is_zip(info.filename) else "it is not a payload file, such as .json"
+                yield _Found(name, PayloadError(reason))
+                continue
+            try:
+                with zipped.open(info) as file:
+                    data = contents(file, info.filename)
+            except Exception as error:  # noqa: BLE001  every compression has errors of its own; it may be encrypted
+                yield _Found(name, _unreadable(error))
+                continue
+            yield from _each(name, data)
+        if len(members) > MAX_MEMBERS:
+            reason = f"it contains {len(members)} files; the first {MAX_MEMBERS} were read"
+            yield _Found(str(path), PayloadError(reason))
 
 
 def _unreadable(error: Exception) -> PayloadError:
-    return error if isinstance(error, PayloadError) else PayloadError(f"it cannot be read: {error}")
+    if isinstance(error, PayloadError):
+        return error
+    return PayloadError(f"it cannot be read: {str(error) or type(error).__name__}")
 
 
 def _each(name: str, data: bytes, file: str | None = None, *, reads_all: bool = True) -> Iterator[_Found]:

@@ -288,15 +288,21 @@ class Ledger:
             return found.st_dev, found.st_ino
         return None
 
-    def set_metadata(self, rows: Mapping[str, str]) -> None:
+    def set_metadata(self, rows: Mapping[str, str], is_stored: Callable[[str], bool] = lambda _: True) -> list[str]:
         """Update metadata columns in one transaction. Other columns keep their values.
 
         Args:
             rows: Columns as JSON, by transcript id.
+            is_stored: Returns True if a transcript is in the corpus. The default takes it for granted.
+
+        Returns:
+            Ids of transcripts that are not stored and have no job. If there are any, nothing was changed.
         """
         with self.writing() as db:
-            db.execute("BEGIN IMMEDIATE")
+            db.execute("BEGIN IMMEDIATE")  # `remove` waits, so that nothing is left of a transcript that is deleted
             jobs = dict(db.execute(_ABOUT_JOBS).fetchall())
+            if unknown := [i for i in rows if i not in jobs and not is_stored(i)]:
+                return unknown
             others = dict(db.execute(_ABOUT).fetchall())
             for transcript_id, text in rows.items():
                 of_job = transcript_id in jobs
@@ -306,6 +312,7 @@ class Ledger:
                     db.execute("UPDATE jobs SET metadata = ? WHERE transcript_id = ?", [new, transcript_id])
                 else:
                     db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", [transcript_id, new])
+        return []
 
     def drop_unreadable(self, keys: Iterable[str]) -> None:
         """Delete jobs of recordings that could not be read before and can be read now."""
@@ -390,8 +397,7 @@ class Ledger:
         if not self.path.exists():
             return []
         with self.opened() as db:
-            rows = db.execute(f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs {condition}", [*values]).fetchall()  # noqa: S608
-        return [parse_row(row) for row in rows]
+            return _jobs(db, condition, values)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -443,15 +449,15 @@ class Ledger:
         check_writable(self.path.parent)
         private_folder(self.path.parent)
         with self.lock("ledger"):
-            if ledger_file.is_sound(self.path):
-                known = {job.key: job for job in self.jobs()}
-                better = [job for job in self._better(known) if job != known.get(job.key)]
-                with self.writing() as db:
-                    db.executemany(_UPSERT, _rows(better))
-                    db.executemany("INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)", self._recorded_names())
-                    ledger_file.name_jobs(db)
-                return len(better)
-            return self._make()
+            if not ledger_file.is_sound(self.path):
+                return self._make()
+            with self.writing() as db:
+                db.execute("BEGIN IMMEDIATE")  # no other process changes or deletes a job until this is done
+                better = _better(self.recorded(), {job.key: job for job in _jobs(db)})
+                db.executemany(_UPSERT, _rows(better))
+                db.executemany("INSERT OR IGNORE INTO recordings VALUES (?, ?, ?, ?)", self._recorded_names())
+                ledger_file.name_jobs(db)
+            return len(better)
 
     def _make(self) -> int:
         """Make the ledger from the recorded jobs and the readable rows of a damaged ledger. The caller holds the lock.
@@ -462,7 +468,7 @@ class Ledger:
         found = ledger_file.salvage(self.path)
         rows = (dict(zip(JOB_COLUMNS, row, strict=True)) for row in found["jobs"])
         known = {job.key: job for row in rows if (job := job_of(row)) is not None}
-        known |= {job.key: job for job in self._better(known)}
+        known |= {job.key: job for job in _better(self.recorded(), known)}
         names = [*self._recorded_names(), *found["recordings"]]
         ledger_file.make(self.path, {**found, "jobs": _rows(known.values()), "recordings": names})
         return len(known)
@@ -480,16 +486,22 @@ class Ledger:
         """Return the rows of `recordings` that are stored with payloads."""
         return [tuple(record.get(name) for name in _RECORD) for record in self._archived_recordings()]
 
-    def _better(self, known: Mapping[str, Job]) -> list[Job]:
-        """Return the recorded jobs that are missing from `known` or more advanced than in it."""
-        better = []
-        for job in self.recorded():
-            old = known.get(job.key)
-            if old is None:
-                better.append(job)
-            elif progress(job) > progress(old):
-                better.append(replace(job, metadata=merged(job.metadata, old.metadata)))
-        return better
+
+def _jobs(db: sqlite3.Connection, condition: str = "", values: Iterable[object] = ()) -> list[Job]:
+    rows = db.execute(f"SELECT {', '.join(JOB_COLUMNS)} FROM jobs {condition}", [*values])  # noqa: S608  no value in it
+    return [parse_row(row) for row in rows]
+
+
+def _better(recorded: Iterable[Job], known: Mapping[str, Job]) -> list[Job]:
+    """Return the recorded jobs that are missing from `known` or more advanced than in it."""
+    better = []
+    for job in recorded:
+        old = known.get(job.key)
+        if old is None:
+            better.append(job)
+        elif progress(job) > progress(old):
+            better.append(replace(job, metadata=merged(job.metadata, old.metadata)))
+    return better
 
 
 def _stamped(jobs: Iterable[Job]) -> list[Job]:

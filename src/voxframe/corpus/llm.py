@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from voxframe.client.llm_requests import LlmOptions
 from voxframe.client.progress import Progress
 from voxframe.client.response import HTTPResponse
 from voxframe.corpus import answer_cache
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.citations import PREAMBLE, NumberedPassage, cite
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.ledger import Ledger
@@ -252,7 +252,10 @@ class _Requests:
         with self._pending(key, batch.ids):
             answer = replace(calls[self.task](**arguments, **source), transcript_ids=batch.ids)
         note = {"task": answer.task, "prompt": answer.prompt, "transcript_ids": batch.ids}
-        answer_cache.store_response(self._ledger, key, self._service, answer.request_id, batch.ids, note, answer.raw)
+        with suppress(MissingTranscriptError), self._texts.kept(batch.ids):  # one may have been deleted meanwhile
+            answer_cache.store_response(
+                self._ledger, key, self._service, answer.request_id, batch.ids, note, answer.raw
+            )
         return answer
 
     @contextmanager
@@ -329,6 +332,10 @@ class LlmTexts:
 
     def __init__(self, archive: Archive, query: Query, speakers: Speakers, corrections: CurrentCorrections) -> None:
         self._archive, self._query, self._speakers, self._corrections = archive, query, speakers, corrections
+
+    def kept(self, ids: Iterable[str]) -> AbstractContextManager[None]:
+        """Return a context manager that keeps transcripts from being deleted; see `Archive.kept`."""
+        return self._archive.kept(*ids)
 
     def batches(self, transcripts: Any) -> list[LlmBatch]:
         """Return the batches of a selection.

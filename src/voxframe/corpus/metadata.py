@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
@@ -77,13 +78,13 @@ class Metadata:
             for row in about.astype(object).to_dict("records")
         }
         with clear_errors(self._archive.path):
-            known = {*self._archive.ids(), *(job.transcript_id for job in self._ledger.jobs())}
-            if unknown := [transcript_id for transcript_id in rows if transcript_id not in known]:
-                raise CorpusError(
-                    f"{quantity(len(unknown), 'transcript')} not found in the corpus {self._archive.path}, such as "
-                    f"{unknown[0]!r}; Corpus.ids() lists its transcripts"
-                )
-            self._ledger.set_metadata(rows)
+            is_there = self._archive.path.is_dir()
+            unknown = self._ledger.set_metadata(rows, self._archive.has) if is_there else list(rows)
+        if unknown:
+            raise CorpusError(
+                f"{quantity(len(unknown), 'transcript')} not found in the corpus {self._archive.path}, such as "
+                f"{unknown[0]!r}; Corpus.ids() lists its transcripts"
+            )
         return self.get()
 
     def get(self, ids: str | Iterable[str] | None = None) -> pd.DataFrame:
@@ -122,10 +123,12 @@ class Metadata:
         """Return columns to set with their `transcript_id`, after checking them."""
         if not isinstance(about, pd.DataFrame) or not {_ID, "recording"} & {*about.columns}:
             raise OptionError(
-                "metadata must be a DataFrame with a column transcript_id or recording, and other columns about it"
+                "metadata must be a DataFrame with a column transcript_id or recording, and the columns to set, got "
+                f"{shown(about)}"
             )
         key = _ID if _ID in about.columns else "recording"
-        check_columns(about.columns.drop([name for name in RECORDING_COLUMNS if name in about.columns]), _ID)
+        others = [name for name in RECORDING_COLUMNS if name in about.columns and name != key]
+        check_columns(about.columns.drop(others), key)
         if others := [value for value in about[key] if not isinstance(value, str)]:
             raise OptionError(
                 f"the column {key} must contain only text, got {shown(others[0])}; drop rows without a value, and read "
@@ -151,13 +154,16 @@ def is_named(name: str, columns: Sequence[str] | None, where: Where | None, meta
     )
 
 
-def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | None, set[str] | None]:
+def resolve(
+    name: str, where: Where | None, about: pa.Table, *, people: bool = True
+) -> tuple[Where | None, set[str] | None]:
     """Replace the conditions on metadata by conditions on the ids of the transcripts that match them.
 
     Args:
         name: Name of the table.
         where: Rows to read.
         about: Metadata of the transcripts that are read.
+        people: True (default): in a table with speakers, `person` is the person of a row, not a metadata column.
 
     Returns:
         Conditions on the table alone, and the ids of the transcripts that can have matching rows. None: all.
@@ -166,10 +172,11 @@ def resolve(name: str, where: Where | None, about: pa.Table) -> tuple[Where | No
         CorpusError: A condition does not fit the type of its column.
     """
     own = _own(name)
+    not_about = [*own, PERSON.name] if people and "speaker" in own else own
     clauses: list[Sequence[Any]] = []
     possible: set[str] | None = set()
     for clause in _clauses(where):
-        mine = [triple for triple in clause if _is_condition(triple) and _is_about(triple[0], own, about)]
+        mine = [triple for triple in clause if _is_condition(triple) and _is_about(triple[0], not_about, about)]
         if not mine:
             clauses.append(clause)
             possible = None
@@ -192,6 +199,7 @@ def with_metadata(
     columns: Sequence[str] | None,
     where: Where | None,
     metadata: Wanted,
+    people: bool = True,
 ) -> pd.DataFrame:
     """Return a table with the requested metadata columns; see `Corpus.table`.
 
@@ -202,6 +210,7 @@ def with_metadata(
         columns: Columns to read.
         where: Rows to read.
         metadata: Columns to add.
+        people: See `resolve`.
 
     Raises:
         CorpusError: A column does not exist, or a condition is invalid.
@@ -216,7 +225,7 @@ def with_metadata(
                 f"the metadata column {column!r} is called {new_names[column]!r} in the table {name!r}, because the "
                 "table has a column whose name differs only in case"
             )
-    rest, possible = resolve(name, where, about)
+    rest, possible = resolve(name, where, about, people=people)
     ids = [i for i in about[_ID].to_pylist() if possible is None or i in possible]
     if asked is None:
         return join(read(ids, None, rest), apart(given, CORPUS_TABLES[name].names), metadata)
@@ -226,18 +235,27 @@ def with_metadata(
     return whole[[*asked, *(column for column in whole.columns if column not in frame and column not in asked)]]
 
 
-def without_person(wanted: Wanted) -> tuple[Wanted, bool]:
+def wanted_names(wanted: Wanted) -> bool | list[str]:
+    """Return the requested columns in a form that can be read several times: an iterator becomes a list.
+
+    Raises:
+        OptionError: They are neither a boolean, a name nor a list of names.
+    """
+    return wanted if isinstance(wanted, bool) else name_list(wanted)
+
+
+def without_person(wanted: Wanted) -> tuple[bool | list[str], bool]:
     """Return the requested columns without `person`, which is a column of rows, and True if it is one of them."""
-    if isinstance(wanted, bool):
-        return wanted, False
-    names = name_list(wanted)
+    names = wanted_names(wanted)
+    if isinstance(names, bool):
+        return names, False
     return [name for name in names if name != PERSON.name], PERSON.name in names
 
 
 def apart(about: pa.Table, own: Collection[str]) -> pa.Table:
     """Return metadata without name conflicts: a column with the name of a table's column becomes `metadata_<name>`.
 
-    Names conflict, too, if they differ only in case. A name that another column has gets the prefix once more.
+    Names that differ only in case conflict, too. If another column has the new name, the prefix is added again.
 
     Args:
         about: Metadata.
@@ -418,16 +436,16 @@ def beside(df: pd.DataFrame, metadata: Sequence[str]) -> pd.DataFrame:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if hasattr(value, "item") and hasattr(value, "dtype"):  # a NumPy scalar
+    if getattr(value, "ndim", None) == 0:  # a NumPy scalar
         value = pd.Timestamp(value) if value.dtype.kind == "M" else value.item()
-    if value is None or value is pd.NA or value is pd.NaT or value != value:
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, datetime | date):
         zone = getattr(getattr(value, "tzinfo", None), "key", None)  # the zone's name: an offset lacks summer time
         return {"datetime": value.isoformat()} | ({"zone": zone} if zone else {})
     if isinstance(value, bool | int | float | str):
         return value
-    raise OptionError(f"metadata {name!r} must be text, numbers, booleans or dates, got {value!r:.100}")
+    raise OptionError(f"metadata {name!r} must be text, numbers, booleans or dates, got {shown(value)}")
 
 
 def _timestamp(value: Mapping[str, str]) -> pd.Timestamp:

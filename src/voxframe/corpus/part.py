@@ -41,12 +41,12 @@ class PartDamagedError(Exception):
 
 
 class Texts(Sequence[str]):
-    """A list of texts, parsed when it is used: a process that only writes keeps a quarter as much. Some may be None.
+    """A list of texts as compressed JSON, parsed on use: a process that only writes needs a quarter of the memory.
 
-    It is kept parsed after a look at a position. Going through it keeps nothing.
+    Access by position keeps the parsed list; iteration does not.
 
     Args:
-        json: The texts as JSON.
+        json: The texts as JSON. Some may be null.
     """
 
     def __init__(self, json: bytes) -> None:
@@ -229,8 +229,8 @@ class PartWriter:
     def finish(self) -> None:
         """Close the files, flushed to the disk.
 
-        Those of one transcript are encoded in threads, some while others wait for the disk. Those of many are not:
-        it would take more memory, and other processes use the other cores.
+        The files of one transcript are encoded in threads, so that some are encoded while others wait for the disk.
+        Those of many transcripts are not: threads take more memory, and other processes use the other cores.
         """
         files = self._files.values()
         is_one = self.part.count - (self._base.count if self._base else 0) == 1
@@ -240,7 +240,7 @@ class PartWriter:
         self.part = replace(self.part, files={**self.part.files, **changed}, moves=moves)
 
     def discard(self) -> None:
-        """Delete the files, unless they belong to a part by now."""
+        """Delete the files, unless the part was committed."""
         if not self.is_committed:
             for file in self._files.values():
                 file.discard()

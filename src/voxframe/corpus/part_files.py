@@ -2,7 +2,7 @@
 
 A row group holds whole transcripts: a multiple of 8, and 8,192 rows or 4 MB, except at the end of a file. A file
 under a given name only grows: its successor starts with the same bytes, so that a reader with the old footer still
-finds its pages. Removed row groups are overwritten with zeros, and only their transcripts that stay are encoded again.
+finds its pages. Removed row groups are overwritten with zeros, and the transcripts in them that stay are encoded again.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class TableFile:
     """A new file of a part, written under a temporary name.
 
     Args:
-        path: Its temporary path; see `Parts.hidden`.
+        path: Its temporary path; see `Parts.new_file`.
         name: Name of the table.
         base: The file that it replaces. None (default): there is none.
         layout: Description of `base`.
@@ -228,7 +228,7 @@ class TableFile:
             for one in self._writer, self._sink, self._file:
                 with contextlib.suppress(OSError, pa.ArrowException):
                     one.close()
-            self._writer.is_open = False  # else it tries again when it is deleted, and prints the error of a full disk
+            self._writer.is_open = False  # else its destructor tries again, and prints the error of a full disk
             self.path.unlink(missing_ok=True)
 
     def flush(self) -> None:

@@ -187,7 +187,7 @@ class Parts:
         return self._loaded(lambda: [*self._seen.values()])
 
     def release(self) -> None:
-        """Keep little of the parts whose transcripts nobody has asked for. They are read again when they are needed."""
+        """Free most of the memory of the parts that are not in use. They are read again when they are needed."""
         with self._mutex:
             for manifest in self._seen.values():
                 manifest.release()
@@ -505,11 +505,13 @@ class Parts:
     def _commit(self, part: Part) -> None:
         damaged = [name for name, mark in self._ignored.items() if self._mark(name) == mark]
         part = replace(part, retired=(*part.retired, *damaged))
+        change = self._folder / f"{part.name}.next"
         try:
-            write_atomic(self._folder / f"{part.name}.next", part.to_json())
+            write_atomic(change, part.to_json())
         except BaseException:
-            for hidden in filter(None, part.moves.values()):
-                (self._folder / hidden).unlink(missing_ok=True)
+            if not change.exists():  # else Ctrl-C came after the change was committed
+                for hidden in filter(None, part.moves.values()):
+                    (self._folder / hidden).unlink(missing_ok=True)
             raise
         self._ignored = {}
         self._complete(part)
@@ -550,7 +552,7 @@ def _unlink(path: Path) -> bool:
 
 
 def to_merge(counts: Sequence[int]) -> list[int]:
-    """Return which parts to merge, given their numbers of transcripts: the smallest ones of a size that 8 parts have.
+    """Return which parts to merge, given their numbers of transcripts: the smallest ones of a size with 8 parts.
 
     The sizes are 1 to 8 transcripts, 9 to 64, and 65 to 383. Together, the chosen parts have just `LARGEST` transcripts
     or more, or they are all of their size.

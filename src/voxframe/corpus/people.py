@@ -1,6 +1,6 @@
 """People across transcripts, in `people.json`: who the speakers of recordings are. No transcript is changed.
 
-The file holds every change, so that changes can be undone, and no payload or part.
+The file holds every change, so that changes can be undone.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from voxframe.corpus.reading import DTYPES, PERSON, Ids, to_frame
 from voxframe.corpus.speaker_names import SpeakerNames, checked_text
 from voxframe.corpus.store import check_writable
 from voxframe.errors import CorpusError, OptionError
+from voxframe.validators import shown
 
 #: Person of each label, by transcript id and label. None removes a person.
 Assigned: TypeAlias = dict[str, dict[str, str | None]]
@@ -59,6 +60,8 @@ class People:
 
     def assign(self, people: Assignment, by: Literal["name", "metadata"] | None, ids: Ids | None) -> None:
         """Assign people to labels, as one change."""
+        if by not in (None, "name", "metadata"):
+            raise OptionError(f"by must be 'name', 'metadata' or None, got {shown(by)}")
         table = self.table(ids)
         if by == "name":
             found = _by_name(table, people)
@@ -82,9 +85,15 @@ class People:
             name = checked_text(person, *_PERSON)
             if known.get(transcript_id, {}).get(label) != name:
                 change.setdefault(transcript_id, {})[label] = name
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+
+        def add(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            # `forget` removes the payload first and people later, so nothing is left of what is deleted meanwhile
+            here = {transcript_id: of for transcript_id, of in change.items() if self._archive.has(transcript_id)}
+            return [*changes, {"made": made, "people": here}] if here else changes
+
         if change:
-            made = datetime.now(UTC).isoformat(timespec="seconds")
-            self._change(lambda changes: [*changes, {"made": made, "people": change}])
+            self._change(add)
 
     def undo(self) -> None:
         """Revert the last change."""
@@ -230,13 +239,20 @@ class People:
         except FileNotFoundError:
             return []
         except (ValueError, KeyError, TypeError) as e:
-            raise CorpusError(f"the people in {self._path} cannot be read ({e}); delete it, assign again") from None
+            raise CorpusError(
+                f"the people in {self._path} cannot be read ({e}); delete the file and assign them again"
+            ) from None
         return self._read[1]
 
 
 def _by_name(table: pd.DataFrame, people: Assignment) -> list[tuple[str, str, str | None]]:
     if people is not None and not isinstance(people, Mapping):
-        raise OptionError('by="name" takes the person of each name, such as {"Ada": "Ada Lovelace"}, or nothing')
+        raise OptionError(
+            'by="name" takes a dict with the person of each name, such as {"Ada": "Ada Lovelace"}, or None, got '
+            f"{shown(people)}"
+        )
     named = table.dropna(subset="speaker_name")
     rows = zip(named["transcript_id"], named["speaker"], named["speaker_name"], strict=True)
-    return [(i, label, people[name] if people else name) for i, label, name in rows if not people or name in people]
+    return [
+        (i, who, name if people is None else people[name]) for i, who, name in rows if people is None or name in people
+    ]

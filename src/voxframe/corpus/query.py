@@ -45,7 +45,7 @@ from voxframe.schema import (
     TEXT_ORIGINAL,
     TRANSCRIPT_TABLES,
 )
-from voxframe.validators import name_list, shown
+from voxframe.validators import Integer, checked, name_list, shown
 
 if TYPE_CHECKING:
     import duckdb
@@ -192,8 +192,10 @@ class Query:
             own = list(TABLES[name].names) if name in TABLES else []
             if "speaker" not in own:
                 raise CorpusError(f"the table {name!r} has no speakers, so it has no column {_PERSON!r}")
-            wanted_columns = asked and [c for c in asked if c != _PERSON]
-            own_columns = asked and list(dict.fromkeys([*(wanted_columns or ()), *(c for c in _NAMING if c in own)]))
+            own_columns = asked
+            if asked is not None:
+                needed = [*(c for c in asked if c != _PERSON), *(c for c in _NAMING if c in own)]
+                own_columns = list(dict.fromkeys(needed))
             frame = self.table(name, ids, own_columns, where, rest, limit, corrected=corrected)
             frame = frame.assign(**{_PERSON: self._people.of_rows(frame)})
             if asked is not None:
@@ -205,16 +207,10 @@ class Query:
             return self._frame(name, some, columns, where, limit, category, asked=ids is not None, corrected=corrected)
 
         wanted = self._select(name, ids)
-        if not is_named(name, columns, where, metadata):
+        if not is_named(name, columns, where, rest):
             return read(wanted, columns, where)
-        return with_metadata(
-            read,
-            name,
-            self._metadata.to_arrow(wanted),
-            columns=columns,
-            where=where,
-            metadata=metadata,
-        )
+        about = self._metadata.to_arrow(wanted)
+        return with_metadata(read, name, about, columns=columns, where=where, metadata=rest)
 
     def report_no_rows(self, name: str, ids: str | Iterable[str] | None) -> None:
         """Warn about the reason if a table has no rows at all; see `report_empty`."""
@@ -387,9 +383,7 @@ class Query:
 
     def batches(self, name: str, ids: str | Iterable[str] | None, size: int) -> Iterator[list[str]]:
         """Yield the ids of transcripts with a table, `size` at a time, in the order of the files."""
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise OptionError(f"size must be an integer of at least 1, got {size!r}")
-        return self._archive.batches(name, self._select(name, ids), size)
+        return self._archive.batches(name, self._select(name, ids), checked("size", size, Integer(1)))
 
     def without_deleted(
         self, read: Callable[[list[str]], T], batches: Iterable[list[str]], *, asked: bool
@@ -413,8 +407,8 @@ class Query:
 
         If there are none, warn of the reason. Reads no rows. For the source see `source`.
         """
-        wanted = self._select(name, ids)
-        here, made = self._made(name, wanted, ["transcript_id"], asked=ids is not None)
+        ids = None if ids is None else reading.identifiers(ids)  # an iterator is read once
+        here, made = self._made(name, self._select(name, ids), ["transcript_id"], asked=ids is not None)
         located = self._archive.locate(name, [i for i in here if i not in made])
         _report(located, len(here), asked=ids is not None)
         rows = located.rows(name) | {i: table.num_rows for i, table in made.items()}
@@ -586,6 +580,7 @@ def _run_sql(
         raise MissingExtraError("sql", "Corpus.sql") from None
     if not isinstance(query, str):
         raise OptionError(f"a query is text, such as 'show tables', got {shown(query)}")
+    given = _placeholders(parameters)
     if _SHOW_TABLES.fullmatch(query):  # tables are only registered if the query names them, so DuckDB knows none
         return pd.DataFrame({"name": pd.array(sorted([*tables, *others]), TEXT)})
     # A query must not use the network, so extensions are not downloaded.
@@ -599,13 +594,12 @@ def _run_sql(
             for name, make in others.items():
                 if name in named:
                     database.register(name, make())
-            given = dict(parameters) if isinstance(parameters, Mapping) else list(parameters or ())
             relation = database.sql(query, params=given or None)
             if relation is None:
                 raise CorpusError("the statement returned no rows; Corpus.sql runs queries only")
             found: pa.Table = relation.to_arrow_table()
         except duckdb.Error as e:
-            if "IOError" in str(e):  # pyarrow's error for a damaged page
+            if re.search(r"failed(\(\))?: IOError", str(e)):  # pyarrow's error for a damaged page
                 raise _DamageError from None
             known = ""
             if isinstance(e, duckdb.CatalogException):
@@ -613,6 +607,26 @@ def _run_sql(
             raise CorpusError(f"the query failed: {e}{known}") from None
     frame: pd.DataFrame = found.rename_columns(_unique(found.column_names)).to_pandas(types_mapper=reading.DTYPES.get)
     return frame
+
+
+def _placeholders(given: object) -> dict[Any, Any] | list[Any]:
+    """Return the values of the placeholders of a query.
+
+    Raises:
+        OptionError: They are neither a sequence nor a mapping.
+    """
+
+    def plain(value: Any) -> Any:
+        return value.item() if isinstance(value, np.number | np.bool_ | np.str_) else value  # DuckDB knows no NumPy
+
+    if isinstance(given, Mapping):
+        return {name: plain(value) for name, value in given.items()}
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable | None):
+        raise OptionError(
+            f"parameters must be a list of values for ?, or a dict for $name, got {shown(given)}; put one value in a "
+            "list"
+        )
+    return [] if given is None else [plain(value) for value in given]
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ import pandas as pd
 from voxframe._files import file_name
 from voxframe.client import results
 from voxframe.corpus import answer_cache
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, MissingTranscriptError
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.llm import Llm
@@ -23,7 +23,8 @@ from voxframe.corpus.services import DefaultClient
 from voxframe.corpus.store import View
 from voxframe.corpus.store import folder as make_folder
 from voxframe.corpus.workers import rebuild
-from voxframe.errors import CorpusError, CorpusWarning
+from voxframe.errors import CorpusError, CorpusWarning, OptionError
+from voxframe.validators import Integer, checked, shown
 
 if TYPE_CHECKING:
     from voxframe.client import Client
@@ -82,9 +83,15 @@ class Raw:
 
         Raises:
             CorpusError: The id is invalid, or the directory cannot be written.
+            OptionError: The payload is not bytes; nothing was stored.
             PayloadError: The payload was stored but cannot be read.
         """
-        self._archive.put(transcript_id, raw, view)
+        if not isinstance(raw, bytes | bytearray | memoryview):
+            raise OptionError(
+                f"a payload is the response of the service as bytes, not of type {type(raw).__name__}; Corpus.add also "
+                "takes a dict, and text.encode() makes bytes of text"
+            )
+        self._archive.put(transcript_id, bytes(raw), view)
 
     def responses(self) -> pd.DataFrame:
         """Return every cached language-model response as the table `responses`, oldest first."""
@@ -101,7 +108,13 @@ class Raw:
 
         Raises:
             CorpusError: The corpus cannot be written.
+            OptionError: `response` is not such a return value.
         """
+        if not hasattr(response, "request_id"):
+            raise OptionError(
+                "response must be the return value of Client.summarize, ask, task or action_items, got "
+                f"{shown(response)}"
+            )
         with clear_errors(self._archive.path):
             service = self._default_client.service_name(client)
             self._ledger.note_request(response.request_id, service, response.transcript_ids)
@@ -132,9 +145,11 @@ class Raw:
 
         Raises:
             CorpusError: A payload is damaged (raised after all others are done), or the disk cannot be written.
+            OptionError: `workers` is not a whole number of at least 1.
         """
         self._archive.report_missing()
-        return rebuild(self._archive, workers, verify=verify, progress=progress)
+        processes = None if workers is None else checked("workers", workers, Integer(1))
+        return rebuild(self._archive, processes, verify=verify, progress=progress)
 
     def rebuild_ledger(self) -> int:
         """Rebuild the ledger from the records stored with each submission and each payload.
@@ -245,8 +260,16 @@ class Raw:
             make_folder(folder)
             beginning.mkdir(exist_ok=True)
             fetched = copy.save(beginning)
-            answer_cache.store_export(self._ledger, key, transcript_id, whole, _hash(fetched))
-            path = fetched.replace(folder / f"{file_name(transcript_id)}{fetched.suffix}")
+            path, content = folder / f"{file_name(transcript_id)}{fetched.suffix}", _hash(fetched)
+            try:
+                with self._archive.kept(transcript_id):
+                    answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
+                    for old in found:  # it may have another suffix, and would be taken for the new one
+                        old.unlink(missing_ok=True)
+                    fetched.replace(path)
+            except MissingTranscriptError:
+                shutil.rmtree(beginning, ignore_errors=True)
+                raise
             shutil.rmtree(beginning, ignore_errors=True)
             return path
 
@@ -270,7 +293,8 @@ class Raw:
             if known is not None:
                 return known.content
             content = ask(self._default_client.use(client))
-            answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
+            with self._archive.kept(transcript_id):
+                answer_cache.store_export(self._ledger, key, transcript_id, whole, content)
         return content
 
     def _there(self, transcript_id: str) -> None:

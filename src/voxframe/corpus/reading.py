@@ -69,13 +69,13 @@ def identifiers(ids: Ids) -> list[str]:
             raise CorpusError("the DataFrame has no column transcript_id; pass one that has it, or a list of ids")
         ids = ids["transcript_id"]
     several = ids if isinstance(ids, Iterable) and not isinstance(ids, str | bytes) else [ids]
-    wanted: list[Any] = list(dict.fromkeys(getattr(one, "id", one) for one in several))
+    wanted = [getattr(one, "id", one) for one in several]
     if odd := [one for one in wanted if not isinstance(one, str)]:
         raise CorpusError(
-            f"{odd[0]!r} is no identifier of a transcript; leave it out (a job that is not sent has none: "
+            f"{shown(odd[0])} is not the id of a transcript; leave it out (a job that was not sent has none: "
             "jobs()['transcript_id'].dropna())"
         )
-    return wanted
+    return list(dict.fromkeys(wanted))
 
 
 def check_limit(limit: int | None) -> None:

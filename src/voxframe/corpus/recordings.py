@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxframe._files import file_stems
-from voxframe._text import masked
+from voxframe._text import masked, storable
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.store import Store
 from voxframe.corpus.where_text import parse
@@ -107,7 +107,7 @@ class RecordingNames:
 
     def with_name(self, name: str) -> list[str]:
         """Return the ids of the transcripts of the recordings with a name, of jobs that are not finished, too."""
-        return self._steady(lambda: self._ledger.with_recording(name), [])
+        return self._steady(lambda: self._ledger.with_recording(storable(name)), [])
 
     def stems(self, ids: Sequence[str]) -> dict[str, str]:
         """Return a file name without suffix for each transcript: its recording, with the id if others have it, too."""
@@ -145,6 +145,7 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
             "a transcript is named by one text, its id or the name of its recording, not by "
             f"{shown(given)}; Corpus.ids() lists the ids, and Corpus.table reads several transcripts"
         )
+    given = storable(given)  # SQLite and Arrow cannot hold a lone surrogate, and no id or name has one
     if not given or is_id(given):
         return given
     found = with_name(given)
@@ -159,7 +160,7 @@ def one_id(given: str, is_id: Callable[[str], bool], with_name: Callable[[str], 
 def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
     """Return conditions with ids instead of names of recordings in the conditions on `transcript_id`.
 
-    Values of pyarrow and NumPy, and iterators, become Python values.
+    Values of pyarrow and NumPy, and iterators, become Python values, so that they can be read several times.
 
     Args:
         where: The conditions.
@@ -167,6 +168,8 @@ def in_where(where: Any, id_of: Callable[[str], str]) -> Any:
     """
     if isinstance(where, str) and _ID in where:
         where = parse(where)
+    if isinstance(where, Iterator):
+        where = list(where)
     if not isinstance(where, list | tuple):
         return where
     if len(where) == 3 and isinstance(where[0], str) and isinstance(where[1], str):

@@ -16,6 +16,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,9 @@ from voxframe._files import private_folder, sync
 from voxframe._text import quantity
 from voxframe.analysis.recordings import attach, repeated
 from voxframe.corpus import reading
-from voxframe.corpus.archive import Archive
+from voxframe.corpus.archive import Archive, MissingTranscriptError, changing
 from voxframe.corpus.ledger_file import clear_errors
-from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, with_metadata
+from voxframe.corpus.metadata import Metadata, Wanted, is_named, to_frame, wanted_names, with_metadata
 from voxframe.corpus.part_files import parquet_options
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import Where
@@ -41,6 +42,7 @@ from voxframe.corpus.store import EXPORTS, View, check_writable
 from voxframe.corpus.store import folder as make_folder
 from voxframe.errors import CorpusError
 from voxframe.schema import CORPUS_TABLES, SCHEMA_VERSION, TRANSCRIPT_TABLES, with_pandas
+from voxframe.validators import Integer, checked, name_list
 
 _METADATA = "metadata"
 _GROUP = 32  # transcripts per row group
@@ -97,7 +99,8 @@ class Snapshot:
             raise CorpusError("metadata is not a table; use Snapshot.metadata(), or metadata=... to join it to a table")
         wanted = None if ids is None else list(dict.fromkeys(map(self._id, reading.identifiers(ids))))
         where = in_where(where, self._id)
-        if absent := sorted(set(wanted or ()) - set(self.ids() if wanted else ())):
+        columns, metadata = None if columns is None else name_list(columns), wanted_names(metadata)
+        if absent := [transcript_id for transcript_id in wanted or () if transcript_id not in self._names]:
             raise CorpusError(f"{self!r} has no transcript {absent[0]!r}; ids() lists its transcripts")
         if not is_named(name, columns, where, metadata):
             return self._rows(name, data, wanted, columns, where)
@@ -111,6 +114,7 @@ class Snapshot:
             columns=columns,
             where=where,
             metadata=metadata,
+            people=False,
         )
 
     def metadata(self) -> pd.DataFrame:
@@ -119,13 +123,13 @@ class Snapshot:
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the names of the recordings of transcripts in the snapshot, by id."""
-        known = self._names()
-        return {transcript_id: known[transcript_id] for transcript_id in ids if transcript_id in known}
+        return {transcript_id: self._names[transcript_id] for transcript_id in ids if transcript_id in self._names}
 
     def shared_names(self) -> set[str]:
         """Return the names of the recordings that have several transcripts in the snapshot."""
-        return repeated(self._names().values())
+        return repeated(self._names.values())
 
+    @cached_property
     def _names(self) -> dict[str, str]:
         about = self._about()
         names = about["recording" if "recording" in about.column_names else "transcript_id"].to_pylist()
@@ -142,7 +146,7 @@ class Snapshot:
         Raises:
             CorpusError: The snapshot has no such table, or its file is missing.
         """
-        if name not in self.manifest["tables"]:
+        if name not in [*self.manifest["tables"]]:
             raise CorpusError(f"{self!r} has no table {name!r}; it has {', '.join(self.manifest['tables'])}")
         if not self._file(name).exists():
             raise self._damaged(name)
@@ -152,8 +156,7 @@ class Snapshot:
 
     def _id(self, given: str) -> str:
         """Return the id of a transcript, given the id or the name of its recording."""
-        known = self._names()
-        return one_id(given, known.__contains__, lambda name: [i for i, n in known.items() if n == name])
+        return one_id(given, self._names.__contains__, lambda name: [i for i, n in self._names.items() if n == name])
 
     def verify(self) -> None:
         """Compare every file with its hash in the manifest.
@@ -248,8 +251,7 @@ class Snapshots:
         """
         if not self._archive.path.is_dir():
             raise CorpusError(
-                f"there is no corpus in {str(self._archive.path)!r}, so there is nothing to seal; Corpus.submit and "
-                "Corpus.add create it"
+                f"there is no corpus in {str(self._archive.path)!r}; Corpus.submit and Corpus.add create it"
             )
         folder = self._archive.path / "snapshots"
         with clear_errors(self._archive.path):
@@ -257,22 +259,29 @@ class Snapshots:
             private_folder(self._archive.path)
             make_folder(folder)
             _sweep(folder)
-            hidden = folder / f".{secrets.token_hex(6)}.tmp"
-            hidden.mkdir()
-            try:
-                readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _VIEWS}
-                ids = list(readable["transcript"])
-                rows = self._write_tables(readable, hidden, progress=progress)
-                rows[_METADATA] = _write_metadata(self._metadata.to_arrow(ids), hidden)
-                tables = {
-                    name: {"rows": count, "bytes": file.stat().st_size, "sha256": _sha256(file)}
-                    for name, count in rows.items()
-                    if (file := hidden / name / "part-0.parquet")
-                }
+            for _ in range(_TRIES):
+                with contextlib.suppress(MissingTranscriptError):  # it was deleted meanwhile
+                    return self._create(folder, progress=progress)
+            raise changing(self._archive.path)
+
+    def _create(self, folder: Path, *, progress: bool) -> Snapshot:
+        hidden = folder / f".{secrets.token_hex(6)}.tmp"
+        hidden.mkdir()
+        try:
+            readable = {v: self._query.readable("transcripts" if v == "transcript" else v) for v in _VIEWS}
+            ids = list(readable["transcript"])
+            rows = self._write_tables(readable, hidden, progress=progress)
+            rows[_METADATA] = _write_metadata(self._metadata.to_arrow(ids), hidden)
+            tables = {
+                name: {"rows": count, "bytes": file.stat().st_size, "sha256": _sha256(file)}
+                for name, count in rows.items()
+                if (file := hidden / name / "part-0.parquet")
+            }
+            with self._archive.kept(*ids):  # a deletion waits, and then warns of this snapshot
                 return _seal(folder, hidden, {"transcripts": len(ids), "tables": tables})
-            except BaseException:
-                shutil.rmtree(hidden, ignore_errors=True)
-                raise
+        except BaseException:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
 
     def open(self, version: int | None = None) -> Snapshot:
         """Open a snapshot.
@@ -282,14 +291,15 @@ class Snapshots:
 
         Raises:
             CorpusError: There is no such version, or its manifest cannot be read.
+            OptionError: `version` is not a whole number of at least 1.
         """
         root = self._archive.path
         there = _versions(root / "snapshots")  # the error below is enough if there is no corpus
         if not there:
             raise CorpusError(f"the corpus {root} has no snapshot; corpus.snapshots.create() creates one")
-        number = there[-1] if version is None else version
+        number = there[-1] if version is None else checked("version", version, Integer(1))
         if number not in there:
-            raise CorpusError(f"the corpus {root} has no snapshot {version!r}; it has {', '.join(map(str, there))}")
+            raise CorpusError(f"the corpus {root} has no snapshot {number}; it has {', '.join(map(str, there))}")
         path = root / "snapshots" / f"v={number}"
         try:
             manifest = json.loads((path / "manifest.json").read_bytes())
@@ -350,9 +360,7 @@ class Snapshots:
             tables = {name: self._query.arrow(name, ids[name if name in EXPORTS else "transcript"]) for name in names}
             if before == hashes():
                 return tables
-        raise CorpusError(
-            f"transcripts of the corpus {self._archive.path} keep changing; stop the program that writes them"
-        )
+        raise changing(self._archive.path)
 
 
 def snapshots_with(snapshots: Snapshots, transcript_id: str) -> list[Path]:

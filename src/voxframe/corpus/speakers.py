@@ -177,7 +177,8 @@ class Speakers:
             made_for = {k: fingerprint for k, fingerprint in made_for.items() if k in corrected}
             if (speakers, corrected, made_for) != (now.speakers, now.turns, now.made_for):
                 made = datetime.now(UTC).isoformat(timespec="seconds")
-                files.keep(transcript_id, [*history, SpeakerNames(speakers, corrected, made, made_for)])
+                with self._archive.kept(transcript_id):
+                    files.keep(transcript_id, [*history, SpeakerNames(speakers, corrected, made, made_for)])
         return self.get(transcript_id)
 
     def assign(
@@ -185,8 +186,8 @@ class Speakers:
     ) -> pd.DataFrame:
         """State which people the speakers of recordings are, as one change, which `undo()` reverts.
 
-        Speaker "A" of one recording is not speaker "A" of another. A person is one in all recordings: `by="person"`
-        groups by people, and `metadata="person"` adds the column to a table. The assignment is made once: repeat it for
+        A label such as "A" is another speaker in each recording; a person is the same in all. `by="person"` groups by
+        people, and `metadata="person"` adds the column to a table. The assignment is made once: repeat it for
         transcripts that are added later.
 
         Args:
@@ -255,7 +256,7 @@ class Speakers:
         if not self._archive.has(transcript_id):
             raise self._archive.missing(transcript_id)
         files = self._archive.names
-        with clear_errors(self._archive.path), files.lock(transcript_id):
+        with clear_errors(self._archive.path), files.lock(transcript_id), self._archive.kept(transcript_id):
             history = files.history(transcript_id)
             if not history:
                 raise OptionError(f"the speakers of {transcript_id!r} have no names, so there is no change to undo")

@@ -43,8 +43,8 @@ UNFINISHED = frozenset({"queued", "processing"})
 #: A file or folder that changed less than this long ago may change again without a new modification time.
 RACY_NS = 2_000_000_000
 
-#: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table. The manifests of
-#: version 2 had no checksum; it would delete those that have one.
+#: Version of the layout of a corpus. Version 1 had a Parquet file for each transcript and table. Manifests had no
+#: checksum in version 2, whose programs would delete those that have one.
 FORMAT = 3
 
 _SUFFIX = ".json.zst"
@@ -136,9 +136,9 @@ class Store:
             raise _unreadable(path, e) from None
         except zstandard.ZstdError as e:
             raise DamagedFileError(
-                f"{path} is damaged ({e}). Delete it: Corpus.sync() then fetches again what was submitted from here, "
-                f"voxframe.tables({transcript_id!r}, client=client, corpus=corpus, refresh=True) what else a service "
-                "has, and Corpus.add(...) takes it from a file"
+                f"{path} is damaged ({e}). Delete it and get the transcript again: with Corpus.sync() if it was "
+                f"submitted from here, with voxframe.tables({transcript_id!r}, client=client, corpus=corpus, "
+                "refresh=True) if a service has it, or with Corpus.add(...) if it is in a file"
             ) from None
 
     def put_original(self, transcript_id: str, data: bytes) -> None:
@@ -227,10 +227,10 @@ class Store:
             return None
 
     def settled(self) -> tuple[int, ...] | None:
-        """Return a value that differs after a change to the payload files; None if one may be under way.
+        """Return a value that differs after a change to the payload files; None if a change may be in progress.
 
-        It is the time of each folder. The latest one would not do: a clock that was set back gives a later change an
-        earlier time.
+        It holds the modification time of every folder. The latest of these is not enough: if the clock is set back, a
+        later change has an earlier time.
         """
         changed = tuple(os.stat(place).st_mtime_ns for place in self._folders())  # noqa: PTH116  fast
         return changed if time.time_ns() - max(changed, default=0) > RACY_NS else None
@@ -267,11 +267,13 @@ class Store:
         """Return the files and folders of a transcript that exist, its payload first, and unfinished files last.
 
         Raises:
-            NotADirectoryError: A symbolic link is in place of a folder that may hold some.
+            NotADirectoryError: A folder that may hold some of them is a symbolic link.
         """
         stem = file_name(transcript_id)
+        payload = self._raw_path(transcript_id, "transcript").name.removesuffix(_SUFFIX)
+        places = (self._raw, self._raw / _shard(payload))  # another program may have put one directly in `raw/`
         found = [
-            *(self._raw_path(transcript_id, view) for view in get_args(View)),
+            *(place / f"{payload}{_suffix(view)}" for view in get_args(View) for place in places),
             self._original(transcript_id),
             self.root / "names" / f"{stem}.json",
             self.root / "corrections" / f"{stem}.json",
@@ -295,7 +297,7 @@ class Store:
 
     def _original(self, transcript_id: str) -> Path:
         stem = file_name(transcript_id)
-        return self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}" / f"{stem}.original.zst"
+        return self._raw / _shard(stem) / f"{stem}.original.zst"
 
     def _raw_path(self, transcript_id: str, view: View) -> Path:
         return self._file(view, transcript_id if transcript_id in self._unnamed else file_name(transcript_id))
@@ -303,7 +305,7 @@ class Store:
     def _file(self, view: View, stem: str) -> Path:
         name = f"{stem}{_suffix(view)}"
         flat = f"{self._raw}/{name}"
-        return Path(flat if os.path.exists(flat) else f"{self._raw}/{zlib.crc32(stem.encode()) & 0xFF:02x}/{name}")  # noqa: PTH110  fast
+        return Path(flat if os.path.exists(flat) else f"{self._raw}/{_shard(stem)}/{name}")  # noqa: PTH110  fast
 
     def prepare(self) -> None:
         """Create the folders and upgrade an older corpus, once per process and if they were deleted.
@@ -322,7 +324,7 @@ class Store:
                 sweep(place)
             for path in self._raw.glob(f"*{_SUFFIX}"):  # of format 1
                 stem = path.name.partition(".")[0]
-                into = self._raw / f"{zlib.crc32(stem.encode()) & 0xFF:02x}"
+                into = self._raw / _shard(stem)
                 folder(into)
                 path.replace(into / path.name)
             if _format(self.root) != FORMAT:
@@ -332,6 +334,11 @@ class Store:
                 f"cannot write a corpus at {self.root}: {e.strerror or e}; name a directory that can be written"
             ) from None
         self._prepared = True
+
+
+def _shard(stem: str) -> str:
+    """Return the name of the folder in `raw/` for files with a stem."""
+    return f"{zlib.crc32(stem.encode()) & 0xFF:02x}"
 
 
 def _files_in(place: str) -> dict[View, dict[str, str]]:
@@ -423,10 +430,10 @@ def folder(path: Path) -> None:
 
 
 def check_no_link(path: Path) -> None:
-    """Check that no symbolic link is in place of a folder: writing through it would change files elsewhere.
+    """Check that a folder is not a symbolic link: writing through it would change files elsewhere.
 
     Raises:
-        NotADirectoryError: One is.
+        NotADirectoryError: It is one.
     """
     if path.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, f"{path} is a symbolic link, through which nothing is written")
@@ -454,8 +461,8 @@ _COMPRESSOR = _Compressor()
 
 
 def compress(data: bytes) -> bytes:
-    """Return a zstd frame with `data` that takes no more memory than its length, to be kept."""
-    return bytes(memoryview(_COMPRESSOR.compress(data)))  # zstandard leaves it the memory of incompressible data
+    """Return `data` as a zstd frame that takes no more memory than its length, so that many can be kept."""
+    return bytes(memoryview(_COMPRESSOR.compress(data)))  # that of zstandard keeps a buffer for incompressible data
 
 
 def decompress(data: bytes) -> bytes:

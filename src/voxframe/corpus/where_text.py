@@ -125,7 +125,8 @@ def _triple(left: ast.expr, op: ast.cmpop, right: ast.expr, *, negated: bool) ->
         opposite = next(other for name, other, _ in _OPERATORS.values() if name == operator)
     value = _value(right)
     if (operator in ("in", "not in")) != isinstance(value, list):
-        raise _NotPlainError(f"{ast.unparse(right)} after {operator} must be a list for in, and else one value")
+        needed = "a list of values" if operator in ("in", "not in") else "one value"
+        raise _NotPlainError(f"{operator} needs {needed}, not {ast.unparse(right)}")
     return left.id, opposite if negated else operator, value
 
 

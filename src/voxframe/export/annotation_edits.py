@@ -22,6 +22,7 @@ from voxframe.export.annotation_formats import regions, tier_names
 from voxframe.export.result import Losses
 from voxframe.export.segments import SpeechSegment, grouped, joined, whole
 from voxframe.importers.tiers import eaf_tiers, is_word_tier, speaker_of, textgrid_tiers
+from voxframe.validators import shown
 
 _COLUMNS = {"transcript_id": TEXT, "action": TEXT, "utterance_idx": "Int64", "word_idx": "Int64", "speaker": TEXT}
 _COLUMNS |= {"text": TEXT, "was": TEXT, "start_ms": "Int64", "end_ms": "Int64"}
@@ -58,7 +59,7 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
         - added: a new annotation, which belongs to no turn.
 
     Raises:
-        OptionError: A column is missing, or there is more than one transcript.
+        OptionError: A column is missing, there is more than one transcript, or `file` is not a path.
         PayloadError: The file has another format, cannot be read, or has no annotation of the transcript.
 
     Example:
@@ -70,9 +71,11 @@ def read_edits(words: pd.DataFrame, file: str | os.PathLike[str]) -> pd.DataFram
         >>> read_edits(words, path)[["action", "utterance_idx", "text", "was"]].values.tolist()
         [['text', 0, 'Hello.', 'Helo.']]
     """
+    if not isinstance(file, str | os.PathLike):
+        raise OptionError(f"read_edits needs the path of an edited file, got {shown(file)}")
+    segments = whole(words, "read_edits", Losses())
     if missing := [name for name in ("word_idx", "utterance_idx") if name not in words]:
         raise OptionError(f"read_edits needs the words that were exported; the DataFrame lacks {', '.join(missing)}")
-    segments = whole(words, "read_edits", Losses())
     edited = _edited(Path(file), str(words["transcript_id"].iloc[0]) if len(words) else None)
     names = {key: speaker_of(name) for key, name in tier_names(segments).items()}
     turns, single = [], []
@@ -103,7 +106,9 @@ def _edited(path: Path, transcript_id: str | None) -> list[tuple[bool, _TimedLab
     except OSError as error:
         raise PayloadError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except (ET.ParseError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise PayloadError(f"{str(path)!r} is no complete EAF, TextGrid or Label Studio JSON file: {error}") from None
+        raise PayloadError(
+            f"{str(path)!r} is not a complete EAF, TextGrid or Label Studio JSON file: {error}"
+        ) from None
     return [
         (tier.words_of is not None, _TimedLabel(start, max(start, end), " ".join(said.split()), tier.speaker))
         for tier in tiers

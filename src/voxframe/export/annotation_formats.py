@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 
 import pandas as pd
 
-from voxframe.errors import PayloadError
+from voxframe.errors import OptionError, PayloadError
 from voxframe.export.result import Losses, counted
 from voxframe.export.segments import SpeechSegment, grouped, joined, transcripts, turns, whole
 from voxframe.importers.tiers import speaker_of
@@ -236,16 +236,18 @@ def label_studio(df: pd.DataFrame, *, audio: Mapping[str, str] | None = None, lo
         losses: Counter for values that a task cannot hold. None (default): warn about them.
 
     Raises:
-        OptionError: A column is missing.
+        OptionError: A column is missing, or `audio` is not a dict.
 
     Warns:
         ExportWarning: A task cannot hold a value.
     """
+    if audio is not None and not isinstance(audio, Mapping):
+        raise OptionError(f"audio must be a dict of URLs by transcript id, not of type {type(audio).__name__}")
     tasks = []
     with counted(losses, "labelstudio") as lost:
         if audio is None and {"audio_url", "transcript_id"} <= set(getattr(df, "columns", ())):
             known = df.dropna(subset=["audio_url"]).drop_duplicates("transcript_id")
-            audio = dict(zip(known["transcript_id"], known["audio_url"], strict=True))
+            audio = dict(zip(map(str, known["transcript_id"]), known["audio_url"], strict=True))
         for transcript_id, segments in transcripts(df, "labelstudio", lost):
             names = tier_names(segments)
             result: list[dict[str, Any]] = []

@@ -10,17 +10,27 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import orjson
 import pandas as pd
 
 from voxframe._text import quantity
-from voxframe.analysis.speaker_turns import speaker_codes
+from voxframe.analysis.speaker_turns import require, speaker_codes
 from voxframe.errors import OptionError
 from voxframe.options import PII_POLICIES
 from voxframe.validators import name_list, nearest, shown
 
 #: Columns with spoken text, or with text derived from it.
 _TEXTS = ("text", "summary", "headline", "gist", "response", "prompt", "term", "left", "match", "right")
+#: Columns of JSON whose texts may repeat what was said: unknown fields, and vocabulary of the user.
+_JSON = ("extra", "word_boost", "custom_spelling", "topics")
 _SPOKEN = ("words", "utterance_words")
+_TIMED = ("transcript_id", "text", "start_ms", "end_ms")
+#: Columns that tables need to be masked.
+_NEEDED = {
+    "entities": ("entity_type", *_TIMED),
+    **dict.fromkeys(_SPOKEN, _TIMED),
+    "transcripts": ("transcript_id", "status", "entity_detection", "redact_pii"),
+}
 _COMPOUND = re.compile(r"\w+(?:[-@./]\w+)+")  # such as a double name or an address
 _SPOKEN_PART = re.compile(r"\w(?:.*\w)?", re.DOTALL)  # words without the punctuation around them
 
@@ -38,11 +48,13 @@ def mask(
 ) -> dict[str, pd.DataFrame]:
     """Return copies of tables without the personal data that entity detection found.
 
-    The words of such an entity become a label such as `[PERSON_NAME]`, or are dropped: those of its text during its
-    time, or all words during its time if the text is written in another way. The same is done for other occurrences in
-    the same transcript: in words, turns, summaries and all other texts. An occurrence is the text of the entity, its
-    words, or a part of either that is capitalized or contains a digit, with what a hyphen, `@`, `.` or `/` joins to it.
-    Punctuation around it stays.
+    The words of such an entity are replaced by a label such as `[PERSON_NAME]`, or dropped. These are the words of its
+    text that were spoken during its time, or all words of that time if the text is written in another way. The same is
+    done for other occurrences in the same transcript: in words, turns, summaries and all other texts, also in columns
+    of JSON.
+
+    An occurrence is the text of the entity or its words. It is also a part of either, if this part is capitalized or
+    contains a digit. What a hyphen, `@`, `.` or `/` joins to an occurrence belongs to it. Punctuation around it stays.
 
     The words of an occurrence become one row, so that words, turns and every format that is made of them have the same
     text. The row lasts from the start of the first word to the end of the last one and has the other values of the
@@ -61,6 +73,7 @@ def mask(
 
     Raises:
         OptionError: `entities` is missing, a transcript was created without entity detection, or there is no such type.
+        ValueError: A table lacks a column.
 
     Example:
         >>> said = {"transcript_id": "t", "text": ["I'm", "Ann."], "start_ms": [0, 300], "end_ms": [200, 700]}
@@ -71,8 +84,14 @@ def mask(
     """
     if how not in ("mask", "drop"):
         raise OptionError(f"how must be 'mask' or 'drop', got {shown(how)}")
+    if not isinstance(tables, Mapping):
+        kind = type(tables).__name__
+        raise OptionError(f'mask needs a dict of tables, such as {{"words": words}}, not of type {kind}')
     if "entities" not in tables:
         raise OptionError("the table entities, which locates personal data, is missing; add it to the tables")
+    for name, columns in _NEEDED.items():
+        if name in tables:
+            require(tables[name], columns, f"mask, in the table {name},")
     return masked_tables(tables, how, personal_types(types, lambda: tables["entities"]["entity_type"]))
 
 
@@ -121,7 +140,7 @@ def masked_tables(
             done[name] = df[~personal] if how == "drop" else _labelled(df, personal)
         else:
             done[name] = _texts(df, patterns, how)
-    return {name: _unnamed(df) for name, df in done.items()}
+    return {name: _unnamed(_json_masked(df, patterns, how)) for name, df in done.items()}
 
 
 def _unnamed(df: pd.DataFrame) -> pd.DataFrame:
@@ -289,11 +308,49 @@ def _texts(df: pd.DataFrame, patterns: Mapping[str, Any], how: str) -> pd.DataFr
         texts = df[name].to_numpy(object).copy()
         for n, (transcript_id, text) in enumerate(zip(df["transcript_id"], texts, strict=True)):
             if isinstance(text, str):
-                spans = _personal(text, patterns.get(transcript_id, ()))
-                masked = _replaced(text, spans if how == "mask" else [span._replace(label="") for span in spans])
-                texts[n] = " ".join(masked.split()) if how == "drop" else masked
+                texts[n] = _masked(text, patterns.get(transcript_id, ()), how)
         changed[name] = _column(texts, df[name])
     return df.assign(**changed)
+
+
+def _json_masked(df: pd.DataFrame, patterns: Mapping[str, Any], how: str) -> pd.DataFrame:
+    """Mask the texts in columns of JSON."""
+    changed = {}
+    for name in _JSON if "transcript_id" in df else ():
+        if name not in df or not df[name].notna().any():
+            continue
+        texts = df[name].to_numpy(object).copy()
+        for n, (transcript_id, text) in enumerate(zip(df["transcript_id"], texts, strict=True)):
+            if isinstance(text, str) and transcript_id in patterns:
+                texts[n] = _json_text_masked(text, patterns[transcript_id], how)
+        changed[name] = _column(texts, df[name])
+    return df.assign(**changed)
+
+
+def _json_text_masked(text: str, patterns: Sequence[tuple[re.Pattern[str], str]], how: str) -> str:
+    def masked(value: Any) -> Any:
+        if isinstance(value, str):
+            return _masked(value, patterns, how)
+        if isinstance(value, list):
+            return [masked(one) for one in value]
+        if isinstance(value, dict):
+            return {masked(key): masked(one) for key, one in value.items()}
+        return value
+
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return _masked(text, patterns, how)
+    done = masked(found)
+    return text if done == found else orjson.dumps(done).decode()
+
+
+def _masked(text: str, patterns: Sequence[tuple[re.Pattern[str], str]], how: str) -> str:
+    """Return a text with its personal data replaced by labels, or without it."""
+    spans = _personal(text, patterns)
+    if how == "mask" or not spans:
+        return _replaced(text, spans)
+    return " ".join(_replaced(text, [span._replace(label="") for span in spans]).split())
 
 
 def _personal(text: str, patterns: Sequence[tuple[re.Pattern[str], str]]) -> list[_Span]:

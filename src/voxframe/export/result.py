@@ -70,6 +70,6 @@ def warn(losses: Losses, what: str, above: int = 1) -> None:
         above: Number of stack frames between this call and the user's code, so that the warning points to the user's
             line.
     """
-    if losses:
-        found = "; ".join(f"{count} {reason}" for reason, count in losses.items())
+    if lost := +losses:  # unary plus drops zero counts
+        found = "; ".join(f"{count} {reason}" for reason, count in lost.items())
         warnings.warn(f"{what} cannot hold every value exactly: {found}", ExportWarning, stacklevel=2 + above)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections.abc import Iterator
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,8 +14,10 @@ import pandas as pd
 from voxframe._text import PAUSE_MS, join_words, one_line
 from voxframe.errors import OptionError
 from voxframe.export.result import Losses
+from voxframe.validators import shown
 
 _NEEDED = ("transcript_id", "text", "start_ms", "end_ms")
+_NUMBERS = ("start_ms", "end_ms", "confidence")
 
 _TEXT_CHANGED = "texts with control characters, line ends or repeated blanks, written as one line without them"
 _NAME_CHANGED = "names with blanks, line ends or control characters, written with _ or without them"
@@ -59,15 +63,10 @@ def transcripts(
         untimed: Keep rows without times, next to the nearest row of the same speaker. If False, leave them out.
 
     Raises:
-        OptionError: `df` is not a DataFrame, or a column is missing.
+        OptionError: `df` is not a DataFrame, a column is missing or occurs twice, or a time or confidence is not a
+            number.
     """
-    if not isinstance(df, pd.DataFrame):
-        raise OptionError(
-            f"{purpose} needs a DataFrame, such as the result of voxframe.load_words, not {type(df).__name__}"
-        )
-    missing = [name for name in _NEEDED if name not in df.columns]
-    if missing:
-        raise OptionError(f"{purpose} needs the columns {', '.join(_NEEDED)}; the DataFrame lacks {', '.join(missing)}")
+    check_columns(df, purpose)
     for transcript_id, rows in df.groupby("transcript_id", sort=False, dropna=False):
         found = _segments(rows, losses)
         kept = _placed(found if untimed else [s for s in found if s.timed], losses)
@@ -75,6 +74,32 @@ def transcripts(
             losses[_UNTIMED_LEFT_OUT] += dropped
         if kept:
             yield "" if pd.isna(transcript_id) else str(transcript_id), kept
+
+
+def check_columns(df: object, purpose: str) -> None:
+    """Check that rows have the columns of speech segments, each once, with numbers as times and confidences.
+
+    Args:
+        df: The rows.
+        purpose: Name of the format, for error messages.
+
+    Raises:
+        OptionError: `df` is not a DataFrame, a column is missing or occurs twice, or a time or confidence is not a
+            number.
+    """
+    if not isinstance(df, pd.DataFrame):
+        raise OptionError(
+            f"{purpose} needs a DataFrame, such as the result of voxframe.load_words, not {type(df).__name__}"
+        )
+    if missing := [name for name in _NEEDED if name not in df.columns]:
+        raise OptionError(f"{purpose} needs the columns {', '.join(_NEEDED)}; the DataFrame lacks {', '.join(missing)}")
+    if len(twice := df.columns[df.columns.duplicated()]):
+        raise OptionError(f"{purpose} needs unique column names, but {twice[0]!r} occurs twice; rename or drop one")
+    for name in _NUMBERS:
+        if name in df and not pd.api.types.is_numeric_dtype(df[name]):
+            others = [value for value in df[name].dropna() if not isinstance(value, Real | Decimal)]
+            if others:
+                raise OptionError(f"{purpose} needs numbers in the column {name}, got {shown(others[0])}")
 
 
 def whole(df: pd.DataFrame, purpose: str, losses: Losses, *, untimed: bool = True) -> list[SpeechSegment]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
 from typing import IO, Any, Self
 
 import numpy as np
@@ -107,10 +110,10 @@ class TableWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._out is not None:
-            self._out.close()
-        if self._file is not None:
-            self._file.close()
+        with ExitStack() as opened:  # the second is closed even if the disk is full
+            for file in (self._file, self._out):
+                if file is not None:
+                    opened.callback(file.close)
 
     @property
     def pattern(self) -> str:
@@ -170,7 +173,8 @@ def with_card(table: pa.Table, card: Callable[[pa.Schema, int], str]) -> pa.Tabl
 
 
 def text_of(table: pa.Table, form: str, losses: Losses, *, header: bool = True, escape_formulas: bool = False) -> bytes:
-    """Return a table as CSV or JSON lines: see `voxframe.export.table_writer`."""
+    """Return a table as CSV or JSON lines. Values of types that neither has become text."""
+    table = pa.table([_readable(column, losses) for column in table.columns], table.column_names)
     if form == "csv":
         return csv(table, losses, header=header, escape_formulas=escape_formulas)
     return json_lines(table, losses)
@@ -250,9 +254,13 @@ def _folders(name: str, column: pa.ChunkedArray, losses: Losses) -> pa.Array:
     if pa.types.is_timestamp(column.type):
         local = pc.local_timestamp(column) if column.type.tz else column
         column = pc.replace_substring_regex(local.cast(pa.string()), r"( 00:00:00)?(\.0*)?$", "")
-    elif pa.types.is_dictionary(column.type):
-        column = column.cast(_settled(column.type.value_type))
-    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    column = _readable(column, losses)
+    try:
+        encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    except pa.ArrowException:
+        raise OptionError(
+            f"cannot partition by {name!r}, because its values are of the type {column.type}; convert them to text"
+        ) from None
     values = encoded.dictionary.to_pylist()
     empty = pa.array([value in ("", NULL_PARTITION) for value in values], pa.bool_()).take(encoded.indices)
     losses[_EMPTY_FOLDER] += pc.sum(empty).as_py() or 0
@@ -268,6 +276,7 @@ _FORMULA = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # the last four are the fu
 _ESCAPED = "texts that a spreadsheet would take for a formula, with an apostrophe before them (escape_formulas)"
 _ONLY_COLUMN = "nulls of an only column, written as empty text because readers skip an empty line"
 _NOT_FINITE = "numbers that are not finite, written as null"
+_BYTES = "values of bytes, written as text in base64"
 
 
 def csv(table: pa.Table, losses: Losses, *, header: bool = True, escape_formulas: bool = False) -> bytes:
@@ -286,7 +295,7 @@ def csv(table: pa.Table, losses: Losses, *, header: bool = True, escape_formulas
         b'text,n\n"a",0.1\n"",\n,3\n'
     """
     names = [_escaped_name(name) if escape_formulas else name for name in table.column_names]
-    columns = [_plain(column) for column in table.columns]
+    columns = [_plain(column, losses) for column in table.columns]
     for n, column in enumerate(columns):
         if escape_formulas and pa.types.is_string(column.type):
             columns[n] = _escaped(column, losses)
@@ -312,19 +321,47 @@ def json_lines(table: pa.Table, losses: Losses) -> bytes:
         >>> json_lines(pa.table({"text": ["a", None], "n": [0.1, 1e-12]}), Losses())
         b'{"text":"a","n":0.1}\n{"text":null,"n":1e-12}\n'
     """
-    if lost := sum(map(_not_finite, table.columns)):
-        losses[_NOT_FINITE] += lost
+    losses[_NOT_FINITE] += sum(map(_not_finite, table.columns))
     batches = table.to_batches(max_chunksize=_AT_A_TIME)
     return b"".join(_json(row) + b"\n" for batch in batches for row in batch.to_pylist())
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without dictionary encoding, and with lists and structs as JSON text."""
+def _readable(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
+    """Return a column without dictionary encoding, as text if JSON and CSV have no such type.
+
+    Durations are written as ISO 8601, types of pandas such as periods as pandas shows them, and bytes as base64.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    losses[_BYTES] += sum(len(leaf) - leaf.null_count for leaf in _leaves(column) if _is_binary(leaf.type))
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
+    if not (_is_binary(kind) or pa.types.is_duration(kind) or isinstance(kind, pa.BaseExtensionType)):
+        return column
+    texts = [None if pd.isna(value) else _encodable(value) for value in column.to_pandas()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def _leaves(column: pa.ChunkedArray | pa.Array) -> Iterator[pa.Array]:
+    """Yield the arrays of a column that hold no other values: of lists those of their items, of structs each field."""
+    for chunk in getattr(column, "chunks", [column]):
+        if not pa.types.is_nested(chunk.type):
+            yield chunk
+        elif pa.types.is_struct(chunk.type):
+            for field in chunk.flatten():
+                yield from _leaves(field)
+        else:
+            yield from _leaves(chunk.flatten())
+
+
+def _plain(column: pa.ChunkedArray, losses: Losses) -> pa.ChunkedArray:
+    """Return a column with lists and structs as JSON text."""
+    kind = column.type
     if pa.types.is_nested(kind):
+        losses[_NOT_FINITE] += _not_finite(column)
         texts = [None if value is None else _json(value).decode() for value in column.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.string())])
     text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind)
@@ -347,12 +384,9 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name
 
 
-def _not_finite(column: pa.ChunkedArray | pa.Array) -> int:
-    if pa.types.is_floating(column.type):
-        return int(pc.sum(pc.invert(pc.is_finite(column))).as_py() or 0)
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        return sum(_not_finite(chunk.flatten()) for chunk in getattr(column, "chunks", [column]))
-    return 0
+def _not_finite(column: pa.ChunkedArray) -> int:
+    floats = (leaf for leaf in _leaves(column) if pa.types.is_floating(leaf.type))
+    return sum(pc.sum(pc.invert(pc.is_finite(leaf))).as_py() or 0 for leaf in floats)
 
 
 def _json(value: Any) -> bytes:
@@ -360,4 +394,7 @@ def _json(value: Any) -> bytes:
 
 
 def _encodable(value: Any) -> str:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    value = pd.Timedelta(value) if isinstance(value, timedelta) else value
     return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)

@@ -7,10 +7,12 @@ import io
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 import pyarrow as pa
@@ -29,6 +31,7 @@ CARD_MARK = " by voxframe "
 #: Key of the data card in the metadata of a Parquet file that is a data set of its own.
 CARD_KEY = b"voxframe.data_card"
 _NAMED = 3  # files in a message
+_LEFTOVER_AGE_S = 86_400.0  # without a change in any of its files
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
@@ -36,17 +39,15 @@ class Folder:
     """A directory that an export writes to.
 
     Args:
-        root: Path in the file system.
-        filesystem: An fsspec file system. None (default): the local file system.
+        root: Its path.
 
     Attributes:
         files: Names of the files, in the order of writing.
         checksums: SHA-256 of each closed file by its name, as hexadecimal text.
     """
 
-    def __init__(self, root: str, filesystem: Any = None) -> None:
+    def __init__(self, root: str) -> None:
         self.root = root
-        self.filesystem = filesystem
         self.files: list[str] = []
         self.checksums: dict[str, str] = {}
 
@@ -57,14 +58,9 @@ class Folder:
             name: File name, with `/` between folders.
         """
         self.files.append(name)
-        path = f"{self.root}/{name}"
-        if self.filesystem is not None:
-            self.filesystem.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
-            file: IO[bytes] = self.filesystem.open(path, "wb")
-        else:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            file = Path(path).open("xb")  # noqa: SIM115  closed with the returned file
-        return io.BufferedWriter(_Hashed(file, name, self.checksums))
+        path = Path(self.root, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return io.BufferedWriter(_Hashed(path.open("xb"), name, self.checksums))
 
     def write(self, name: str, text: str) -> None:
         """Write a text file in the directory, as UTF-8."""
@@ -88,9 +84,11 @@ class _Hashed(io.RawIOBase):
 
     def close(self) -> None:
         if not self.closed:
-            self._file.close()
-            self._checksums[self._name] = self._hash.hexdigest()
-        super().close()
+            try:
+                self._file.close()
+                self._checksums[self._name] = self._hash.hexdigest()
+            finally:
+                super().close()
 
 
 def partition_folder(column: str, value: str | None) -> str:
@@ -112,10 +110,16 @@ def check_target(given: object) -> None:
     """Check that a path or URL was given.
 
     Raises:
-        OptionError: It is neither text nor a path, or it is empty.
+        OptionError: It is neither text nor a path of text, it is empty or contains a NUL character, or it begins with
+            the home directory of an unknown user.
     """
-    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(path, str) or not path or "\0" in path:
         raise OptionError(f"a path or URL is needed, such as 'calls' or 's3://bucket/calls', got {shown(given)}")
+    try:
+        Path(path).expanduser()
+    except RuntimeError:
+        raise OptionError(f"the home directory in {path!r} is unknown; pass the whole path") from None
 
 
 def store_settings(given: Mapping[str, Any] | None, values: type = object) -> dict[str, Any]:
@@ -150,7 +154,8 @@ def is_remote(target: str | os.PathLike[str]) -> bool:
 def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Folder]:
     """Write a directory. It appears when all files are written; if that fails, existing files stay unchanged.
 
-    A remote store cannot rename a directory atomically: each file appears when it is complete, one after the other.
+    For a remote store, the files are first written to a temporary directory of this machine. A store cannot rename a
+    directory atomically: after all files are written, they are uploaded one after the other.
 
     Args:
         target: Path or URL.
@@ -163,40 +168,28 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
         MissingExtraError: The target is a URL and fsspec is not installed.
         OptionError: The protocol of the URL is unknown, or its library is not installed.
     """
-    if is_remote(target):
-        with _clear_errors(target):
-            filesystem, root = _store(os.fspath(target))
-            root = root.rstrip("/")
-            if filesystem.exists(root):
+    with _clear_errors(target):
+        if is_remote(target):
+            with _staged_folder(os.fspath(target), overwrite=overwrite) as into:
+                yield into
+            return
+        path = Path(os.path.realpath(Path(target).expanduser()))
+        hidden = hidden_path(path)
+
+        def check() -> None:
+            if path.exists() and not (path.is_dir() and not any(path.iterdir())):
                 _check_free(target, overwrite=overwrite)
-                names = [] if filesystem.isfile(root) else filesystem.find(root)
+                found = (one for one in path.rglob("*") if one.is_symlink() or not one.is_dir())
                 _check_written(
                     target,
-                    [name.removeprefix(root).lstrip("/") for name in names],
-                    lambda name: filesystem.open(f"{root}/{name}", "rb"),
-                    is_file=filesystem.isfile(root),
-                    compare=False,
+                    (one.relative_to(path).as_posix() for one in found),
+                    lambda name: (path / name).open("rb"),
+                    is_file=not path.is_dir(),
+                    compare=True,
                 )
-                filesystem.rm(root, recursive=True)
-            yield Folder(root, filesystem)
-        return
-    path = Path(target).expanduser().resolve()
-    hidden = hidden_path(path)
 
-    def check() -> None:
-        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-            _check_free(target, overwrite=overwrite)
-            found = (one for one in path.rglob("*") if one.is_symlink() or not one.is_dir())
-            _check_written(
-                target,
-                (one.relative_to(path).as_posix() for one in found),
-                lambda name: (path / name).open("rb"),
-                is_file=not path.is_dir(),
-                compare=True,
-            )
-
-    with _clear_errors(target):
         check()
+        _sweep(path)
         try:
             hidden.mkdir(parents=True)
             yield Folder(str(hidden))
@@ -207,8 +200,44 @@ def folder(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
 
 
 @contextmanager
+def _staged_folder(target: str, *, overwrite: bool) -> Iterator[Folder]:
+    """Write a directory of a remote store; see `folder`."""
+    filesystem, root = _store(target)
+    root = root.rstrip("/")
+
+    def exists() -> bool:
+        if not filesystem.exists(root):
+            return False
+        _check_free(target, overwrite=overwrite)
+        is_file = filesystem.isfile(root)
+        names = [] if is_file else filesystem.find(root)
+        _check_written(
+            target,
+            [name.removeprefix(root).lstrip("/") for name in names],
+            lambda name: filesystem.open(f"{root}/{name}", "rb"),
+            is_file=is_file,
+            compare=False,
+        )
+        return True
+
+    exists()
+    with TemporaryDirectory(prefix="voxframe-") as temporary:
+        into = Folder(temporary)
+        yield into
+        if exists():  # files may have come since
+            filesystem.rm(root, recursive=True)
+        # The hashes and the card are the last two. They go first: with them, an interrupted upload can be repeated.
+        for names in (into.files[-2:], into.files[:-2]):
+            for parent in {f"{root}/{name}".rpartition("/")[0] for name in names}:
+                filesystem.makedirs(parent, exist_ok=True)
+            filesystem.put([f"{temporary}/{name}" for name in names], [f"{root}/{name}" for name in names])
+
+
+@contextmanager
 def file(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[IO[bytes]]:
     """Write one file. It appears when it is complete; if that fails, an existing file stays unchanged.
+
+    For a remote store, it is first written to a temporary directory of this machine.
 
     Args:
         target: Path or URL.
@@ -224,12 +253,16 @@ def file(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator
             filesystem, path = _store(os.fspath(target))
             if filesystem.exists(path):
                 _check_free(target, overwrite=overwrite)
-            with filesystem.open(path, "wb") as out:
-                yield out
+            with TemporaryDirectory(prefix="voxframe-") as temporary:
+                staged = Path(temporary, "file")
+                with staged.open("xb") as out:
+                    yield out
+                filesystem.put_file(str(staged), path)
             return
         local = Path(target).expanduser().absolute()
         if local.exists():
             _check_free(target, overwrite=overwrite)
+        _sweep(local)
         hidden = hidden_path(local)
         local.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -242,17 +275,32 @@ def file(target: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator
             hidden.unlink(missing_ok=True)
 
 
+def _sweep(path: Path) -> None:
+    """Delete what exports to this target left behind when they were killed. A running export is younger."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{12}}\.tmp(\.old)?")
+    with suppress(OSError):
+        for left in [one for one in path.parent.iterdir() if name.fullmatch(one.name)]:
+            newest = max(one.lstat().st_mtime for one in (left, *left.rglob("*")))
+            is_needed = left.suffix == ".old" and not path.exists()  # killed before the new one was in its place
+            if time.time() - newest > _LEFTOVER_AGE_S and not is_needed:
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink()
+
+
 def _replace(hidden: Path, path: Path) -> None:
     """Move a directory to `path`, replacing an existing one. If that fails, the existing one is restored."""
     if not path.exists():
         hidden.rename(path)
         return
     old = path.with_name(f"{hidden.name}.old")
-    path.rename(old)
     try:
+        path.rename(old)
         hidden.rename(path)
-    except OSError:
-        old.rename(path)
+    except BaseException:  # also KeyboardInterrupt
+        if old.exists() and not path.exists():
+            old.rename(path)
         raise
     shutil.rmtree(old, ignore_errors=True)
 

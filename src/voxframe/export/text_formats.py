@@ -14,14 +14,14 @@ import pandas as pd
 
 from voxframe import _text
 from voxframe._text import DEFAULT_CHARS, Cue, clock
-from voxframe.errors import MissingExtraError, OptionError
+from voxframe.errors import MissingExtraError
 from voxframe.export.result import Losses, counted
-from voxframe.export.segments import SpeechSegment, grouped, token, transcripts, turns, whole
+from voxframe.export.segments import SpeechSegment, check_columns, grouped, token, transcripts, turns, whole
+from voxframe.validators import Boolean, Integer, checked
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>&|~$#])")
 _NONCHARACTERS = "texts or names with characters that a Word document cannot hold, written without them"
 _TSV = ("transcript_id", "start_ms", "end_ms", "speaker", "speaker_name", "channel", "confidence", "text")
-_NEEDED = ("transcript_id", "start_ms", "end_ms", "text")
 _EMPTY_CAPTIONS = "captions without a length, shown for one millisecond"
 _ESTIMATED = "captions that begin or end inside a row, at a time estimated from the number of letters"
 _ARROWS = "captions with -->, written as \N{RIGHTWARDS ARROW}"
@@ -124,7 +124,7 @@ def tsv(df: pd.DataFrame, *, losses: Losses | None = None) -> str:  # noqa: ARG0
 
     Args:
         df: Words, or longer rows.
-        losses: Not used: TSV holds every value. All formats have it.
+        losses: Not used, because TSV holds every value. All formats have this argument.
 
     Raises:
         OptionError: A column is missing.
@@ -133,8 +133,7 @@ def tsv(df: pd.DataFrame, *, losses: Losses | None = None) -> str:  # noqa: ARG0
         >>> tsv(pd.DataFrame({"transcript_id": "t", "text": ["Hi!"], "start_ms": 0, "end_ms": 400}))
         'transcript_id\tstart_ms\tend_ms\ttext\nt\t0\t400\tHi!\n'
     """
-    if missing := [name for name in _NEEDED if name not in df.columns]:
-        raise OptionError(f"tsv needs the columns {', '.join(_NEEDED)}; the DataFrame lacks {', '.join(missing)}")
+    check_columns(df, "tsv")
     return df[[name for name in _TSV if name in df.columns]].to_csv(sep="\t", index=False, lineterminator="\n")
 
 
@@ -177,6 +176,7 @@ def srt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
         00:00:00,000 --> 00:00:00,400
         A: Hi!
     """
+    checked("speakers", speakers, Boolean())
     with counted(losses, "srt") as lost:
         captions = []
         for cue, begins in _captions(df, "srt", chars, lost):
@@ -204,6 +204,7 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
     Warns:
         ExportWarning: WebVTT cannot hold a value.
     """
+    checked("speakers", speakers, Boolean())
     with counted(losses, "vtt") as lost:
         captions = (cue for cue, _ in _captions(df, "vtt", chars, lost))
         return _text.vtt(cue if speakers else cue._replace(speaker=None) for cue in captions)
@@ -211,8 +212,7 @@ def vtt(df: pd.DataFrame, *, chars: int = DEFAULT_CHARS, speakers: bool = True, 
 
 def _captions(df: pd.DataFrame, purpose: str, chars: int, losses: Losses) -> Iterator[tuple[Cue, bool]]:
     """Yield captions by start time, each with True if it is the first of its turn."""
-    if isinstance(chars, bool) or not isinstance(chars, int) or chars < 1:
-        raise OptionError(f"chars must be an integer of at least 1, got {chars!r}")
+    chars = checked("chars", chars, Integer(1))
     found: list[tuple[Cue, bool]] = []
     for run in grouped(whole(df, purpose, losses)):
         words = (Cue(s.text, s.start, s.end) for s in run)

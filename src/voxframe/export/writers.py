@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, NamedTuple, Protocol
@@ -18,7 +19,7 @@ from voxframe.export.data_card import DataCard, name_of
 from voxframe.export.result import ExportResult, Losses, warn
 from voxframe.export.table_writer import TABLE_FORMATS, TableWriter, arrow, text_of, with_card
 from voxframe.export.targets import Folder, check_target, file, folder
-from voxframe.validators import Boolean, checked, name_list
+from voxframe.validators import Boolean, checked, name_list, nearest, shown
 
 
 class _Speech(Protocol):
@@ -120,6 +121,7 @@ def write(
         >>> sorted(write(words, f"{tempfile.mkdtemp()}/captions", "srt"))
         ['a.srt', 'b.srt']
     """
+    _check_data(data)
     format = format_of(target, format)  # noqa: A001
     checked("overwrite", overwrite, Boolean())
     check_options(format, partition_by, escape_formulas=escape_formulas)
@@ -170,6 +172,23 @@ def write(
     return finished([os.fspath(target)] if single else written, target, losses, omitted)
 
 
+def _check_data(data: object) -> None:
+    """Check that a DataFrame, or DataFrames by names that can be file names, were given.
+
+    Raises:
+        OptionError: Something else was given.
+    """
+    tables = data if isinstance(data, Mapping) else {"data": data}
+    for name, df in tables.items():
+        if not isinstance(df, pd.DataFrame):
+            kind = type(df).__name__
+            raise OptionError(f'an export needs a DataFrame, or a dict such as {{"words": df}}, not of type {kind}')
+        if not isinstance(name, str) or name in ("", ".", "..") or re.search(r"[/\\\0]", name):
+            raise OptionError(f"the name of a table is text without slashes, such as 'words', got {shown(name)}")
+    if not tables:
+        raise OptionError("there is no table to export; the dict is empty")
+
+
 def is_single(target: str | os.PathLike[str], format: str, partition_by: str | Sequence[str]) -> bool:  # noqa: A002
     """Return True if a target is one file: it has the extension of the format, and there are no partitions."""
     return _suffix(target) == FORMATS[format].lower() != "" and not partition_by
@@ -201,8 +220,9 @@ def format_of(target: str | os.PathLike[str], format: str | None) -> str:  # noq
         ('srt', 'parquet', 'audacity')
     """
     check_target(target)
-    if format is not None and format not in FORMATS:
-        raise OptionError(f"there is no format {format!r}; available: {', '.join(FORMATS)}")
+    if format is not None and (not isinstance(format, str) or format not in FORMATS):
+        near = nearest(format, [*FORMATS])
+        raise OptionError(f"there is no format {format!r}{near}; available: {', '.join(FORMATS)}")
     suffix = _suffix(target)
     fitting = [name for name, own in FORMATS.items() if own and own.lower() == suffix]
     if format is None and suffix[1:] in fitting:
@@ -247,6 +267,7 @@ def check_options(format: str, partition_by: str | Sequence[str], *, escape_form
     Raises:
         OptionError: The format does not support partitioning or formula escaping.
     """
+    checked("escape_formulas", escape_formulas, Boolean())
     if partition_by and format != "parquet":
         raise OptionError(f"only parquet can be partitioned, not {format}; leave partition_by out")
     if escape_formulas and format != "csv":

@@ -1,4 +1,4 @@
-"""Measures, counts and search on Dask DataFrames of words or turns, with the results of one machine.
+"""Measures, counts and search on Dask DataFrames of words or turns, with the results that one machine gives.
 
 Every partition must hold whole transcripts, as those of `Corpus.to_dask` and `read_payloads` do. Each partition is
 processed on its own; only the results are combined.
@@ -23,6 +23,7 @@ from voxframe.corpus.search.manifest import OpenIndex
 from voxframe.corpus.search.segment import IndexSegment, build
 from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME, WORDS
+from voxframe.validators import shown
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -57,8 +58,13 @@ def each(frame: dd.DataFrame, measure: Callable[..., pd.DataFrame], **options: A
 
     Returns:
         The rows of all transcripts, sorted by transcript.
+
+    Raises:
+        OptionError: `frame` is not a Dask DataFrame, or `measure` is not such a function.
     """
     _check(frame)
+    if not callable(measure):
+        raise OptionError(f"each needs a function such as voxframe.analysis.turn_statistics, got {shown(measure)}")
     meta = measure(frame._meta, **options)
     if "transcript_id" not in getattr(meta, "columns", ()):
         raise OptionError("each needs a measure by transcript_id, whose rows belong to one transcript each")

@@ -23,6 +23,7 @@ from voxframe.errors import MissingExtraError, OptionError, PayloadError
 from voxframe.export.targets import check_target, store_settings
 from voxframe.frames.payloads import payloads
 from voxframe.schema import TABLES, TRANSCRIPT_TABLES
+from voxframe.validators import nearest
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -128,7 +129,10 @@ def _dask() -> Any:
 def _check(tables: Sequence[str]) -> None:
     for table in tables:
         if table not in TRANSCRIPT_TABLES:
-            raise OptionError(f"payloads of transcripts make no table {table!r}; {', '.join(TRANSCRIPT_TABLES)}")
+            near = nearest(table, TRANSCRIPT_TABLES)
+            raise OptionError(
+                f"payloads of transcripts make no table {table!r}{near}; choose from {', '.join(TRANSCRIPT_TABLES)}"
+            )
 
 
 def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
@@ -150,13 +154,13 @@ def _opened(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
 def _groups(source: str, options: Mapping[str, Any]) -> list[list[str]]:
     """Return the paths of payload files, sorted, in groups."""
     filesystem, path = _opened(source, options)
-    fixed, *pattern = re.split(r"[*?\[]", path, maxsplit=1)
+    fixed, *pattern = [path] if filesystem.exists(path) else re.split(r"[*?\[]", path, maxsplit=1)
     found = filesystem.glob(path) if pattern else filesystem.find(path)
     above = len(fixed.rpartition("/")[0] if pattern else path)  # the source may be in a hidden folder
     exports = tuple(f".{view}.json.zst" for view in EXPORTS)
     paths = sorted(p for p in found if is_payload_file(p) and not p.endswith(exports) and "/." not in p[above:])
     if not paths:
-        raise OptionError(f"{source!r} leads to no payload file, such as .json or .json.zst; check it")
+        raise OptionError(f"{source!r} matches no payload file, such as .json or .json.zst; check the path")
     return [paths[at : at + _FILES] for at in range(0, len(paths), _FILES)]
 
 

@@ -27,6 +27,7 @@ from voxframe.corpus.batch.media import file_place, identify, opened
 from voxframe.corpus.ledger import Ledger
 from voxframe.errors import MissingExtraError, OptionError, ServiceUnreachableError, SettingsError
 from voxframe.settings import ENVIRONMENT, Settings, resolve
+from voxframe.validators import Number, checked
 
 if TYPE_CHECKING:
     import distributed
@@ -52,7 +53,7 @@ def on_workers(client: Client, *, requests_per_second: float = 10.0) -> WorkerCl
         The client.
 
     Raises:
-        OptionError: The rate is not positive, or there is no Dask cluster.
+        OptionError: The rate is not a number from 0.001 to 1,000,000, or there is no Dask cluster.
         MissingExtraError: Dask is not installed.
 
     Example:
@@ -60,8 +61,7 @@ def on_workers(client: Client, *, requests_per_second: float = 10.0) -> WorkerCl
         ...     corpus.submit("s3://bucket/calls/*.mp3", client=workers, concurrency=64)
         ...     corpus.sync(client=workers, concurrency=64, wait=True)
     """
-    if not requests_per_second > 0:
-        raise OptionError(f"requests_per_second is {requests_per_second!r}; it must be above 0")
+    requests_per_second = checked("requests_per_second", requests_per_second, Number(0.001, 1_000_000))
     try:
         import distributed
     except ModuleNotFoundError:

@@ -24,10 +24,10 @@ from voxframe._files import private_folder
 from voxframe.client.progress import Progress
 from voxframe.client.waiting import interval
 from voxframe.corpus.archive import Archive
-from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify
+from voxframe.corpus.batch.media import UNREADABLE, Recordings, expand, identify, one_source
 from voxframe.corpus.batch.plan import TO_SEND, Plan, make_plan
 from voxframe.corpus.batch.reconcile import find_lost_jobs
-from voxframe.corpus.batch.submit import BatchResult, Sender, check_concurrency, count, read_again, send_all, store_plan
+from voxframe.corpus.batch.submit import BatchResult, Sender, count, read_again, send_all, store_plan
 from voxframe.corpus.batch.sync import CONCURRENCY, Adoption, Fetching, keep
 from voxframe.corpus.batch.worker_pool import AdaptiveThrottle, run_in_threads
 from voxframe.corpus.importing import Added, Payloads, add_payloads
@@ -42,14 +42,14 @@ from voxframe.corpus.snapshots import Snapshots, snapshots_with
 from voxframe.errors import CorpusError, CorpusWarning, NotFoundError, OptionError, ServiceError
 from voxframe.options import TranscriptOptions as Options
 from voxframe.options import check
-from voxframe.validators import Boolean, checked
+from voxframe.validators import Boolean, Integer, checked, name_list, shown
 
 if TYPE_CHECKING:
     from voxframe.client import Client
 
 
 class Batch:
-    """Recordings on their way to a service and back. `Corpus` describes the methods.
+    """Operations on many recordings: plan, submit, fetch, add and delete. `Corpus` describes the methods.
 
     Args:
         archive: Stores the payloads.
@@ -102,7 +102,7 @@ class Batch:
         with clear_errors(self._archive.path):
             self._ledger.restore()
             body, recordings = check(**options), expand(sources)
-            check_concurrency(concurrency)
+            concurrency = checked("concurrency", concurrency, Integer(1))
             ledger, client = self._ledger, self._default_client.use(client)
             if isinstance(client, ReadsElsewhere):
                 private_folder(self._archive.path)  # nothing is remembered in a corpus that does not exist
@@ -131,14 +131,19 @@ class Batch:
         progress: bool | None,
     ) -> BatchResult:
         """Send the jobs that were not sent yet, and on request those that failed or are uncertain."""
+        checked("failed", failed, Boolean())
+        checked("uncertain", uncertain, Boolean())
         self._archive.report_missing()
         with clear_errors(self._archive.path):
             self._ledger.restore()
-            check_concurrency(concurrency)
+            concurrency = checked("concurrency", concurrency, Integer(1))
             ledger, client = self._ledger, self._default_client.use(client)
-            wanted_keys = None if keys is None else {keys} if isinstance(keys, str) else set(keys)
-            if unknown := sorted(wanted_keys - {job.key for job in ledger.jobs()} if wanted_keys else ()):
-                raise OptionError(f"there is no job with the key {unknown[0]!r}; Corpus.jobs() lists the keys")
+            if keys is not None:
+                keys, known = name_list(keys, "keys of jobs"), {job.key for job in ledger.jobs()}
+                for key in keys:
+                    if not isinstance(key, str) or key not in known:
+                        raise OptionError(f"there is no job with the key {shown(key)}; Corpus.jobs() lists the keys")
+                keys = set(keys)
             adopted = find_lost_jobs(ledger, client)
             states: tuple[State, ...] = PENDING
             if failed:
@@ -148,7 +153,7 @@ class Batch:
             service = service_name(client)
             wanted = []
             for job in ledger.jobs(service, states):
-                if wanted_keys is not None and job.key not in wanted_keys:
+                if keys is not None and job.key not in keys:
                     continue
                 if job.media.startswith(UNREADABLE):
                     wanted += read_again(ledger, job)
@@ -159,10 +164,11 @@ class Batch:
 
     def sync(self, client: Client | None, wait: bool, concurrency: int, progress: bool | None) -> BatchResult:
         """Fetch the transcripts that the service has finished."""
+        checked("wait", wait, Boolean())
         self._archive.report_missing()
         with clear_errors(self._archive.path):
             self._ledger.restore()
-            check_concurrency(concurrency)
+            concurrency = checked("concurrency", concurrency, Integer(1))
             client = self._default_client.use(client)
             adopted = find_lost_jobs(self._ledger, client)
             fetching = Fetching(self._archive, self._ledger, client, concurrency)
@@ -232,15 +238,15 @@ class Batch:
         with clear_errors(self._archive.path):
             found = self._archive.recordings.id(transcript_id)
             places = (self._archive.has_left, self._people.has, self._search.has, self._ledger.has)
-            if not any([has(found) for has in places]):  # noqa: C419  all of them: links are found before a deletion
+            if not any([has(found) for has in places]):  # noqa: C419  each reports a symbolic link
                 raise self._archive.missing(found)
         return found
 
     def forget(self, transcript_id: str, remote: bool, client: Client | None) -> None:
-        """Delete a transcript, at the service first, so that a call that fails can be repeated.
+        """Delete a transcript in an order in which a call that fails can be repeated.
 
-        Its jobs are next, because `sync` fetches what is missing, and then its rows and its payload. The name of its
-        recording is the last, because it may stand for the id.
+        It is first deleted at the service. Its jobs are next, because `sync` would fetch it again. Its payload and rows
+        follow. The name of its recording is last, because it may stand for the id.
         """
         checked("remote", remote, Boolean())
         transcript_id = self.known_id(transcript_id)
@@ -278,9 +284,10 @@ class Batch:
 
     def transcribe(self, audio: str | os.PathLike[str], client: Client | None, force: bool, options: Options) -> str:
         """Send a recording, or find its earlier job, and wait for the transcript. Return its id."""
+        checked("force", force, Boolean())
         with clear_errors(self._archive.path):
             self._ledger.restore()
-            ledger, source = self._ledger, os.fspath(audio)
+            ledger, source = self._ledger, one_source(audio)
             job = planned(ledger, source, self._default_client.service_name(client), **options)
             client = self._default_client.use(client)
             sent = self._send(client, job, source, force, options)
@@ -334,7 +341,10 @@ class Batch:
 
 
 def _shares(client: Client, pending: Collection[Job]) -> tuple[float, str]:
-    """Return the sum of the shares done of unfinished jobs, which only the embedded server tells, and their states."""
+    """Return the progress of unfinished jobs, added up (1 for a whole job), and a text with their states.
+
+    Only the embedded server reports progress; it is 0 for all others.
+    """
     known: dict[str, float] = {}
     with suppress(ServiceError):
         known = client.progress()
@@ -348,8 +358,8 @@ def planned(ledger: Ledger, audio: str | os.PathLike[str], service: str, **optio
     """Return the job of a recording that is not sent yet.
 
     Raises:
-        OptionError: An option is invalid.
+        OptionError: An option is invalid, or `audio` is not a path or URL.
         AudioError: The file cannot be read.
     """
-    body = check(**options)
-    return new_job(os.fspath(audio), identify(os.fspath(audio), ledger).identity, body, service)
+    body, source = check(**options), one_source(audio)
+    return new_job(source, identify(source, ledger).identity, body, service)

@@ -24,6 +24,7 @@ from voxframe.corpus.metadata import check_columns
 from voxframe.corpus.store import RACY_NS
 from voxframe.errors import AudioError, AudioNotFoundError, MissingExtraError, OptionError
 from voxframe.options import check_address
+from voxframe.validators import shown
 
 T = TypeVar("T")
 
@@ -178,7 +179,10 @@ def duration_s(source: str) -> float | None:
     if source.lower().endswith(".wav"):
         try:
             with wave.open(source, "rb") as sound:
-                return sound.getnframes() / sound.getframerate()
+                frame_bytes = sound.getnchannels() * sound.getsampwidth()
+                # A program that writes to a pipe does not know the length, and enters the largest one.
+                frames = min(sound.getnframes(), Path(source).stat().st_size // frame_bytes)
+                return frames / sound.getframerate()
         except (wave.Error, EOFError, ZeroDivisionError, OSError):
             pass  # not plain PCM
     if find_spec("av") is None:
@@ -229,7 +233,7 @@ def reading(source: str, work: Callable[[], T]) -> T:
     except IsADirectoryError:
         raise AudioError(f"{source!r} is a directory; pass one recording in it") from None
     except Exception as e:
-        if not isinstance(e, OSError | ImportError | ValueError) and not is_remote(source):
+        if not isinstance(e, OSError | ImportError | ValueError | RuntimeError) and not is_remote(source):
             raise  # stores raise errors of their own libraries
         raise AudioError(f"{source!r} cannot be read: {getattr(e, 'strerror', None) or e}") from e
 
@@ -268,6 +272,20 @@ class Recording:
     source: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     name: str | None = None
+
+
+def one_source(given: object) -> str:
+    """Return the path or URL of one recording as text.
+
+    Raises:
+        OptionError: It is neither text nor a path, or it is empty.
+    """
+    source = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if not isinstance(source, str) or not source:
+        raise OptionError(
+            f"audio must be the path or URL of one recording, got {shown(given)}; Corpus.submit takes several"
+        )
+    return source
 
 
 def expand(sources: Recordings) -> list[Recording]:
@@ -324,7 +342,12 @@ def _paths(source: object) -> list[str]:
     if text.lower().startswith("file://"):
         text = text[7:] if Path(text[7:]).exists() else unquote(text[7:])
     if is_remote(text):
-        return _remote(text)
+        return reading(text, lambda: _in_store(text))
+    return reading(text, lambda: _on_disk(text))
+
+
+def _on_disk(text: str) -> list[str]:
+    """Return the files that a path stands for: one file, those of a folder, or those that match a pattern."""
     path = Path(text).expanduser()
     if path.is_dir():
         return _found(_media(map(str, path.rglob("*"))), text)
@@ -334,12 +357,8 @@ def _paths(source: object) -> list[str]:
     return _found(matched if path.suffix else _media(matched), text)
 
 
-def _remote(address: str) -> list[str]:
-    """Return the files that a URL in a store stands for: one file, those of a folder, or those that match."""
-    return reading(address, lambda: _in_store(address))
-
-
 def _in_store(address: str) -> list[str]:
+    """Return the files that a URL in a store stands for: one file, those of a folder, or those that match a pattern."""
     system, path = filesystem(address)
     if not _MAGIC.isdisjoint(path):
         matched = [str(found) for found, info in system.glob(path, detail=True).items() if info["type"] == "file"]

@@ -194,7 +194,7 @@ def make_plan(
     jobs = ledger.jobs(service)
     known = {job.key: job for job in jobs}
     sent = {job.media for job in jobs if job.state not in PENDING}
-    lost = {job.media: job.key for job in jobs if job.media.startswith(UNREADABLE)}
+    has_unreadable = any(job.media.startswith(UNREADABLE) for job in jobs)
     recovered: set[str] = set()
     steps: dict[str, Step] = {}
     for recording, note in zip(recordings, notes, strict=True):
@@ -207,8 +207,9 @@ def make_plan(
             job = replace(job, recording=recording.name or job.recording)
             steps.setdefault(job.key, Step(job, "unreadable", recording.source))
             continue
-        if lost and not is_address(recording.source) and (place := unreadable(recording.source)) in lost:
-            recovered.add(lost[place])
+        if has_unreadable and not is_address(recording.source):
+            before = new_job(recording.source, unreadable(recording.source), options, service)
+            recovered |= {before.key} & known.keys()
         job = new_job(recording.source, media.identity, options, service, audio_duration_s=media.audio_duration_s)
         old = known.get(job.key)
         if old is not None:

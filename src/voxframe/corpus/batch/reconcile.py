@@ -1,4 +1,4 @@
-"""Look up submissions whose response was lost in the service's list."""
+"""Look in the service's list for submissions whose response was lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voxframe.client import Client
     from voxframe.client.results import TranscriptItem, TranscriptPage
 
-#: Seconds after which a request that was cut off can no longer arrive: longer than any gateway holds one.
+#: Seconds after which a request that was cut off can no longer arrive. No gateway holds a request that long.
 SETTLE_S = 120.0
 #: Options that a service fills in itself if they are not given.
 _FILLED_IN = frozenset(
@@ -44,7 +44,7 @@ _UNSET: tuple[object, ...] = (None, False, 0, "", [], ())
 
 
 def find_lost_jobs(ledger: Ledger, client: Client) -> int:
-    """Look for submissions whose response was lost in the service's list.
+    """Look in the service's list for submissions whose response was lost.
 
     `claim_listed_job` decides which job in the list belongs to a submission. If none does, the submission never reached
     the service, provided that:
@@ -72,7 +72,7 @@ def find_lost_jobs(ledger: Ledger, client: Client) -> int:
     listed = {item.id: item for item in history}
     keys = [job.key for job in lost]
     found = 0
-    while claimed := {key for key in keys if _claim(ledger, client, key, listed)}:  # may decide others
+    while claimed := {key for key in keys if _claim(ledger, client, key, listed)}:  # each may settle another one
         found += len(claimed)
         keys = [key for key in keys if key not in claimed]
     jobs = ledger.jobs(service)
@@ -115,7 +115,7 @@ def _claim(ledger: Ledger, client: Client, key: str, listed: dict[str, Transcrip
 
 
 class History:
-    """The service's list, from the newest transcript back past a job that is older than some submissions.
+    """The service's list, newest transcript first, read until after a job that is older than the wanted submissions.
 
     A job is older than a submission if the service had responded to it before that submission was sent. Clocks are not
     used, because that of the service may be hours off. Without such a job the list is read to its end.
@@ -148,7 +148,7 @@ class History:
                 seen.add(item.id)
                 yield item
                 beyond += beyond > 0 or item.id in self._older
-                if beyond > LIST_LIMIT:  # not at the first: jobs of one second may stand in any order
+                if beyond > LIST_LIMIT:  # one page further: jobs of the same second may be in any order
                     break
             self.is_whole = beyond > 0 or (not self._older and _is_last(page, len(seen)))
             if beyond > LIST_LIMIT:
@@ -156,7 +156,10 @@ class History:
 
 
 def _is_last(page: TranscriptPage, seen: int) -> bool:
-    """Return True if the list ends with this page. A full page without a link, or a higher total, was cut short."""
+    """Return True if the list ends with this page.
+
+    A full page without a link, or a total above the number of transcripts, means that the service truncated the list.
+    """
     return not page.prev_url and len(page) < (page.limit or LIST_LIMIT) and seen >= (page.result_count or 0)
 
 

@@ -22,7 +22,7 @@ from voxframe.corpus.job import PENDING, Job, State, now
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.metadata import metadata_from_json
 from voxframe.corpus.services import EMBEDDED, ReadsElsewhere, service_name
-from voxframe.errors import AudioError, OptionError, ServiceError
+from voxframe.errors import AudioError, ServiceError
 from voxframe.options import LIST_LIMIT
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class Sender:
     def _ask(self, job: Job, address: str, body: Mapping[str, Any]) -> Job:
         """Request the job. After the first request, only the end of the process interrupts it."""
         self.asked.add(job.key)
+        replaced = job.transcript_id
         while True:
             job = self._ledger.save(
                 job,
@@ -121,6 +122,9 @@ class Sender:
                 error=None,
                 sent=now(),
             )
+            if replaced is not None and job.metadata != "{}":  # the transcript had the metadata of its job
+                self._ledger.set_metadata({replaced: job.metadata})
+            replaced = None
             try:
                 transcript_id, _ = create_transcript(self._client.transport, address, body, attempts=1)
             except ServiceError as error:
@@ -289,12 +293,6 @@ def send_all(
         with suppress(ServiceError):  # then they stay uncertain, which the result shows
             find_lost_jobs(ledger, client)
     return batch.sent
-
-
-def check_concurrency(concurrency: object) -> None:
-    """Raise an OptionError unless the number of concurrent submissions is at least 1."""
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise OptionError(f"concurrency must be a whole number of at least 1, got {concurrency!r}")
 
 
 class _Sending:

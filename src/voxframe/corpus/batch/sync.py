@@ -1,4 +1,4 @@
-"""Fetch transcripts from a service in a few threads: those of the corpus's jobs, and those it does not know."""
+"""Fetch transcripts from a service in a few threads: those of the corpus's jobs, and those that it does not have."""
 
 from __future__ import annotations
 
@@ -177,13 +177,15 @@ class Adoption:
 
     def unknown(self) -> list[TranscriptItem]:
         """Return the transcripts of the service to fetch, oldest first, without failed and deleted ones."""
-        known = {job.transcript_id for job in self._ledger.jobs(self.service)}
-        listed = [
+        listed = list(self._client.iter_transcripts())
+        jobs = self._ledger.jobs(self.service)  # after the list: it may show jobs that were sent in the meantime
+        known = {job.transcript_id for job in jobs}
+        passed_over = {_DELETED, *(job.address for job in jobs if job.state == "submitting" and job.address)}
+        return [
             item
-            for item in self._client.iter_transcripts()
-            if item.id not in known and item.status != "error" and item.audio_url != _DELETED
+            for item in reversed(listed)
+            if item.id not in known and item.status != "error" and item.audio_url not in passed_over
         ]
-        return listed[::-1]
 
     def take(self, batch: TableBatch, item: TranscriptItem) -> None:
         """Add one transcript. If it is not finished, a later sync fetches it."""
@@ -205,6 +207,8 @@ class Adoption:
         if item.id in names:  # loaded or added before
             job = replace(job, recording=names[item.id], source=sources[item.id] or job.source)
         with self._ledger.lock(job.key), self._lock:
+            if any(one.service == self.service for one in self._ledger.of_transcript(item.id)):
+                return  # another process has adopted it in the meantime
             known = self._ledger.find(job.key)
             if known is not None and known.transcript_id is not None:  # the same media was submitted more than once
                 job = replace(job, key=new_job(item.id, item.id, {}, self.service).key)

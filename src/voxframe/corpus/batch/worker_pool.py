@@ -187,10 +187,10 @@ def run_in_threads(
         threading.Thread(target=_run, args=(waiting, work, stop, ended), name="voxframe-batch", daemon=True)
         for _ in range(min(threads, count))
     ]
-    for thread in workers:
-        thread.start()
     error: BaseException | None = None
     try:
+        for thread in workers:
+            thread.start()
         for _ in range(count):
             found = _next(ended, workers)
             if found is not None:
@@ -198,7 +198,7 @@ def run_in_threads(
                 error = found
                 break
             done()
-    except KeyboardInterrupt:
+    except BaseException:  # Ctrl-C, or `done` failed
         stop.set()
         _join(workers)
         raise
@@ -247,4 +247,5 @@ def _first(error: BaseException, ended: queue.SimpleQueue[BaseException | None])
 def _join(workers: list[threading.Thread]) -> None:
     until = time.monotonic() + GRACE_S
     for thread in workers:
-        thread.join(max(0.0, until - time.monotonic()))
+        if thread.is_alive():  # an error may come before all have started
+            thread.join(max(0.0, until - time.monotonic()))

@@ -17,9 +17,9 @@ from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.metadata import Metadata, Wanted, apart, is_named, join, resolve, without_person
 from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
-from voxframe.corpus.reading import DTYPES, Where, check_limit, to_frame
+from voxframe.corpus.reading import DTYPES, Where, to_frame
 from voxframe.corpus.recordings import in_where
-from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
+from voxframe.corpus.search.concordance import SearchQuery, check_count, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
@@ -67,7 +67,7 @@ class Search:
         return SearchIndex(self._archive.store, words, self._corrections.stamps)
 
     def _view(self, *, corrected: bool) -> OpenIndex:
-        """Return the index, in which the words of the service replace corrected ones if these are not wanted."""
+        """Return the index. With corrected=False, it has the words of the service instead of the corrected ones."""
         view = self.index.view()
         edited = [] if corrected else [i for i in self._corrections.edits() if i in view.known]
         return view.replaced({i: self._archive.table("words", i) for i in edited}) if edited else view
@@ -167,15 +167,17 @@ class Search:
         progress: bool | None,
     ) -> pd.DataFrame:
         """Return the sentences closest to a sentence, which is left out if it is a row."""
-        text, without = sentence, None
+        text: Any = sentence
+        without = None
         if isinstance(sentence, pd.Series):
             if missing := {"transcript_id", "sentence_idx"} - {*sentence.index}:
                 raise OptionError(
                     f"the row has no {min(missing)}; pass a row of search(mode='meaning') or of the table "
                     "sentences, or the text of a sentence"
                 )
-            text = sentence["match"] if "match" in sentence.index else sentence["text"]
-            without = (str(sentence["transcript_id"]), int(sentence["sentence_idx"]))
+            text = sentence.get("match", sentence.get("text"))
+            place = check_count("sentence_idx", sentence["sentence_idx"])
+            without = (str(sentence["transcript_id"]), place)
         return self._by_meaning(text, context, rows, without=without, progress=progress)
 
     def _by_meaning(
@@ -243,7 +245,7 @@ class Search:
         corrected: bool = True,
     ) -> pd.DataFrame:
         """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
-        check_limit(limit)
+        limit = None if limit is None else check_count("limit", limit)
         ids, speaker = self._known(ids), speaker_list(speaker)
         if about is None and not set(by := group_columns(by)) <= GROUPS:
             about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)

@@ -25,7 +25,7 @@ from voxframe.corpus.search.segment import IndexSegment, Ints
 from voxframe.corpus.speaker_names import with_names
 from voxframe.errors import OptionError
 from voxframe.schema import CONCORDANCE, SPEAKER_NAME
-from voxframe.validators import shown
+from voxframe.validators import Integer, checked, shown
 
 _TEXTS = ("left", "match", "right")
 _KEYS = [name for name in CONCORDANCE.names if name not in _TEXTS]
@@ -62,19 +62,21 @@ class SearchQuery:
         """
         if isinstance(queries, str) or not isinstance(queries, Iterable):
             queries = [queries]  # `parse` raises an error for anything but text
-        texts = tuple(dict.fromkeys(queries))
-        if not texts:
+        terms = {text: parse(text) for text in queries}
+        if not terms:
             raise OptionError("there is no term to search for; pass a word or phrase, or a list of them")
-        terms = tuple(parse(text) for text in texts)
         if slop is not None:
-            check_count("slop", slop, least=max(map(len, terms)))
-        return cls(texts, terms, slop)
+            slop = check_count("slop", slop, least=max(map(len, terms.values())))
+        return cls(tuple(terms), tuple(terms.values()), slop)
 
 
-def check_count(name: str, number: object, least: int = 0) -> None:
-    """Raise an OptionError unless an argument is a whole number of at least `least`."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise OptionError(f"{name} must be a whole number of at least {least}, got {number!r}")
+def check_count(name: str, number: object, least: int = 0) -> int:
+    """Return an argument that must be a whole number of at least `least`.
+
+    Raises:
+        OptionError: It is not.
+    """
+    return int(checked(name, number, Integer(least)))
 
 
 def find_in_context(
@@ -93,9 +95,8 @@ def find_in_context(
     Raises:
         OptionError: An argument is invalid.
     """
-    check_count("context", context)
-    if limit is not None:
-        check_count("limit", limit)
+    context = check_count("context", context)
+    limit = None if limit is None else check_count("limit", limit)
     rows_wanted = expression("concordance", where, person=True)
     ranks = wanted_ranks(view, ids)
     found, rows = [], 0
@@ -277,11 +278,12 @@ def _phrase(segment: IndexSegment, terms: Sequence[Term]) -> Ints:
 def _near(segment: IndexSegment, terms: Sequence[Term], slop: int) -> tuple[Ints, Ints]:
     """For each position of a term, find the latest start of a span that ends there and holds all terms."""
     wanted = Counter(terms)
+    slop = min(slop, len(segment.token_key) + 1)  # as a number of the type of the positions
     keys = [_matching_keys(segment, term) for term in wanted]
     places = [_positions(segment, of_term) for of_term in keys]
     if any(len(of_term) < count for of_term, count in zip(places, wanted.values(), strict=True)):
         return np.empty(0, np.int32), np.empty(0, np.int32)
-    # Every match contains the rarest term, so most positions of a frequent term need no look.
+    # Every match contains the rarest term, so most positions of a frequent term need not be checked.
     rarest = min(places, key=len)
     places = [_around(of_term, rarest, slop) for of_term in places]
     place, kind = _together(places, len(segment.token_key))
@@ -303,7 +305,7 @@ def _near(segment: IndexSegment, terms: Sequence[Term], slop: int) -> tuple[Ints
 
 
 def _together(places: Sequence[Ints], tokens: int) -> tuple[Ints, Ints]:
-    """Return the positions of several terms in one order, and the term of each."""
+    """Return the positions of several terms, sorted, and the index of the term at each position."""
     bits = len(places).bit_length()
     number = np.int32 if tokens < 1 << (31 - bits) else np.int64  # half the size sorts in half the time
     both: npt.NDArray[np.signedinteger] = np.concatenate(

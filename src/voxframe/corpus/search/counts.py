@@ -36,15 +36,16 @@ def group_columns(by: str | Sequence[str]) -> list[str]:
     """Return the columns to group by as a list. Labels belong to a transcript, so "speaker" adds "transcript_id".
 
     Raises:
-        OptionError: They are neither text nor a sequence.
+        OptionError: They are neither the name of a column nor several names.
 
     Example:
         >>> group_columns("speaker"), group_columns(())
         (['transcript_id', 'speaker'], [])
     """
-    if not isinstance(by, Iterable):
+    several = [by] if isinstance(by, str) or not isinstance(by, Iterable) else list(by)
+    if not all(isinstance(name, str) for name in several):
         raise OptionError(f"by must be a column or a list of columns, [] for one total, got {shown(by)}")
-    groups = [by] if isinstance(by, str) else list(by)
+    groups = list(dict.fromkeys(several))
     return ["transcript_id", *groups] if "speaker" in groups and "transcript_id" not in groups else groups
 
 
@@ -52,10 +53,23 @@ def check_about(about: object) -> None:
     """Check metadata to group by, as given by the user; None is allowed.
 
     Raises:
-        OptionError: It is no DataFrame with a column `transcript_id`.
+        OptionError: It is not a DataFrame with a column `transcript_id` of text, two columns have the same name, or
+            rows of one transcript differ.
     """
-    if about is not None and not (isinstance(about, pd.DataFrame) and "transcript_id" in about.columns):
+    if about is None:
+        return
+    if not isinstance(about, pd.DataFrame) or "transcript_id" not in about.columns:
         raise OptionError("about must be a DataFrame with a column transcript_id and columns to group by")
+    if len(twice := about.columns[about.columns.duplicated()]):
+        raise OptionError(f"about has the column {twice[0]!r} more than once; rename or drop one")
+    ids = about["transcript_id"]
+    if others := [value for value in ids.dropna() if not isinstance(value, str)]:
+        raise OptionError(f"the column transcript_id of about must contain text, got {shown(others[0])}")
+    differing = about.loc[ids.duplicated(keep=False)].drop_duplicates()["transcript_id"]
+    if differing.duplicated().any():
+        raise OptionError(
+            f"about has different rows for the transcript {differing[differing.duplicated()].iloc[0]!r}; keep one"
+        )
 
 
 def counts(
@@ -175,7 +189,7 @@ def _cells(segment: IndexSegment, rank: Ints, query: SearchQuery, finest: Sequen
 def _voices(
     segment: IndexSegment, rank: Ints, query: SearchQuery, finest: tuple[str, ...], *, apart: bool
 ) -> pd.DataFrame:
-    """Count per speaker and channel, of each document or of all, from what the segment caches."""
+    """Count per speaker and channel, in each document or in all together, with what the segment caches."""
     voices = segment.voices(finest)
     live = rank[voices.doc] >= 0
     code, group = voices.code[live], np.arange(np.count_nonzero(live))

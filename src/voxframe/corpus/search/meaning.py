@@ -29,6 +29,7 @@ from voxframe.encoder import Vectors
 from voxframe.errors import OptionError
 from voxframe.frames import passage_rows
 from voxframe.schema import SENTENCE_MATCHES
+from voxframe.validators import shown
 
 #: Number of sentences that a search by meaning returns unless `limit` is given.
 LIMIT = 20
@@ -77,7 +78,7 @@ class MeaningSearch:
         }
 
     def _sentences(self, transcript_id: str) -> pa.Table:
-        """Return the sentences of the service, else those that the punctuation of the words gives."""
+        """Return the sentences of the service, or if these are not stored, those that punctuation separates."""
         words = self._corrections.table("words", transcript_id)
         if not self._archive.has(transcript_id, "sentences"):
             return sentences_of(words)
@@ -121,12 +122,11 @@ class MeaningSearch:
             without: Id and position (`sentence_idx`) of a sentence to leave out.
             progress: Show a progress bar.
         """
-        texts = [queries] if isinstance(queries, str) else [*queries]
+        texts = [queries] if isinstance(queries, str) or not isinstance(queries, Iterable) else [*queries]
         if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
-            raise OptionError(f"pass a sentence or a few words to search for, or a list of them, got {queries!r}")
-        check_count("context", context)
-        count = LIMIT if limit is None else limit
-        check_count("limit", count)
+            raise OptionError(f"pass a sentence or a few words to search for, or a list of them, got {shown(queries)}")
+        context = check_count("context", context)
+        count = check_count("limit", LIMIT if limit is None else limit)
         condition = expression(SENTENCE_MATCHES.name, where, person=True)
         coder = encoder.load()
         view = self._index.view(progress)
@@ -154,6 +154,7 @@ class MeaningSearch:
         Returns:
             One table `sentence_matches` per run of consecutive sentences.
         """
+        limit = check_count("passages", limit)
         coder = encoder.load()
         view = self._index.view(progress)
         rows = self._wanted(view, None, np.zeros(0, np.float32), None, ids, None)
@@ -180,6 +181,7 @@ class MeaningSearch:
         progress: bool | None,
     ) -> DiscoveredTopics:
         """Cluster the sentences of at least four words."""
+        words, seed = check_count("words", words, least=1), check_count("seed", seed)
         condition = expression(SENTENCE_MATCHES.name, where, person=True)
         view = self._index.view(progress)
         rows = self._wanted(view, None, np.zeros(len(view.table), np.float32), speaker, ids, condition)
@@ -187,7 +189,7 @@ class MeaningSearch:
         rows = rows[long.to_numpy(zero_copy_only=False)[rows]]
         rows = rows[_in_order(view.table, rows)]
         number = min(_MOST_TOPICS, round((len(rows) / 2) ** 0.5)) if topics is None else topics
-        check_count("topics", number, least=1 if topics is not None or len(rows) else 0)
+        number = check_count("topics", number, least=1 if topics is not None or len(rows) else 0)
         if number > len(rows):
             raise OptionError(
                 f"topics={number}, but only {len(rows)} of the selected sentences have {_FEWEST_WORDS} words or more; "
@@ -269,8 +271,8 @@ def top(view: SentenceView, wanted: Vectors, scores: Vectors, rows: Ints, count:
 def sentences_of(words: pa.Table) -> pa.Table:
     """Return the sentences of a transcript with the columns `COLUMNS`, ordered by start.
 
-    A sentence ends at ".", "?", "!" or their like in other scripts, at a change of speaker or channel, and at a pause
-    of half a second if no word has such a mark. These are the sentences of the embedded server.
+    A sentence ends at ".", "?", "!" or a similar mark of another script, at a change of speaker or channel, and at a
+    pause of half a second if no word has such a mark. These are the sentences of the embedded server.
 
     Args:
         words: Table `words` of the transcript.
