@@ -1,7 +1,7 @@
-# ruff: noqa: INP001 a script's own module, not a package
-"""A sentence spoken by a flite voice, with the time of every word.
+# ruff: noqa: INP001 a module of a script, not a package
+"""Sentences spoken by flite voices, with the times of the words.
 
-The `flite` command prints segments, not words, so this asks the library it comes with (Debian: `libflite1`).
+The command `flite` prints segments, not words, so this module calls the library behind it (Debian: `libflite1`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Spoken:
 
     Attributes:
         samples: int16 samples at `RATE`, with the voice's own silence at both ends.
-        words: One (word as written, start in s, end in s) a word.
+        words: The word as written, its start in s and its end in s, for each word.
     """
 
     samples: np.ndarray
@@ -71,7 +71,7 @@ def _library() -> ctypes.CDLL:
 
 @functools.cache
 def _voice(name: str) -> int:
-    _library()  # loaded first: a voice needs it
+    _library()  # must be loaded before a voice
     register = getattr(ctypes.CDLL(f"libflite_cmu_us_{name}.so.1"), f"register_cmu_us_{name}")
     register.restype, register.argtypes = _POINTER, [_POINTER]
     return register(None)
@@ -89,12 +89,12 @@ def speak(sentence: str, voice: str) -> Spoken:
     """Speak one sentence.
 
     Args:
-        sentence: Words as they are spoken, numbers written out, no contractions: one written word must be one
-            spoken word.
+        sentence: Words as they are spoken, with numbers written out and without contractions: each written word must
+            be one spoken word.
         voice: Name of a flite voice: slt, rms, awb or kal16.
 
     Raises:
-        ValueError: Where the voice says a written word as several, so that no time would belong to it.
+        ValueError: The voice speaks a written word as several words, so the word has no time of its own.
     """
     library = _library()
     utterance = library.flite_synth_text(sentence.encode("ascii"), _voice(voice))

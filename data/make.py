@@ -1,10 +1,12 @@
-# ruff: noqa: INP001 a script beside what it makes, not a package
-"""Make the project's recordings and their truth again from the scripts, and payloads of them: `python data/make.py`.
+# ruff: noqa: INP001 a script, not a package
+"""Make the sample recordings with their true words and times, and their payloads.
 
-A script (`scripts/<name>.txt`) says which flite voice speaks for whom and what they say. Pauses are drawn from a
-generator seeded with the recording's name, so the same script always gives the same samples. Turn and word times are
-those of the assembly and of the voice, not of any recognizer. `python data/make.py payloads` has the recordings
-transcribed by the embedded service.
+`python data/make.py` makes recordings and truth from the scripts. `python data/make.py payloads` transcribes the
+recordings with the embedded server.
+
+A script (`scripts/<name>.txt`) has the flite voice of each speaker, and the turns. Pauses are drawn from a random
+generator that is seeded with the name of the recording, so the same script always gives the same samples. The times of
+turns and words come from the voices and the assembly, not from a recognizer.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ import numpy as np
 from flite import RATE, Spoken, speak
 
 HERE = Path(__file__).parent
-#: Recordings, and whether each speaker has a channel.
+#: Recordings; True if each speaker has a channel.
 STEREO = {"interview": False, "panel": False, "call": True}
 
-#: What is asked of the embedded service for the payload of each.
+#: Options of the job for each payload.
 OPTIONS: dict[str, dict] = {
     "interview": {"speaker_labels": True, "speakers_expected": 2},
     "panel": {"speaker_labels": True, "speakers_expected": 4},
@@ -35,16 +37,16 @@ OPTIONS: dict[str, dict] = {
 }
 
 LEAD_S, TAIL_S = 0.5, 0.7  # silence before the first and after the last word
-TURN_PAUSE_S = (0.2, 0.8)  # between turns
+TURN_PAUSE_S = (0.2, 0.8)  # shortest and longest pause between turns
 SENTENCE_PAUSE_S = (0.25, 0.5)  # between sentences of a turn
-OVERLAP_S = (0.3, 0.9)  # how much sooner a turn marked ~ begins
-MARGIN_S = 0.06  # kept of the voice's own silence around a sentence, faded
+OVERLAP_S = (0.3, 0.9)  # how much earlier a turn marked ~ begins
+MARGIN_S = 0.06  # silence of the voice that is kept around a sentence, and faded
 LOUDNESS = 1500.0  # root mean square of a sentence, of 32768
 
 
 @dataclass(frozen=True)
 class Line:
-    """A turn of a script: who, what, and whether it begins before the other has finished."""
+    """A turn of a script; it overlaps if it begins before the previous turn has ended."""
 
     speaker: str
     text: str
@@ -52,7 +54,7 @@ class Line:
 
 
 def read_script(path: Path) -> tuple[dict[str, str], list[Line]]:
-    """Voices by speaker, and the turns, of a script."""
+    """Return the voices of a script by speaker, and its turns."""
     voices: dict[str, str] = {}
     lines: list[Line] = []
     for number, row in enumerate(path.read_text().splitlines(), 1):
@@ -68,7 +70,10 @@ def read_script(path: Path) -> tuple[dict[str, str], list[Line]]:
 
 
 def _cut(spoken: Spoken) -> tuple[np.ndarray, float]:
-    """The sentence, equally loud, silence cut to the margins; and where in it the first word begins (s)."""
+    """Return a sentence at the same loudness as all others, and the start of its first word in s.
+
+    The silence at both ends is cut to the margins.
+    """
     first, last = spoken.words[0][1], spoken.words[-1][2]
     begin = max(0, round((first - MARGIN_S) * RATE))
     samples = spoken.samples[begin : round((last + MARGIN_S) * RATE)].astype(np.float64)
@@ -80,7 +85,7 @@ def _cut(spoken: Spoken) -> tuple[np.ndarray, float]:
 
 
 def assemble(name: str, voices: dict[str, str], lines: list[Line], *, stereo: bool) -> tuple[np.ndarray, dict]:
-    """Lay the turns one after the other.
+    """Put the turns one after the other.
 
     Returns:
         int16 samples of shape (channels, n), and the truth with times in ms.
@@ -154,7 +159,7 @@ def make(name: str, folder: Path) -> None:
 
 
 def _tidy(truth: dict) -> str:
-    """JSON with a word a line, so that a change shows as one."""
+    """Return JSON with one word per line, so that a diff shows single words."""
     text = json.dumps(truth, indent=1)
     return (
         re.sub(r"\{\s+(\"text\": \".*\"),\s+(\"start_ms\": \d+),\s+(\"end_ms\": \d+)\s+\}", r"{\1, \2, \3}", text)
@@ -163,7 +168,7 @@ def _tidy(truth: dict) -> str:
 
 
 def make_payloads(folder: Path) -> None:
-    """Write what the embedded service answers about each recording into the folder, and pocketsphinx into `sphinx`."""
+    """Write the responses of the embedded server to the folder, and its transcripts with pocketsphinx to `sphinx`."""
     import voxframe
 
     (folder / "sphinx").mkdir(exist_ok=True)
@@ -171,7 +176,7 @@ def make_payloads(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
         for name, options in OPTIONS.items():
             done = client.transcribe(HERE / f"{name}.flac", **options).raise_for_status()
-            payload = _settled(client.fetch(done.id, "transcript"), name, done.id)
+            payload = _stable(client.fetch(done.id, "transcript"), name, done.id)
             (folder / "sphinx" / f"{name}.json").write_bytes(payload)
     del os.environ["VOXFRAME_ENGINE"]
     with tempfile.TemporaryDirectory() as work, voxframe.connect(data_dir=work) as client:
@@ -179,25 +184,25 @@ def make_payloads(folder: Path) -> None:
             done = client.transcribe(HERE / f"{name}.flac", **options).raise_for_status()
             for view in ("transcript", "sentences", "paragraphs"):
                 suffix = "" if view == "transcript" else f".{view}"
-                (folder / f"{name}{suffix}.json").write_bytes(_settled(client.fetch(done.id, view), name, done.id))
+                (folder / f"{name}{suffix}.json").write_bytes(_stable(client.fetch(done.id, view), name, done.id))
 
 
-def _settled(payload: bytes, name: str, transcript_id: str) -> bytes:
-    """The payload with an id, an upload and a port that do not change from one making to the next."""
-    lasting = uuid.uuid5(uuid.NAMESPACE_URL, f"https://voxframe.example/{name}")
-    payload = payload.replace(transcript_id.encode(), str(lasting).encode())
+def _stable(payload: bytes, name: str, transcript_id: str) -> bytes:
+    """Return the payload with an id, an upload name and a port that are the same each time."""
+    stable_id = uuid.uuid5(uuid.NAMESPACE_URL, f"https://voxframe.example/{name}")
+    payload = payload.replace(transcript_id.encode(), str(stable_id).encode())
     return re.sub(rb"http://127\.0\.0\.1:\d+/[^\s\"]*", b"http://127.0.0.1:8000/upload/" + name.encode(), payload)
 
 
 def main() -> None:
-    """Read the command line and make what it names."""
+    """Parse the command line, and write recordings or payloads."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", nargs="?", choices=["recordings", "payloads"], default="recordings")
     parser.add_argument("--to", type=Path, help="folder to write into (default: data/ or data/payloads/)")
-    asked = parser.parse_args()
-    folder = asked.to or (HERE if asked.what == "recordings" else HERE / "payloads")
+    given = parser.parse_args()
+    folder = given.to or (HERE if given.what == "recordings" else HERE / "payloads")
     folder.mkdir(parents=True, exist_ok=True)
-    if asked.what == "payloads":
+    if given.what == "payloads":
         make_payloads(folder)
         return
     for name in STEREO:

@@ -1,7 +1,7 @@
-# ruff: noqa: INP001 a script beside what it makes, not a package
-"""Make the pictures of plots again from `data/payloads`: `python data/pictures.py`.
+# ruff: noqa: INP001 a script, not a package
+"""Draw the pictures of plots from `data/payloads`: `python data/pictures.py`.
 
-`plots.png` in the README is for light pages, `plots-dark.png` the same for dark ones. `timeline.png` is what
+The README shows `plots.png` on light pages and `plots-dark.png` on dark ones. `timeline.png` is the plot that
 `voxframe demo` draws.
 """
 
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 
 
 def draw(path: Path) -> None:
-    """Draw who spoke when, where words fall and how sure the recognizer was, in the interview."""
+    """Draw the turns, the positions of some words, and the confidence of the interview."""
     turns = voxframe.load_utterances(HERE / "payloads" / "interview.json")
     words = voxframe.load_words(HERE / "payloads" / "interview.json")
     figure, axes = plt.subplots(3, 1, figsize=(9, 5.2), height_ratios=(2, 3, 4), layout="constrained")
@@ -33,7 +33,7 @@ def draw(path: Path) -> None:
 
 
 def draw_timeline(path: Path) -> None:
-    """Draw who spoke when in the interview."""
+    """Draw the turns of the interview."""
     figure, ax = plt.subplots(figsize=(10, 2.1), layout="constrained")
     voxframe.load_utterances(HERE / "payloads" / "interview.json").vox.timeline(ax)
     figure.savefig(path, dpi=150, metadata={"Software": None}, pil_kwargs={"optimize": True})
@@ -41,7 +41,7 @@ def draw_timeline(path: Path) -> None:
 
 
 def main() -> None:
-    """Write all pictures."""
+    """Parse the command line, and write all pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--to", type=Path, default=HERE, help="folder to write into (default: data/)")
     folder = parser.parse_args().to

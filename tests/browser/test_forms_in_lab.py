@@ -207,11 +207,25 @@ def test_a_lost_answer_can_be_requested_again(notebook):
 
 
 def test_the_microphone_is_transcribed(notebook):
-    """Sound recorded by the browser is transcribed; Stop ends the session, and the finals are a DataFrame."""
+    """Sound recorded by the browser is transcribed; Stop ends the session, and the finals are a DataFrame.
+
+    A second click while the browser asks for permission opens no second microphone, which would stay on.
+    """
     live = notebook.widget("vf-live")
-    live.get_by_role("button", name="Microphone").click()
+    notebook.page.evaluate("""() => {
+        const devices = navigator.mediaDevices;
+        const open = devices.getUserMedia.bind(devices);
+        window.opened = 0;
+        devices.getUserMedia = async (wanted) => {
+            window.opened += 1;
+            await new Promise((later) => setTimeout(later, 300));
+            return open(wanted);
+        };
+    }""")
+    live.get_by_role("button", name="Microphone").dblclick()
     expect(live.get_by_role("button", name="Stop")).to_be_enabled()
     notebook.until("live._partial or live._finals")
+    assert notebook.page.evaluate("window.opened") == 1
     live.get_by_role("button", name="Stop").click()
     notebook.until("not live.running")
     assert notebook.kernel("live.error") == ""

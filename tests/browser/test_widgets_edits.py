@@ -39,16 +39,21 @@ spoken = [dict(text=text, start=n * 300, end=n * 300 + 200)
 chinese = voxframe.TranscriptPlayer({"id": "zh", "utterances": None, "words": spoken}, title="Chinese")
 _ = corpus.raw.put("one", json.dumps({"id": "one", "utterances": None, "words": spoken}).encode())
 stored = voxframe.TranscriptPlayer("one", corpus=corpus, title="Stored")
-display(chinese, stored)""",
+timeless = voxframe.TranscriptPlayer(
+    {"id": "t", "utterances": None, "words": [
+        {"text": "never", "speaker": "A"}, {"text": "later", "start": 5000, "end": 5900, "speaker": "B"}]},
+    Path("interview.flac"), title="Timeless")
+display(chinese, stored, timeless)""",
     """
 from voxframe.widgets.submit_parts import JobTable
 jobs = JobTable(lambda *_: None)
 jobs._rows = [dict(key=key, name=f"{key}.mp3", source=key, state=state, state_text=said, progress=0.0, length="0:10",
-                   error=error, since=None, cancel=state == "submitted", retry=state == "error")
+                   error=error, since=None, cancel=state == "submitted", retry=state != "submitted")
               for key, state, said, error in (
                   ("a", "error", "failed", "The service could not read the recording: it holds no sound. " * 4),
-                  ("b", "submitted", "is being transcribed", ""))]
-jobs._counts = dict(all=2, finished=1, error=1)
+                  ("b", "submitted", "is being transcribed", ""),
+                  ("c", "uncertain", "uncertain", "The connection was lost."))]
+jobs._counts = dict(all=3, finished=2, error=1)
 jobs""",
 ]
 
@@ -65,7 +70,7 @@ def notebook(lab, browser) -> Iterator[Notebook]:
     notebook = Notebook(browser, folder / "edits.ipynb")
     write_notebook(notebook.path, CELLS)
     notebook.open_in_lab(lab.base, lab.token, lab.folder)
-    expect(notebook.page.locator(".vf-player[data-ready]")).to_have_count(4, timeout=WAIT_MS)
+    expect(notebook.page.locator(".vf-player[data-ready]")).to_have_count(5, timeout=WAIT_MS)
     yield notebook
     notebook.context.close()
 
@@ -191,10 +196,51 @@ def test_failed_stands_beside_its_reason(notebook):
     assert abs(state["y"] - why["y"]) < 6
     cell = row.locator("td").nth(1).bounding_box()
     assert why["x"] + why["width"] <= cell["x"] + cell["width"] + 1
+    expect(jobs.get_by_role("button", name="Send c.mp3 again (may be charged twice)")).to_be_visible()
     retry = row.get_by_role("button", name="Retry a.mp3")
     retry.click()
     notebook.run("jobs._rows = [dict(row, name='new') for row in jobs._rows]")
     expect(row.get_by_role("button", name="Retry new")).to_be_focused()
+
+
+def test_a_failed_action_can_be_repeated(notebook):
+    """A button acts once; if its action failed and nothing was rendered, it acts again."""
+    page = notebook.page
+    cancel = page.locator(".vf-jobs").first.get_by_role("button", name="Cancel")
+    cancel.click()
+    expect(cancel).to_have_attribute("aria-disabled", "true")
+    notebook.run("jobs.busy = 'cancelling'")
+    expect(cancel).to_have_attribute("aria-disabled", "true")
+    notebook.run("jobs.busy = ''")
+    expect(cancel).not_to_have_attribute("aria-disabled", "true")
+    notebook.run("""
+from types import SimpleNamespace
+usage = dict(input_tokens=1, output_tokens=1)
+panel._responses = {"r1": (SimpleNamespace(request_id="r1"),)}
+panel._answers = [dict(request_id="r1", task="summary", prompt="", about=[], requests=1, usage=usage,
+                       replies=[dict(question=None, answer="Yes.", citations=[])])]""")
+    delete = page.locator(".vf-ask").first.get_by_role("button", name="Delete")
+    delete.click()
+    notebook.until("panel.error and not panel.busy")  # the service cannot be reached
+    expect(delete).not_to_have_attribute("aria-disabled", "true")
+    notebook.run("panel._responses = {}; panel._answers = []; panel.error = ''")
+
+
+def test_a_passage_without_times_is_not_played(notebook):
+    """Enter on it does not start the recording from the beginning, and its time is no button."""
+    page, player = notebook.page, player_of(notebook.page, "Timeless")
+    row = player.locator(".vf-row").filter(has_text="never")
+    notebook.run("timeless.time = 5000")
+    expect(player.locator(".vf-clock")).to_contain_text("0:05 /")
+    row.locator(".vf-text").click()
+    row.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(300)
+    assert (notebook.kernel("timeless.time"), page.evaluate("window.sounds.every((sound) => sound.paused)")) == (
+        5000,
+        True,
+    )
+    expect(row.get_by_role("button", name="No time")).to_be_disabled()
 
 
 @pytest.mark.parametrize("width", [1280, 700])
@@ -223,7 +269,9 @@ def test_the_list_of_keys_fits(notebook, width):
                 .concat(outer.right > root.right + 1 ? ['the list'] : []);
         }""")
         assert wrong == [], kind
-        button.click()
+        button.focus()
+        for key in ("?", "?", "?"):  # hides, shows and hides the list
+            page.keyboard.press(key)
         expect(keys).to_be_hidden()
     page.set_viewport_size({"width": 1280, "height": 1000})
 

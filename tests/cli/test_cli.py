@@ -150,9 +150,10 @@ complete_it voxframe tables --table chap
     [
         (["-q"], "required: COMMAND"),
         (["dance"], "there is no 'dance'; choose from demo, serve"),
-        (["demo", "--speakers", "two"], "invalid int value: 'two'"),
+        (["demo", "--speakers", "two"], "--speakers: must be a whole number, got 'two'"),
         (["demo", "--speakers", "11"], "--speakers must be a whole number from 1 to 10, not 11"),
         (["demo", "--out", "text.wav"], "--out must be a directory, but 'text.wav' is a file; name another directory"),
+        (["demo", "--out", ""], "--out: must be the path of a directory, got ''"),
         (["demo", "nowhere.wav"], "there is no file 'nowhere.wav'; check its path"),
         (["demo", "."], "'.' is a directory"),
         (["demo", "https://a.example/x.mp3"], "`voxframe transcribe https://a.example/x.mp3`"),
@@ -161,6 +162,7 @@ complete_it voxframe tables --table chap
         (["demo", "empty.mp3"], "'empty.mp3' is empty"),
         (["demo", "short.wav"], "too short"),
         (["transcribe", "text.wav"], "'text.wav' cannot be transcribed: "),
+        (["transcribe", "s3://bucket/a.mp3"], "'s3://bucket/a.mp3' is neither a file nor an http(s) URL"),
         (["transcribe", "nowhere.wav"], "there is no file 'nowhere.wav'"),
         (["transcribe", "https://a.example/x.mp3", "-o", "speaker_label=true"], "did you mean 'speaker_labels'?"),
         (
@@ -170,6 +172,8 @@ complete_it voxframe tables --table chap
         (["tables", "nowhere.json"], "cannot read the payload file 'nowhere.json': no such file"),
         (["tables", "board call"], "name a transcript or recording of the corpus with --id 'board call'"),
         (["tables", "text.wav"], ""),
+        (["tables", "--corpus", ""], "--corpus: must be the path of a directory, got ''"),
+        (["docs", "--out", "."], "--out must be a file, but '.' is a directory"),
         (["tables", "--rows", "-3"], "must be a whole number of at least 0, got '-3'"),
     ],
 )

@@ -172,6 +172,8 @@ def test_snapshots(directory: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["snapshot", "--corpus", directory, "--verify", "1"]) == 1
     assert "missing or damaged" in capsys.readouterr().err
     assert main(["snapshot", "--corpus", directory, "--verify", "9"]) == 1
+    assert main(["snapshot", "--corpus", directory, "--verify", "0"]) == 2
+    assert "--verify must be a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_doctor_finds_damaged_files(tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch) -> None:

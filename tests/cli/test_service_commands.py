@@ -89,6 +89,13 @@ def test_delete_looks_up_every_name_first(calls: Path, capsys, monkeypatch, conf
     assert sorted(voxframe.Corpus(calls).ids()) == ["t1", "t2"]
 
 
+def test_a_transcript_named_twice_is_deleted_once(calls: Path, capsys) -> None:
+    """Its id and its name stand for one transcript."""
+    name = voxframe.Corpus(calls).table("transcripts", "t1")["recording"].item()
+    assert run(capsys, "delete", "t1", name, "t1", "--corpus", str(calls), "--yes")[0] == 0
+    assert voxframe.Corpus(calls).ids() == ["t2"]
+
+
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""])
 def test_delete_on_a_terminal_can_be_declined(calls: Path, capsys, monkeypatch, answer: str) -> None:
     """Any answer but y deletes nothing, nor does the end of the input (Ctrl-D)."""
@@ -152,7 +159,7 @@ def test_no_server_is_running(tmp_path: Path, monkeypatch, capsys) -> None:
         ("submit {0}/0.mp3 -o nope=1", "`voxframe options` lists them all, and `-o 'extra_body={...}'` sends fields"),
         ("submit {0}/0.mp3 -o nope=1", "there is no option 'nope'"),
         ("subtitles t1 --chars 0", "voxframe subtitles: --chars must be"),
-        ("subtitles t1 --chars 0 --remote", "--chars is 0;"),
+        ("subtitles t1 --chars 0 --remote", "voxframe subtitles: --chars must be"),
         ("export {0}/x.csv --format csv", "select it with --table,"),
     ],
 )

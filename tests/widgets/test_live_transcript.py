@@ -83,6 +83,25 @@ def test_sound_of_a_browser_is_transcribed_until_stopped(live, short):
     assert "voxframe.microphone()" in live.code
 
 
+@pytest.mark.speech
+def test_stop_ends_a_session_that_is_about_to_begin(live, long):
+    """Stop works while the widget connects: the rest of a recording of 90 seconds is not streamed."""
+    live.file = str(long)
+    live.start()
+    live.stop()
+    live.wait(30)
+    assert (live.running, live.error) == (False, "")
+
+
+def test_a_refused_microphone_is_switched_off(live):
+    """The browser is told to stop if its sample rate cannot be used."""
+    sent = []
+    live.send = sent.append
+    live._on_browser_message(None, {"do": "listen", "rate": 400_000}, [])
+    assert "sample rate of the microphone" in live.error
+    assert sent == [{"do": "stop"}]
+
+
 def test_unread_sound_is_limited_to_a_minute():
     """The newest minute is kept, odd bytes are cut off, and the end of the stream is delivered."""
     sound = BrowserSound(16_000)

@@ -1,7 +1,9 @@
 import http.client
 import json
+import os
 import socket
 import struct
+import sys
 import time
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -9,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from voxframe.errors import AudioError, AudioNotFoundError
-from voxframe.widgets import media_server
+from voxframe.widgets import TranscriptPlayer, media_server
 
 SOUND = bytes(range(256)) * 1000
 
@@ -125,3 +127,33 @@ def test_a_file_in_jupyters_folder_has_a_url_there(recording, tmp_path, monkeypa
     assert media_server.jupyter_url(Path("/elsewhere/a.mp3")) is None
     (tmp_path / "run" / "jpserver-4711.json").write_text("[]")
     assert media_server.jupyter_url(recording) is None
+
+
+def test_a_recording_is_added_while_requests_are_answered(recording, tmp_path):
+    """A request that looks up its recording is not disturbed by a new one."""
+    media_server.media_urls(recording)
+    looked_up = iter(media_server._server().files.items())
+    next(looked_up)
+    (tmp_path / "other.flac").write_bytes(SOUND)
+    media_server.media_urls(tmp_path / "other.flac")
+    list(looked_up)  # a dict that has changed raises a RuntimeError here
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has file names that are not UTF-8")
+def test_a_name_that_is_not_utf8_is_played(tmp_path):
+    """A recording with a Latin-1 name has a URL, a player with a readable title, and an exported page."""
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.flac"))
+    path.write_bytes(SOUND)
+    (address,) = media_server.media_urls(path)
+    assert address.endswith("/caf%E9.flac")
+    assert ask(address)[2] == SOUND
+    player = TranscriptPlayer({"id": "a", "utterances": None, "words": []}, path)
+    assert player.title == r"caf\udce9.flac"
+    player.to_html(tmp_path / "page.html")
+    assert "caf%E9.flac" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_store_is_no_recording():
+    """A browser cannot reach s3, so the error says what to give instead of looking for a file of that name."""
+    with pytest.raises(AudioError, match=r"a browser cannot play 's3://calls/a\.mp3'.*https"):
+        media_server.media_urls("s3://calls/a.mp3")

@@ -91,6 +91,10 @@ def test_what_cannot_play_is_said(corpus):
     other = PassageList(rows, audio={"call": DATA / "call.flac"})
     click(other, 1)
     assert "audio has no recording of 'lost', only of call" in other.error
+    with pytest.raises(OptionError, match=r"only of Call; the rows belong to .*'call', 'lost'"):
+        PassageList(rows, audio={"Call": DATA / "call.flac"})
+    with pytest.raises(OptionError, match="but the rows have no transcript_id or recording"):
+        PassageList(rows.drop(columns="transcript_id"), audio={"call": DATA / "call.flac"})
     with pytest.raises(OptionError, match="the rows belong to 2; pass a dict by transcript_id"):
         PassageList(rows, audio=DATA / "call.flac")
     with pytest.raises(OptionError, match="need a column transcript_id or recording"):
@@ -123,3 +127,23 @@ def test_the_static_html_and_code(corpus):
     again = names["passages"]
     assert (again._rows, again.title, again._audio) == (widget._rows, hostile, widget._audio)
     assert names["result"] is rows
+
+
+def test_lists_in_a_column_are_shown():
+    """A column of lists is shown as text, like other values; a null is empty."""
+    rows = pd.DataFrame({"start_ms": [0, 100], "end_ms": [90, 190], "places": [[1, 2], None]})
+    widget = PassageList(rows, columns=["places"])
+    assert (lines(widget, "more"), widget.error) == (["[1, 2]", ""], "")
+    assert "[1, 2]" in widget.static_html()
+
+
+def test_rows_of_files_find_recordings_by_name():
+    """Rows that voxframe loaded from files know the names of their recordings, which are the keys of `audio`."""
+    turns = voxframe.load_utterances([DATA / "payloads" / f"{name}.json" for name in NAMES])
+    widget = PassageList(turns, audio=AUDIO)
+    for row, name in enumerate(lines(widget, "name")):
+        if turns["utterance_idx"].iloc[row] == 1:
+            click(widget, row)
+            assert widget.error == ""
+            assert widget.player._sources[0].endswith(f"/{name}.flac")
+            assert widget.player.time == turns["start_ms"].iloc[row]

@@ -83,6 +83,22 @@ def test_nothing_is_sent_before_the_plan(form, short):
         assert len(form.result) == 0
 
 
+def test_a_change_while_the_plan_is_made_discards_it(form, short, monkeypatch):
+    """A plan of earlier options cannot be sent with later ones."""
+    plan = form._corpus.plan
+
+    def plan_slowly(*given, **options):
+        form.fields["punctuate"].value = False  # a click of the user
+        return plan(*given, **options)
+
+    monkeypatch.setattr(form._corpus, "plan", plan_slowly)
+    form.inputs.value = str(short)
+    form.plan()
+    form.wait(30)
+    assert "press Plan again" in form.error
+    assert (form._plan, form._send_button.disabled, form._planned.value) == (None, True, "")
+
+
 @pytest.mark.speech
 def test_jobs_are_sent_followed_and_fetched(form, short):
     """The table shows the states until the job is done, the transcript is in the corpus, and it is not sent again."""
@@ -273,6 +289,17 @@ def test_dropped_files_arrive_in_chunks_under_safe_names(tmp_path):
     assert drop.names == ["talk.wav", HOSTILE]
     assert not list((tmp_path / "dropped").glob(".*"))
     assert safe_name("a" * 300 + ".mp3").endswith("a.mp3")
+
+
+def test_incomplete_files_are_discarded_when_the_form_closes(tmp_path):
+    """The form leaves no partial file behind, and waiting for a closed form returns."""
+    form = SubmitForm(voxframe.Corpus(tmp_path / "corpus"), presets=tmp_path / "presets.json")
+    form.drop._on_browser_message(None, {"do": "begin", "key": "k", "name": "a.mp3", "size": 9}, [])
+    form.drop._on_browser_message(None, {"do": "chunk", "key": "k", "at": 0}, [b"1234"])
+    assert len(list((tmp_path / "corpus" / "dropped").iterdir())) == 1
+    form.close()
+    assert list((tmp_path / "corpus" / "dropped").iterdir()) == []
+    form.wait(1)
 
 
 def test_a_full_disk_is_reported(tmp_path):

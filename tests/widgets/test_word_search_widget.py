@@ -234,3 +234,14 @@ def test_a_search_by_meaning_without_the_encoder_says_what_to_install(corpus, mo
     assert "pip install" in search._repr_mimebundle_()[0]["text/html"]
     search.mode = "words"
     assert search.error == ""
+
+
+def test_a_date_selects_its_matches(corpus):
+    """Dates in metadata are groups without a time of day, and each shows the matches of its transcripts alone."""
+    about = pd.DataFrame({"transcript_id": ["call", "interview"], "day": pd.to_datetime(["2024-03-11", "2024-03-12"])})
+    search = WordSearch(corpus, about=about, query="the")
+    search.by = "day"
+    assert set(read(search._found, "key")) == {"2024-03-11", "2024-03-12", ""}
+    search.only = ["2024-03-12"]
+    assert len(search.result) == len(corpus.search("the", ids="interview")) > 0
+    assert search.error == ""

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -24,13 +25,17 @@ if TYPE_CHECKING:  # `voxframe models` needs no pandas
     from voxframe.corpus import Corpus
 
 
+#: Characters in a line of a description that argparse does not wrap.
+_HELP_WIDTH = 100
+
+
 def define(
     parser: argparse.ArgumentParser,
     run: Callable[[argparse.Namespace], int],
     description: str,
     epilog: str | None = None,
 ) -> None:
-    """Set the action and the help of a command. An epilog of several lines is printed as it is.
+    """Set the action and the help of a command. argparse wraps its texts, but not an epilog of several lines.
 
     Args:
         parser: Parser of the command.
@@ -40,13 +45,14 @@ def define(
     """
     if epilog is not None and "\n" in epilog:
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        description = textwrap.fill(description, _HELP_WIDTH)
     parser.description, parser.epilog = description, epilog
     parser.set_defaults(run=run)
 
 
 def add_corpus(parser: argparse.ArgumentParser) -> None:
     """Add --corpus."""
-    parser.add_argument("--corpus", type=Path, metavar="DIR", help="corpus directory (default: the default corpus)")
+    parser.add_argument("--corpus", type=folder, metavar="DIR", help="corpus directory (default: the default corpus)")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +72,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 def add_speakers(parser: argparse.ArgumentParser) -> None:
     """Add --speakers."""
-    parser.add_argument("--speakers", type=int, metavar="N", help="number of speakers, if known (1 to 10)")
+    parser.add_argument("--speakers", type=whole, metavar="N", help="number of speakers, if known (1 to 10)")
 
 
 def add_job_options(parser: argparse.ArgumentParser) -> None:
@@ -196,8 +202,23 @@ def _parse_option(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def whole(text: str) -> int:
+    """Convert an argument to a whole number. The function that uses it checks its bounds."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+
+
+def folder(text: str) -> Path:
+    """Convert an argument to the path of a directory; an empty one, such as an unset variable, is refused."""
+    if not text:
+        raise argparse.ArgumentTypeError("must be the path of a directory, got ''")
+    return Path(text)
+
+
 def _count(text: str) -> int:
-    count = int(text) if text.isdecimal() else -1
+    count = whole(text)
     if count < 0:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
     return count
@@ -286,7 +307,7 @@ def write(df: pd.DataFrame, form: str, rows: int | None) -> None:
     else:  # as bytes: other encodings lack characters, and Windows changes line ends inside texts
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
-    for reason, count in losses.items():
+    for reason, count in (+losses).items():  # without zeros
         sys.stderr.write(f"voxframe: {count} {reason}\n")
 
 
@@ -297,6 +318,7 @@ _PARAMETERS = {
     "pii_types": "--pii-type",
     "speakers_expected": "--speakers",
     "tables": "--table",
+    "version": "--verify",
 }
 #: Calls in messages of the Python interface, as patterns, and the commands that do the same.
 _TERMS = [

@@ -10,7 +10,17 @@ import warnings
 import pandas as pd
 
 from voxframe._text import quantity
-from voxframe.cli.console import add_corpus, add_selection, define, open_corpus, plain, selected_ids, summary, write
+from voxframe.cli.console import (
+    add_corpus,
+    add_selection,
+    define,
+    open_corpus,
+    plain,
+    selected_ids,
+    summary,
+    whole,
+    write,
+)
 from voxframe.corpus.store import EXPORTS
 from voxframe.errors import ExportWarning
 from voxframe.export.table_writer import TABLE_FORMATS
@@ -25,7 +35,7 @@ formats:
   {" ".join(SPEECH_FORMATS)}
       one file per transcript; a target such as calls.rttm: one file for all
 Without --format, the extension of the target is the format: words.csv is csv.
-A directory also gets a data card (README.md) and checksums (SHA256SUMS).
+A directory also gets a data card (README.md) and checksums (SHA256SUMS); in parquet, their names begin with "_".
 In CSV an empty field is a null and "" is an empty text. Values that the format cannot represent are counted.
 
 examples:
@@ -145,10 +155,12 @@ def add_subtitles(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="id of the transcript, or its recording")
     add_corpus(parser)
     parser.add_argument("--format", choices=("srt", "vtt"), default="srt", help="SRT or WebVTT (default: srt)")
-    parser.add_argument("--chars", type=int, metavar="N", help="maximum number of characters of a caption")
+    parser.add_argument("--chars", type=whole, metavar="N", help="maximum number of characters of a caption")
     parser.add_argument("--no-speakers", action="store_true", help="leave out the names of the speakers")
     parser.add_argument(
-        "--remote", action="store_true", help="the captions of the service, by id, also for a transcript of no corpus"
+        "--remote",
+        action="store_true",
+        help="print the captions of the service for the transcript with this id, also if it is in no corpus",
     )
 
 
@@ -192,9 +204,9 @@ def add_snapshot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the versions instead of creating one")
     parser.add_argument(
         "--verify",
-        type=int,
+        type=whole,
         nargs="?",
-        const=0,
+        default=False,
         metavar="N",
         help="verify a version (default: the latest) instead of creating one",
     )
@@ -211,15 +223,16 @@ def snapshot(given: argparse.Namespace) -> int:
         table = pd.DataFrame(rows, columns=["version", "created", "schema_version", "transcripts"])
         write(table, "json" if given.json else "text", None)
         return 0
-    found = corpus.snapshots.open(given.verify or None) if given.verify is not None else corpus.snapshots.create()
-    if given.verify is not None:
+    verify = given.verify is not False
+    found = corpus.snapshots.open(given.verify) if verify else corpus.snapshots.create()  # None: the latest
+    if verify:
         found.verify()
     if given.json:
         print(json.dumps({"path": str(found.path), **found.manifest}))
     else:
         size = sum(table["bytes"] for table in found.manifest["tables"].values()) / 1e6
-        done = "is unchanged" if given.verify is not None else "created"
+        done = "is unchanged" if verify else "created"
         count = quantity(found.manifest["transcripts"], "transcript")
-        show = summary if given.verify is None else print
+        show = print if verify else summary
         show(f"version {found.version} {done}: {count}, {size:.1f} MB\nin {plain(found.path)}")
     return 0

@@ -13,7 +13,7 @@ import pandas as pd
 from voxframe import analysis
 from voxframe._files import sample
 from voxframe._text import clock
-from voxframe.cli.console import add_speakers, columns, define, plain, shorten, summary
+from voxframe.cli.console import add_speakers, columns, define, folder, plain, shorten, summary
 from voxframe.cli.transcription import check_audio
 from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address
@@ -48,7 +48,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=folder,
         default=Path("voxframe-demo"),
         metavar="DIR",
         help="output directory (default: ./voxframe-demo)",

@@ -57,7 +57,11 @@ def docs(given: argparse.Namespace) -> int:
     """Write the page and print its path."""
     from platformdirs import user_cache_path
 
-    path = given.out or user_cache_path("voxframe", appauthor=False) / f"reference-{version('voxframe')}.html"
+    path: Path = given.out or user_cache_path("voxframe", appauthor=False) / f"reference-{version('voxframe')}.html"
+    if path.is_dir():
+        raise OptionError(
+            f"--out must be a file, but {str(path)!r} is a directory; name a file, such as reference.html"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, page().encode())

@@ -26,6 +26,7 @@ from voxframe.cli.console import (
     selected_ids,
     selection,
     shorten,
+    whole,
     write,
 )
 from voxframe.corpus.importing import is_payload_file
@@ -132,9 +133,11 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="QUERY", help="word or phrase; quote it if it contains spaces")
     add_selection(parser)
     parser.add_argument(
-        "--context", type=int, default=8, metavar="N", help="number of words to show on each side (default: 8)"
+        "--context", type=whole, default=8, metavar="N", help="number of words to show on each side (default: 8)"
     )
-    parser.add_argument("--slop", type=int, metavar="N", help="match the words of a query in any order, within N words")
+    parser.add_argument(
+        "--slop", type=whole, metavar="N", help="match the words of a query in any order, within N words"
+    )
     parser.add_argument(
         "--speaker", action="append", metavar="NAME", help="only matches by this speaker; may be repeated"
     )

@@ -14,7 +14,18 @@ from pathlib import Path
 import pandas as pd
 
 from voxframe._text import clock, quantity
-from voxframe.cli.console import TEXT_ROWS, add_corpus, add_format, define, note, open_corpus, plain, summary, write
+from voxframe.cli.console import (
+    TEXT_ROWS,
+    add_corpus,
+    add_format,
+    define,
+    note,
+    open_corpus,
+    plain,
+    summary,
+    whole,
+    write,
+)
 from voxframe.client import connect
 from voxframe.client.progress import is_interactive
 from voxframe.corpus import Corpus
@@ -58,7 +69,8 @@ def list_transcripts(given: argparse.Namespace) -> int:
     df["length"] = [clock(one) if pd.notna(one) else "" for one in df["audio_duration_s"]]
     df["created"] = [f"{one:%Y-%m-%d %H:%M}" if pd.notna(one) else "" for one in df["created"]]
     df = df.rename(columns={"transcript_id": "id"})[["recording", "status", "length", "created", "error", "id"]]
-    write(df.head(rows), "text", rows)
+    if rows or df.empty:  # otherwise the line below says more than "no rows"
+        write(df.head(rows), "text", rows)
     if len(df) > (rows or 0):
         print("... there are more transcripts; --rows N prints N rows, --csv or --json all")
     return 0
@@ -88,7 +100,7 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
     define(
         parser,
         delete,
-        "Delete transcripts from a corpus: payloads, tables, names, corrections, search index and job. This cannot be\n"
+        "Delete transcripts from a corpus: payloads, tables, names, corrections, search index and job. This cannot be "
         "undone.",
         _DELETE_EPILOG,
     )
@@ -101,19 +113,19 @@ def add_delete(parser: argparse.ArgumentParser) -> None:
 def delete(given: argparse.Namespace) -> int:
     """Delete transcripts, after a question on a terminal."""
     corpus = open_corpus(given.corpus)
-    for name in given.id:  # before the question, and before anything is deleted
-        corpus._batch.known_id(name)
+    # Before the question, and before anything is deleted. One transcript may be named twice.
+    names = {corpus._batch.known_id(name): name for name in given.id}
     where = f"the corpus {corpus.path}" + (" and the service" if given.remote else "")
     if not given.yes:
         if not sys.stdin.isatty():
             raise OptionError("there is no terminal to ask on; give --yes to delete without a question")
-        print(f"Delete {quantity(len(given.id), 'transcript')} from {plain(where)}? [y/N] ", end="", flush=True)
+        print(f"Delete {quantity(len(names), 'transcript')} from {plain(where)}? [y/N] ", end="", flush=True)
         if sys.stdin.readline().strip().lower() != "y":  # at the end of input, such as Ctrl-D, an empty line
             note("nothing was deleted")
             return 1
-    for transcript_id in given.id:
+    for transcript_id, name in names.items():
         corpus.forget(transcript_id, remote=given.remote)
-        summary(f"{plain(transcript_id)}  deleted from {plain(where)}")
+        summary(f"{plain(name)}  deleted from {plain(where)}")
     return 0
 
 
@@ -133,11 +145,11 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
     define(
         parser,
         stream,
-        "Print the text of a microphone or a recording while it is spoken, one line per utterance.",
+        "Transcribe a microphone or a recording in real time, and print one line per utterance.",
         _STREAM_EPILOG,
     )
     parser.add_argument("audio", nargs="?", metavar="AUDIO", help="recording, or - for raw 16-bit samples on stdin")
-    parser.add_argument("--sample-rate", type=int, metavar="HZ", help="sample rate of raw samples or the microphone")
+    parser.add_argument("--sample-rate", type=whole, metavar="HZ", help="sample rate of raw samples or the microphone")
     parser.add_argument("--word-boost", action="append", metavar="WORD", help="expected word; may be repeated")
     parser.add_argument("--fast", action="store_true", help="send a recording faster than it plays")
     parser.add_argument("--json", action="store_true", help="print one JSON object per message, as received")

@@ -23,11 +23,12 @@ from voxframe.cli.console import (
     plain,
     shorten,
     summary,
+    whole,
     write,
 )
 from voxframe.client import connect
 from voxframe.corpus import Corpus
-from voxframe.corpus.addresses import is_address
+from voxframe.corpus.addresses import is_address, is_remote
 from voxframe.corpus.batch.media import SOURCE_COLUMNS, Recordings
 from voxframe.corpus.batch.submit import CONCURRENCY, BatchResult
 from voxframe.dictionary import describe, describe_option
@@ -67,6 +68,10 @@ def transcribe(given: argparse.Namespace) -> int:
     options = job_options(given)
     check(**options)
     for source in given.audio:
+        if is_remote(source):
+            raise AudioError(
+                f"{source!r} is neither a file nor an http(s) URL; `voxframe submit` takes URLs such as s3://, too"
+            )
         if not is_address(source):
             check_audio(Path(source))
     corpus = Corpus(given.corpus)
@@ -141,9 +146,9 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     define(
         parser,
         submit,
-        "Submit recordings for transcription, without waiting for the results. A recording that was\n"
-        "submitted before with the same options is skipped, whatever its file name. You can interrupt the\n"
-        "command at any time and run it again.",
+        "Submit recordings for transcription, without waiting for the results. A recording that was submitted before "
+        "with the same options is skipped, whatever its file name. You can interrupt the command at any time and run "
+        "it again.",
         _SUBMIT_EPILOG,
     )
     parser.add_argument(
@@ -162,7 +167,7 @@ def add_submit(parser: argparse.ArgumentParser) -> None:
     )
     add_job_options(parser)
     parser.add_argument(
-        "--concurrency", type=int, metavar="N", help="maximum number of concurrent submissions (default: 4)"
+        "--concurrency", type=whole, metavar="N", help="maximum number of concurrent submissions (default: 4)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object with the counts")
 

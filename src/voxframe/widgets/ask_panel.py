@@ -18,12 +18,12 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.citations import citations
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.llm import Answers
-from voxframe.corpus.services import service_name
-from voxframe.errors import LostAnswerError, NotFoundError, OptionError
+from voxframe.corpus.services import check_client, service_name
+from voxframe.errors import CorpusError, LostAnswerError, NotFoundError, OptionError
 from voxframe.loaders import load_responses
 from voxframe.options import LLM_DEFAULTS, LLM_OUTPUT_TOKENS
 from voxframe.widgets.base import Background, connect_call, corpus_call, escaped, show_errors
-from voxframe.widgets.embedded_player import CorpusPlayerWidget, RecordingFinder
+from voxframe.widgets.embedded_player import CorpusPlayerWidget
 from voxframe.widgets.player import TranscriptPlayer
 
 #: Tasks, by the service's names.
@@ -37,10 +37,10 @@ _MAX_LISTED = 500
 class AskPanel(CorpusPlayerWidget):
     """A form for summaries, answers, tasks and action items from a language model over selected transcripts.
 
-    Numbers in an answer play the moments that it rests on. For questions, these are the citations of `Corpus.ask`; for
+    The numbers in an answer play the passages behind it. For questions, these are the citations of `Corpus.ask`; for
     the other tasks, the quotations that occur word for word in a transcript. Requests run in the background, one at a
-    time, within the service's rate limit, and use `Corpus.ask` and its siblings: an earlier answer is returned without
-    a new request until it is deleted.
+    time, within the service's rate limit. They use `Corpus.ask`, `summarize`, `task` and `action_items`, so an earlier
+    answer is returned without a new request until it is deleted.
 
     Args:
         corpus: The transcripts. None (default): the default corpus.
@@ -59,6 +59,10 @@ class AskPanel(CorpusPlayerWidget):
         chosen (list[str]): Ids of the selected transcripts; setting it also takes names of recordings.
         max_output_size (int): Maximum number of tokens of the answer.
         temperature (float): 0 (conservative) to 1 (creative).
+
+    Raises:
+        OptionError: An argument has the wrong type.
+        CorpusError: The corpus has none of the transcripts with an id or name in `transcripts`.
 
     Example:
         >>> import tempfile, voxframe
@@ -94,16 +98,20 @@ class AskPanel(CorpusPlayerWidget):
         title: str = "Ask",
     ) -> None:
         corpus = chosen_corpus(corpus)
+        check_client(client)
         self._client = client
         self._responses: dict[str, tuple[LlmResponse, ...]] = {}
         self._calls: dict[str, str] = {}  # code that returns these responses
         self._ids_of = corpus._archive.recordings.ids
         ids = self._ids_of(transcripts) if transcripts is not None else _completed(corpus)
-        recordings = RecordingFinder(corpus, audio)
-        listed = [{"id": i, "name": recordings.name(i)} for i in ids[:_MAX_LISTED]]
+        if transcripts is not None and (unknown := set(ids) - set(corpus.ids())):
+            raise CorpusError(
+                f"there is no transcript {min(unknown)!r} in {corpus!r}; corpus.ids() lists those that exist"
+            )
         self._background = Background(self, lambda text: self.set_trait("busy", text))
         chosen = ids if len(ids) <= 1 or transcripts is not None else []
-        super().__init__(corpus, audio, player, title=title, _listed=listed, chosen=chosen)
+        super().__init__(corpus, audio, player, title=title, chosen=chosen)
+        self._listed = [{"id": i, "name": self._recordings.name(i)} for i in ids[:_MAX_LISTED]]
         self._read_earlier()
         self.on_msg(self._on_browser_message)
 

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Protocol
 import anywidget
 import traitlets
 
-from voxframe._text import PLAIN
+from voxframe._text import PLAIN, storable
 from voxframe.client import Client
 from voxframe.client.embedded import is_embedded
 from voxframe.corpus import Corpus
@@ -93,6 +93,10 @@ class ScriptedWidget(anywidget.AnyWidget):
             cls._esm = static(*(f"{name}.js" for name in ("base", *cls.scripts)))
             cls._css = _speaker_css() + static(*(f"{name}.css" for name in ("base", *cls.styles)))
         super().__init_subclass__(**kwargs)
+
+    @traitlets.validate("title")
+    def _check_title(self, proposal: Any) -> str:
+        return storable(proposal["value"])  # it may be the name of a file that is not UTF-8
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.title!r})"
@@ -289,7 +293,8 @@ class Background:
 
     def close(self) -> None:
         """End the thread after the queued tasks."""
-        self._tasks.put(None)
+        if self._thread is not None and self._thread.is_alive():
+            self._tasks.put(None)
 
     def _run(self) -> None:
         while (queued := self._tasks.get()) is not None:

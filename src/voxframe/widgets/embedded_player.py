@@ -18,11 +18,27 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.addresses import is_address, is_remote, short_name
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.errors import AudioError, CorpusError, CorpusWarning, OptionError
+from voxframe.validators import Integer, checked, shown
 from voxframe.widgets.base import ScriptedWidget, absolute_path, corpus_call, show_errors
+from voxframe.widgets.encoding import require_times
 from voxframe.widgets.player import TranscriptPlayer
 
 #: One recording, or recordings by transcript id or by name.
 Audio: TypeAlias = "str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None"
+
+
+def audio_by_name(audio: Mapping[str, str | os.PathLike[str]] | None) -> dict[str, str]:
+    """Return the paths and URLs of an argument `audio`; paths are absolute.
+
+    Raises:
+        OptionError: It is no dict of paths and URLs.
+    """
+    if audio is not None and not isinstance(audio, Mapping):
+        raise OptionError(
+            "audio must be a dict of paths or URLs by transcript id or recording, such as "
+            f"{{'interview': 'interview.flac'}}, got {shown(audio)}"
+        )
+    return {str(name): absolute_path(path) for name, path in (audio or {}).items()}
 
 
 class RecordingFinder:
@@ -37,7 +53,7 @@ class RecordingFinder:
         self._ledger, self._store = corpus._ledger, corpus._archive.store
         self._recordings = corpus._archive.recordings
         self._names: dict[str, str] = {}
-        self._given = {self._recordings.id(name): os.fspath(path) for name, path in (audio or {}).items()}
+        self._given = {self._recordings.id(name): path for name, path in audio_by_name(audio).items()}
         self._known: dict[str, str] = {}
 
     def id(self, name: str) -> str:
@@ -90,11 +106,16 @@ class PlayerWidget(ScriptedWidget):
 
     Attributes:
         player: The embedded player; None until something is played.
+
+    Raises:
+        OptionError: `linked` is not a player.
     """
 
     player = traitlets.Instance(TranscriptPlayer, allow_none=True).tag(sync=True, **widget_serialization)
 
     def __init__(self, linked: TranscriptPlayer | None, **traits: Any) -> None:
+        if linked is not None and not isinstance(linked, TranscriptPlayer):
+            raise OptionError(f"player must be a voxframe.TranscriptPlayer, got {shown(linked)}")
         self._linked = linked
         self._playing: str | None = None
         super().__init__(**traits)
@@ -195,9 +216,9 @@ class RowPlayerWidget(PlayerWidget):
 
     Raises:
         TypeError: `df` is not a DataFrame.
-        ValueError: A column is missing.
-        OptionError: `audio` is one recording, but the rows belong to several; or a corpus was given, and the rows do
-            not name recordings.
+        ValueError: A column is missing, or times are not numbers.
+        OptionError: `audio` is one recording, but the rows belong to several; `audio` has no recording of the rows; or
+            a corpus was given, and the rows do not name recordings.
     """
 
     def __init__(
@@ -209,6 +230,7 @@ class RowPlayerWidget(PlayerWidget):
         **traits: Any,
     ) -> None:
         require(df, ("start_ms", "end_ms"), type(self).__name__)
+        require_times(df)
         self._df, self._corpus = df, None if corpus is None else chosen_corpus(corpus)
         self._key = next((name for name in ("transcript_id", "recording") if name in df.columns), None)
         if corpus is not None and self._key is None and player is None:
@@ -223,11 +245,30 @@ class RowPlayerWidget(PlayerWidget):
                     f"{{{keys[0]!r}: {os.fspath(audio)!r}, ...}}"
                 )
             audio = {keys[0] if keys else "": audio}
-        self._audio = {str(name): absolute_path(path) for name, path in (audio or {}).items()}
+        self._audio = audio_by_name(audio)
         self._finder = None if corpus is None else RecordingFinder(corpus, self._audio)
         self._few = len(keys) < 2
+        if self._audio and len(df) and corpus is None and player is None:
+            self._check_names(keys)
         super().__init__(player, **traits)
         self.on_msg(self._on_browser_message)
+
+    def _check_names(self, keys: list[str]) -> None:
+        """Check that `audio` has a recording of at least one row, so that a misspelled name is not found by a click.
+
+        Raises:
+            OptionError: It has none.
+        """
+        rows = self._named()
+        names = rows["recording"].dropna().astype(str).unique().tolist() if "recording" in rows.columns else []
+        if self._audio.keys() & {"", *keys, *names}:
+            return
+        given = ", ".join(self._audio)
+        if not keys:
+            raise OptionError(f"audio is by name ({given}), but the rows have no transcript_id or recording; add one")
+        raise OptionError(
+            f"audio has no recording of the rows, only of {given}; the rows belong to {shown(names or keys)}"
+        )
 
     @property
     def playable(self) -> bool:
@@ -241,9 +282,9 @@ class RowPlayerWidget(PlayerWidget):
             position: Position of the row in the DataFrame, from 0 on.
 
         Raises:
-            OptionError: The row has no time, or there is nothing to play it from.
+            OptionError: There is no such row, it has no time, or there is nothing to play it from.
         """
-        row = self._df.iloc[position]
+        row = self._df.iloc[checked("position", position, Integer(0, len(self._df) - 1))]
         if pd.isna(row["start_ms"]):
             raise OptionError("cannot play this row: it has no start_ms")
         if not self.playable:
@@ -263,7 +304,7 @@ class RowPlayerWidget(PlayerWidget):
     def _open(self, transcript_id: str) -> TranscriptPlayer:
         if self._corpus is not None and self._finder is not None:
             return open_player(self._corpus, self._finder, transcript_id)
-        own = self._df
+        own = self._named()
         if self._key is not None and transcript_id:
             own = own[(own[self._key].astype(object).map(str) == transcript_id).to_numpy(bool)]
         names = {transcript_id, *(own["recording"].dropna().astype(str) if "recording" in own.columns else ())}

@@ -33,6 +33,20 @@ def times(df: pd.DataFrame) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.flo
     return start, end, (start >= 0) & (end >= start) & (end <= LAST_MS)  # False for NaN
 
 
+def require_times(df: pd.DataFrame) -> None:
+    """Check that `start_ms` and `end_ms` are numbers; columns without values may have any dtype.
+
+    Raises:
+        ValueError: They are not.
+    """
+    for name in ("start_ms", "end_ms"):
+        times = df[name].convert_dtypes() if df[name].dtype == object else df[name]
+        if not pd.api.types.is_numeric_dtype(times) and times.notna().any():
+            raise ValueError(
+                f"{name} must be a column of numbers (ms), but its dtype is {df[name].dtype}; convert it to ms"
+            )
+
+
 def int32(values: npt.ArrayLike) -> bytes:
     r"""Return whole numbers as the bytes of an Int32Array.
 

@@ -41,7 +41,7 @@ class GroupComparison(LaneChart):
     Raises:
         TypeError: `df` is not a DataFrame.
         ValueError: A column is missing, the value is not a number, or there are more than 200 groups.
-        OptionError: `audio` is one recording, but the rows belong to several.
+        OptionError: `audio` is one recording, but the rows belong to several; or it has no recording of the rows.
 
     Example:
         >>> import voxframe

@@ -202,7 +202,7 @@ class Timeline(LaneChart):
     Raises:
         TypeError: `df` is not a DataFrame.
         ValueError: A column is missing, there are more than 200 lanes, or the bands belong to several transcripts.
-        OptionError: `audio` is one recording, but the rows belong to several.
+        OptionError: `audio` is one recording, but the rows belong to several; or it has no recording of the rows.
 
     Example:
         >>> import voxframe
@@ -241,6 +241,7 @@ class Timeline(LaneChart):
         above = {}
         if bands is not None:
             require(bands, ("start_ms", "end_ms"), "bands of Timeline")
+            encoding.require_times(bands)
             one_transcript(bands, "bands of Timeline")
             titles = next((name for name in ("headline", "label", "text") if name in bands.columns), "start_ms")
             above = encoding.bands(bands, titles, "band")
@@ -315,7 +316,7 @@ class Dispersion(LaneChart):
     Raises:
         TypeError: `df` is not a DataFrame.
         ValueError: A column is missing, or there are more than 200 lanes.
-        OptionError: A query contains no word, or `audio` is one recording, but the rows belong to several.
+        OptionError: A query contains no word, or `audio` does not fit the rows: see `Timeline`.
 
     Example:
         >>> import voxframe

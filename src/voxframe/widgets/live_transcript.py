@@ -15,9 +15,11 @@ from voxframe._text import clock, join_words, quantity
 from voxframe.client import Client, connect
 from voxframe.client.stream import Stream
 from voxframe.client.stream.messages import Final, Message, Partial
-from voxframe.client.stream.stream_options import StreamOptions
+from voxframe.client.stream.stream_options import StreamOptions, check
+from voxframe.corpus.services import check_client
 from voxframe.errors import AudioError, OptionError
 from voxframe.loaders import load_stream, load_stream_words
+from voxframe.validators import shown
 from voxframe.widgets.base import Background, ScriptedWidget, absolute_path, connect_call, escaped
 
 #: Maximum number of buffered blocks of 0.1 s; beyond it the oldest is dropped.
@@ -80,7 +82,7 @@ class LiveTranscript(ScriptedWidget):
         running (bool): True while a session is running.
 
     Raises:
-        OptionError: An option is invalid.
+        OptionError: An option is invalid, or `client` or `file` has the wrong type.
 
     Example:
         >>> live = voxframe.LiveTranscript(file="talk.wav")  # doctest: +SKIP
@@ -108,8 +110,14 @@ class LiveTranscript(ScriptedWidget):
         wrong = {"on_partial", "on_final", "sample_rate", "encoding"} & options.keys()
         if wrong:
             raise OptionError(f"LiveTranscript sets {', '.join(sorted(wrong))} itself; remove it")
+        if not isinstance(file, str | os.PathLike):
+            raise OptionError(f"file must be the path of a recording, got {shown(file)}")
+        check_client(client, "stream")
+        check(options)
         self._client, self._options = client, options
         self._sessions: list[Stream] = []
+        self._session: Stream | None = None  # the running one
+        self._stopped = False  # True if it was stopped, also while it was connecting
         self._browser_sound: BrowserSound | None = None
         self._source_kind = ""
         self._partial_ms = 0  # start of the utterance of the last partial
@@ -171,10 +179,11 @@ class LiveTranscript(ScriptedWidget):
     def stop(self) -> None:
         """Stop sending; audio already sent is still transcribed."""
         self.send({"do": "stop"})
+        self._stopped = True
         if self._browser_sound is not None:
             self._browser_sound.end()
-        elif self.running and self._sessions:
-            end, quietly = self._sessions[-1].terminate, {"keep_error": True}
+        elif (session := self._session) is not None:
+            end, quietly = session.terminate, {"keep_error": True}
             threading.Thread(target=self._background.run_now, args=(end,), kwargs=quietly, daemon=True).start()
 
     def clear(self) -> None:
@@ -199,13 +208,14 @@ class LiveTranscript(ScriptedWidget):
             self._background.close()
         super().close()
 
-    def _begin(self, kind: str, source: Any) -> None:
+    def _begin(self, kind: str, source: BrowserSound | str) -> None:
         if self.running:
             raise OptionError("a session is running; stop it first")
-        self.running, self._source_kind = True, kind
+        self.running, self._source_kind, self._stopped = True, kind, False
+        self._browser_sound = source if isinstance(source, BrowserSound) else None
         self._background.submit("connecting", lambda: self._stream(source))
 
-    def _stream(self, source: Any) -> None:
+    def _stream(self, source: BrowserSound | str) -> None:
         """Run one session."""
         try:
             self._client = self._client or connect()
@@ -213,10 +223,13 @@ class LiveTranscript(ScriptedWidget):
             session = self._client.stream(source, **given)
             self._sessions.append(session)
             session.start()
+            self._session = session
             self.busy = "listening" if self._source_kind == "microphone" else "streaming"
+            if self._stopped and self._browser_sound is None:  # while it connected
+                session.terminate()
             session.wait()
         finally:
-            self.running, self._browser_sound, self._partial = False, None, ""
+            self.running, self._session, self._browser_sound, self._partial = False, None, None, ""
             self.send({"do": "stop"})
 
     def _on_partial(self, partial: Partial) -> None:
@@ -242,10 +255,9 @@ class LiveTranscript(ScriptedWidget):
         if do == "listen":
             rate = int(message["rate"])
             if not 8000 <= rate <= 192_000:
+                self.send({"do": "stop"})  # otherwise the browser would keep the microphone on
                 raise AudioError(f"the sample rate of the microphone must be from 8000 to 192000 Hz, got {rate}")
-            sound = BrowserSound(rate)
-            self._begin("microphone", sound)
-            self._browser_sound = sound
+            self._begin("microphone", BrowserSound(rate))
         elif do == "file":
             self.file = str(message.get("file", self.file))  # the trait may arrive after the click
             self.start()

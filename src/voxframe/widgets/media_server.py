@@ -21,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
+from voxframe.corpus.addresses import is_remote
 from voxframe.errors import AudioError, AudioNotFoundError, OptionError
 
 _log = logging.getLogger("voxframe.widgets")
@@ -39,8 +40,12 @@ def existing_file(audio: str | os.PathLike[str]) -> Path:
 
     Raises:
         AudioNotFoundError: There is no such file.
-        AudioError: It is not a file.
+        AudioError: It is not a file, or it is in a store that a browser cannot reach.
     """
+    if is_remote(os.fspath(audio)):
+        raise AudioError(
+            f"a browser cannot play {os.fspath(audio)!r} from this store; give a local file or an https URL"
+        )
     path = Path(audio).expanduser().resolve()
     if not path.exists():
         raise AudioNotFoundError(f"there is no file {os.fspath(audio)!r}; check the path")
@@ -100,7 +105,7 @@ def page_urls(audio: str | os.PathLike[str] | None, page: Path, how: str) -> lis
         near = os.path.relpath(file, page.resolve().parent)
     except ValueError:  # on another drive
         return [file.as_uri()]
-    return [quote(Path(near).as_posix())]
+    return [_url_path(Path(near))]
 
 
 def jupyter_url(path: Path) -> str | None:
@@ -120,7 +125,12 @@ def jupyter_url(path: Path) -> str | None:
         return None  # another kind of server, or a file outside its folder
     if any(part.startswith(".") for part in inside.parts):
         return None  # Jupyter does not serve hidden files
-    return f"{info.get('base_url', '/')}files/{quote(inside.as_posix())}"
+    return f"{info.get('base_url', '/')}files/{_url_path(inside)}"
+
+
+def _url_path(path: Path) -> str:
+    """Return a path for a URL, also if its bytes are not UTF-8."""
+    return quote(os.fsencode(path.as_posix()))
 
 
 class _MediaServer(ThreadingHTTPServer):
@@ -137,8 +147,8 @@ class _MediaServer(ThreadingHTTPServer):
         """Return the URL of a file; the same file always has the same URL."""
         known = next((token for token, file in self.files.items() if file == path), None)
         token = known or secrets.token_urlsafe(16)
-        self.files[token] = path
-        return f"http://127.0.0.1:{self.server_port}/{token}/{quote(path.name)}"
+        self.files = self.files | {token: path}  # a new dict, because requests iterate over it in other threads
+        return f"http://127.0.0.1:{self.server_port}/{token}/{_url_path(Path(path.name))}"
 
     def file(self, request: str) -> Path | None:
         """Return the file for a request path."""

@@ -15,7 +15,7 @@ from voxframe._files import write_atomic
 from voxframe.errors import CorpusError, OptionError, SettingsError
 from voxframe.options import FIELDS, Field, check
 from voxframe.settings import Secret
-from voxframe.validators import Boolean, Choice, Integer, ListOf, Number
+from voxframe.validators import Boolean, Choice, Integer, ListOf, Number, shown
 from voxframe.widgets.base import ScriptedWidget, escaped
 
 _KINDS: Mapping[type, str] = {Boolean: "flag", Choice: "choice", Integer: "whole", Number: "part"}
@@ -241,10 +241,15 @@ class Presets:
 
     Args:
         path: The file. None (default): `presets.json` in the data directory (`VOXFRAME_DATA_DIR`).
+
+    Raises:
+        OptionError: It is not a path.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.path = settings.resolve().data_dir / "presets.json" if path is None else path
+    def __init__(self, path: str | Path | None = None) -> None:
+        if path is not None and not isinstance(path, str | Path):
+            raise OptionError(f"presets must be the path of a JSON file, got {shown(path)}")
+        self.path = settings.resolve().data_dir / "presets.json" if path is None else Path(path).expanduser()
 
     def all(self) -> dict[str, dict[str, Any]]:
         """Return the options of all presets by name.

@@ -11,6 +11,7 @@ import traitlets
 from voxframe._text import clock, quantity
 from voxframe.analysis.speaker_turns import require
 from voxframe.corpus import Corpus
+from voxframe.validators import name_list
 from voxframe.widgets import encoding
 from voxframe.widgets.base import define_comment, escaped, show_errors
 from voxframe.widgets.embedded_player import Audio, RowPlayerWidget, text_column
@@ -41,8 +42,8 @@ class PassageList(RowPlayerWidget):
     Raises:
         TypeError: `df` is not a DataFrame.
         ValueError: A column is missing.
-        OptionError: `audio` is one recording, but the rows belong to several; or a corpus was given, and the rows do
-            not name recordings.
+        OptionError: `audio` is one recording, but the rows belong to several; `audio` has no recording of the rows; or
+            a corpus was given, and the rows do not name recordings.
 
     Example:
         >>> import voxframe
@@ -67,10 +68,10 @@ class PassageList(RowPlayerWidget):
         audio: Audio = None,
         player: TranscriptPlayer | None = None,
         text: str | None = None,
-        columns: Sequence[str] = (),
+        columns: str | Sequence[str] = (),
         title: str = "Passages",
     ) -> None:
-        columns = [columns] if isinstance(columns, str) else list(columns)
+        columns = name_list(columns, "columns")
         require(df, ("start_ms", "end_ms", *([text] if text else []), *columns), "PassageList")
         self._text = text or text_column(df)
         self._given_text, self._columns = text, columns
@@ -136,7 +137,10 @@ class PassageList(RowPlayerWidget):
 
 def _shown(values: pd.Series[Any]) -> list[str]:
     """Return values as text; numbers have at most three decimals, and a null is empty."""
-    return [
-        "" if pd.isna(value) else f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-        for value in values
-    ]
+
+    def text(value: Any) -> str:
+        if pd.api.types.is_scalar(value) and pd.isna(value):
+            return ""
+        return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+    return list(map(text, values))

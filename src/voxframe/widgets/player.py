@@ -18,9 +18,10 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.client import Client
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
-from voxframe.errors import VoxframeError
+from voxframe.errors import OptionError, VoxframeError
 from voxframe.loaders.sources import Fetcher
 from voxframe.plots.style import color_indexes
+from voxframe.validators import Number, checked, shown
 from voxframe.widgets import media_server
 from voxframe.widgets.base import (
     ScriptedWidget,
@@ -33,7 +34,7 @@ from voxframe.widgets.base import (
     show_errors,
     text_map,
 )
-from voxframe.widgets.encoding import lanes_svg, write_page
+from voxframe.widgets.encoding import LAST_MS, lanes_svg, write_page
 from voxframe.widgets.player_data import (
     Given,
     find_store,
@@ -91,7 +92,7 @@ class TranscriptPlayer(ScriptedWidget):
 
     Raises:
         ValueError: The source holds several transcripts, or words lack a column.
-        PayloadError: The source is of another kind.
+        PayloadError: The source has the wrong type.
         OptionError: The corpus cannot store `names`, for example because a label does not exist.
         AudioNotFoundError: The recording does not exist.
 
@@ -139,6 +140,10 @@ class TranscriptPlayer(ScriptedWidget):
         title: str | None = None,
     ) -> None:
         self._audio = None if audio is None else absolute_path(audio)
+        if names is not None and not isinstance(names, Mapping):
+            raise OptionError(
+                f"names must be a dict of names by speaker label, such as {{'A': 'Ada'}}, got {shown(names)}"
+            )
         corpus = None if corpus is None else chosen_corpus(corpus)
         given = load_tables(source, client, corpus)
         self._origin, self._client = origin(source, client), client
@@ -284,12 +289,17 @@ class TranscriptPlayer(ScriptedWidget):
         Args:
             start_ms: Time in ms.
             end_ms: End of the span to select, in ms. None (default): select nothing.
+
+        Raises:
+            OptionError: A time is not a number of at least 0.
         """
-        selected = [int(start_ms), int(end_ms)] if end_ms is not None and end_ms >= start_ms else []
+        start = _whole_ms("start_ms", start_ms)
+        end = None if end_ms is None else _whole_ms("end_ms", end_ms)
+        selected = [start, end] if end is not None and end >= start else []
         with self.hold_sync():
             self.interval, self.loop = selected, False
-            self.time = int(start_ms)
-            stop = self._passages.passage_end(int(start_ms), selected[1] if selected else int(start_ms))
+            self.time = start
+            stop = self._passages.passage_end(start, selected[1] if selected else start)
             self._stop_at = [stop, self._stop_at[1] + 1]
 
     def pause(self) -> None:
@@ -302,8 +312,11 @@ class TranscriptPlayer(ScriptedWidget):
         Args:
             time_ms: Time in ms.
             play: Start playback.
+
+        Raises:
+            OptionError: The time is not a number of at least 0.
         """
-        self.time = int(time_ms)
+        self.time = _whole_ms("time_ms", time_ms)
         if play:
             self.play()
 
@@ -311,7 +324,12 @@ class TranscriptPlayer(ScriptedWidget):
         """Keep time and selection in sync with another widget, such as a `Timeline`.
 
         Names are passed on to it, unless it is a player of another transcript, which would store them.
+
+        Raises:
+            OptionError: `other` is not a widget.
         """
+        if not isinstance(other, ipywidgets.Widget):
+            raise OptionError(f"other must be a widget, such as a voxframe.Timeline, got {shown(other)}")
         for trait in ("time", "interval"):
             if other.has_trait(trait):
                 ipywidgets.jslink((self, trait), (other, trait))
@@ -427,6 +445,10 @@ class TranscriptPlayer(ScriptedWidget):
             AudioError: The recording cannot be read.
         """
         write_page(self, path, _sources=media_server.page_urls(self._audio, Path(path), audio), _editable=False)
+
+
+def _whole_ms(name: str, given: object) -> int:
+    return int(checked(name, given, Number(0, LAST_MS)))
 
 
 def _pass_on(other: Any, old: Mapping[str, str], new: Mapping[str, str]) -> None:

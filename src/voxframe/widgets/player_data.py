@@ -14,7 +14,7 @@ from voxframe.analysis.speaker_turns import label_names, speaker_labels
 from voxframe.corpus import Corpus
 from voxframe.errors import OptionError
 from voxframe.loaders.reading import load_some
-from voxframe.loaders.sources import Fetcher, Handle, Remote, Source, resolve
+from voxframe.loaders.sources import Fetcher, Remote, Source, is_handle, resolve
 from voxframe.widgets.base import absolute_path
 from voxframe.widgets.player_passages import PlayerPassages, split_passages
 
@@ -72,7 +72,7 @@ def origin(source: Any, client: Fetcher | None) -> Origin:
         return Origin(None, False, "the DataFrame of words")
     if _is_tables(source):
         return Origin(None, False, "the dict of tables")
-    if isinstance(source, Handle):
+    if is_handle(source):
         return Origin(repr(source.id), True, "the transcript id")
     if isinstance(source, str) and isinstance(resolve(source, client), Remote):
         return Origin(repr(source), True, "the transcript id")

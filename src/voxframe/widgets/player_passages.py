@@ -135,7 +135,7 @@ def split_passages(words: pd.DataFrame, turns: npt.NDArray[np.int64] | None = No
             changes of speaker.
 
     Raises:
-        ValueError: A column is missing, or the words belong to several transcripts.
+        ValueError: A column is missing, times are not numbers, or the words belong to several transcripts.
 
     Example:
         >>> words = pd.DataFrame({"speaker": ["A", "A", "B"], "text": ["Is", "it?", "Yes."],
@@ -144,6 +144,7 @@ def split_passages(words: pd.DataFrame, turns: npt.NDArray[np.int64] | None = No
         [0, 2, 3]
     """
     require(words, ("text", "start_ms", "end_ms"), "TranscriptPlayer")
+    encoding.require_times(words)
     if "transcript_id" in words.columns and (count := words["transcript_id"].nunique()) > 1:
         raise ValueError(f"the words belong to {count} transcripts; select one: words[words['transcript_id'] == id]")
     time = words["start_ms"].astype("Float64").ffill().fillna(0).to_numpy(np.float64)

@@ -18,6 +18,7 @@ from voxframe.corpus import Corpus
 from voxframe.corpus.batch.plan import TO_SEND, Plan
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.job import PENDING
+from voxframe.corpus.services import check_client
 from voxframe.errors import OptionError, ServiceError, SettingsError
 from voxframe.options import check
 from voxframe.settings import resolve
@@ -58,6 +59,9 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         inputs: Field for paths and URLs.
         fields: Fields of the options by name.
 
+    Raises:
+        OptionError: An argument has the wrong type.
+
     Example:
         >>> import tempfile, voxframe
         >>> form = SubmitForm(voxframe.Corpus(tempfile.mkdtemp()))
@@ -70,12 +74,14 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
     error = traitlets.Unicode("")
 
     def __init__(
-        self, corpus: Corpus | None = None, client: Client | None = None, *, presets: Path | None = None
+        self, corpus: Corpus | None = None, client: Client | None = None, *, presets: str | Path | None = None
     ) -> None:
         self._corpus = chosen_corpus(corpus)
+        check_client(client)
         self._client = client
         self._presets = Presets(presets)
         self._plan: Plan | None = None
+        self._changes = 0  # number of changes of the fields
         self._shares: dict[str, float] = {}
         self._stop = threading.Event()
         self._background = Background(self, self._show_busy)
@@ -227,6 +233,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
         if "_background" in self.__dict__:  # __init__ may have failed
             self._stop.set()
             self._background.close()
+            self.drop.close()
         super().close()
 
     def _chosen(self, change: Any) -> None:
@@ -242,6 +249,7 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
 
     def _discard_plan(self) -> None:
         """Discard the plan, because the inputs have changed."""
+        self._changes += 1
         if self._plan is not None:
             self._plan = None
             self._planned.value = ""
@@ -250,10 +258,14 @@ class SubmitForm(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no ty
     # Background tasks
 
     def _make_plan(self) -> None:
-        self._plan, self._send_button.disabled = None, True
+        self._plan, self._send_button.disabled, self._planned.value = None, True, ""
         if not self.sources:
             raise OptionError("there are no recordings yet; drop files, or enter paths or URLs")
+        changes = self._changes
         self._plan = plan = self._corpus.plan(self.sources, client=self._service(), progress=False, **self.options)
+        if changes != self._changes:  # it would be sent with options that were not planned
+            self._plan = None
+            raise OptionError("the form was changed while the recordings were read; press Plan again")
         self._show_plan(repr(plan))
         self._send_button.description = f"Send {plan.to_send}" if plan.to_send else "Nothing to send"
         self._send_button.disabled = not plan.to_send

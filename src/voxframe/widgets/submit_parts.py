@@ -42,6 +42,12 @@ class FileDrop(ScriptedWidget):
     def _static_html(self) -> str:
         return f"<p>{', '.join(escaped(name) for name in self.names) or 'No files.'}</p>"
 
+    def close(self) -> None:
+        """Close the widget and discard incomplete files."""
+        for key in list(self.__dict__.get("_open", ())):  # __init__ may have failed
+            self._cancel(key)
+        super().close()
+
     def _on_browser_message(self, _: Any, message: Any, buffers: Any) -> None:
         with show_errors(self):
             do, key = message.get("do"), str(message.get("key"))

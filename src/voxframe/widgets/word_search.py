@@ -16,8 +16,8 @@ from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.search.counts import check_about
 from voxframe.errors import OptionError, VoxframeError
 from voxframe.widgets import encoding
-from voxframe.widgets.base import absolute_path, corpus_call, define_comment, escaped, show_errors
-from voxframe.widgets.embedded_player import CorpusPlayerWidget
+from voxframe.widgets.base import corpus_call, define_comment, escaped, show_errors
+from voxframe.widgets.embedded_player import CorpusPlayerWidget, audio_by_name
 from voxframe.widgets.player import TranscriptPlayer
 
 #: Maximum number of groups in the list.
@@ -55,7 +55,7 @@ class WordSearch(CorpusPlayerWidget):
         limit (int): Maximum number of listed matches.
 
     Raises:
-        OptionError: `about` has no column `transcript_id`.
+        OptionError: `about` has no column `transcript_id`, or `audio` or `player` has the wrong type.
         CorpusError: The corpus cannot be read.
 
     Example:
@@ -92,7 +92,7 @@ class WordSearch(CorpusPlayerWidget):
     ) -> None:
         corpus = chosen_corpus(corpus)
         self._given_about = about is not None
-        self._given_audio = {name: absolute_path(path) for name, path in (audio or {}).items()}
+        self._given_audio = audio_by_name(audio)
         self._about = _metadata(corpus) if about is None else about
         check_about(self._about)
         more = [] if self._about is None else [str(name) for name in self._about.columns if name != "transcript_id"]
@@ -274,9 +274,9 @@ class WordSearch(CorpusPlayerWidget):
             return options | {"speaker": list(self.only)}
         if self.by == "channel":
             return options | {"where": [("channel", "==", self.only[0])]}
-        about = self._about
+        about = self._about_of(self.by)
         assert about is not None
-        return options | {"ids": about.loc[about[self.by].astype(str) == self.only[0], "transcript_id"].tolist()}
+        return options | {"ids": about.loc[about[self.by] == self.only[0], "transcript_id"].tolist()}
 
     def _keys(self, groups: pd.DataFrame) -> pd.Series[Any]:
         """Return the key of each group: its value, or the label with the recording, such as "A (call)"."""
@@ -290,7 +290,7 @@ class WordSearch(CorpusPlayerWidget):
         if self._about is None or by in ("transcript_id", *_WORD_COLUMNS):
             return None
         # As text: if a transcript has no row, 2024 would become 2024.0.
-        text = self._about[by].astype(object).map(str, na_action="ignore")
+        text = self._about[by].astype("string")
         return pd.DataFrame({"transcript_id": self._about["transcript_id"], by: text})
 
     def _on_browser_message(self, _: Any, message: Any, __: Any) -> None:

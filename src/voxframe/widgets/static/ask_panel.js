@@ -27,7 +27,7 @@ function renderAskPanel({ model, el, signal }) {
   const earlier = h("select", { class: "vf-input vf-earlier", "aria-label": "Earlier prompts", onchange: guard(() => recall(earlier.value)) });
   const limit = h("span", { class: "vf-status" });
   const busy = h("span", { class: "vf-status", role: "status" });
-  const help = keyHelp(ASK_KEYS);
+  const help = keyHelp(ASK_KEYS, root);
   const labelled = (text, field) => h("label", { class: "vf-labelled" }, text, field);
 
   const filter = h("input", { class: "vf-input", type: "search", placeholder: "Filter", "aria-label": "Filter transcripts", oninput: guard(() => showListed()) });
@@ -154,6 +154,7 @@ function renderAskPanel({ model, el, signal }) {
   const showState = () => {
     again.hidden = !model.get("_lost");
     busy.textContent = model.get("busy") ? `${model.get("busy")} …` : "";
+    if (model.get("busy") !== "deleting") allowAgain(answers);
     const { remaining, limit: most } = model.get("_limit");
     limit.textContent = remaining == null ? "" : `${remaining}${most ? ` of ${most}` : ""} requests left this minute`;
   };

@@ -138,6 +138,11 @@ const once = (act) => ({ currentTarget: button }) => {
   act();
 };
 
+/** Lets the buttons of a part act again, for example after an action failed and nothing was rendered. */
+function allowAgain(part) {
+  for (const button of part.querySelectorAll("[aria-disabled]")) button.removeAttribute("aria-disabled");
+}
+
 /** Redraws a part. The focus stays on the control with the same `data-key`; if that is gone, on the part. */
 function keepFocus(part, draw) {
   const had = document.activeElement;
@@ -207,14 +212,20 @@ function put(model, values) {
   model.save_changes();
 }
 
-/** Creates the list of keyboard shortcuts and the button that shows it. */
-function keyHelp(keys) {
+/** Creates the list of keyboard shortcuts of a widget and the button that shows it; the key "?" shows it, too. */
+function keyHelp(keys, root) {
   const list = h("dl", { class: "vf-keys", hidden: true });
-  for (const [key, action] of keys) list.append(h("dt", {}, h("kbd", {}, key)), h("dd", {}, action));
+  for (const [key, action] of [...keys, ["?", "Show or hide this list"]]) list.append(h("dt", {}, h("kbd", {}, key)), h("dd", {}, action));
   const button = h("button", { type: "button", class: "vf-button", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts", "aria-expanded": "false" }, "?");
   button.addEventListener("click", () => {
     list.hidden = !list.hidden;
     button.setAttribute("aria-expanded", String(!list.hidden));
+  });
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "?" || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    event.preventDefault();
+    event.stopPropagation(); // an embedded player has its own list
+    button.click();
   });
   return { button, list };
 }

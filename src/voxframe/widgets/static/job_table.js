@@ -13,11 +13,14 @@ function renderJobTable({ model, el, signal }) {
   root.append(h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, "Jobs"), bar, status, busy, h("span", { class: "vf-space" }), again), h("div", { class: "vf-scroll" }, table), pane);
   el.append(root);
 
-  const action = (what, row) =>
+  const action = (what, row, text, label) =>
     h("button", {
-      type: "button", class: "vf-button", "data-key": `${what} ${row.key}`, "aria-label": `${what === "cancel" ? "Cancel" : "Retry"} ${row.name}`,
-      onclick: guard(once(() => send({ do: what, key: row.key }))),
-    }, what === "cancel" ? "Cancel" : "Retry");
+      type: "button", class: "vf-button", "data-key": `${what} ${row.key}`, "aria-label": label, onclick: guard(once(() => send({ do: what, key: row.key }))),
+    }, text);
+  const cancel = (row) => action("cancel", row, "Cancel", `Cancel ${row.name}`);
+  // The service may have a job whose response was lost.
+  const retry = (row) => row.state === "error" ? action("retry", row, "Retry", `Retry ${row.name}`)
+    : action("retry", row, "Send again (may be charged twice)", `Send ${row.name} again (may be charged twice)`);
 
   const line = (row) => {
     const unfinished = !["completed", "error", "uncertain"].includes(row.state);
@@ -29,7 +32,7 @@ function renderJobTable({ model, el, signal }) {
       const percent = `${Math.floor(100 * row.progress)} %`;
       cell.append(h("div", { class: "vf-part" }, h("progress", { max: "1", value: row.progress, "aria-label": `${row.name}: ${percent}` }), percent));
     }
-    const buttons = h("td", {}, row.cancel ? action("cancel", row) : "", row.retry ? action("retry", row) : "");
+    const buttons = h("td", {}, row.cancel ? cancel(row) : "", row.retry ? retry(row) : "");
     return h("tr", { "data-state": row.state }, h("td", { title: row.source }, row.name), cell, h("td", { class: "vf-number" }, row.length), since, buttons);
   };
 
@@ -51,7 +54,10 @@ function renderJobTable({ model, el, signal }) {
   };
   const timer = setInterval(tick, 1000);
   signal.addEventListener("abort", () => clearInterval(timer));
-  const showBusy = () => (busy.textContent = model.get("busy"));
+  const showBusy = () => {
+    busy.textContent = model.get("busy");
+    if (!["cancelling", "retrying"].includes(model.get("busy"))) allowAgain(body);
+  };
   model.on("change:_rows", show);
   model.on("change:_counts", show);
   model.on("change:busy", showBusy);

@@ -42,7 +42,7 @@ function renderLaneChart({ model, el, signal }) {
   const status = h("span", { class: "vf-status", role: "status" });
   const button = (text, label, act) =>
     h("button", { type: "button", class: "vf-button", "aria-label": label, title: label, onclick: guard(act) }, text);
-  const help = keyHelp(CHART_KEYS);
+  const help = keyHelp(CHART_KEYS, root);
   const clear = button(icon("close"), "Clear selection", () => select(null));
   clear.hidden = true;
   const bar = h(
@@ -92,7 +92,7 @@ function renderLaneChart({ model, el, signal }) {
     tip,
   );
   root.append(bar, help.list, legend, plot, place, pane);
-  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, "No row has a place on this axis."));
+  if (!count) plot.replaceChildren(h("p", { class: "vf-empty" }, axisOf ? "Nothing to show: no row has a value." : "Nothing to show: no row has valid times."));
   el.append(root);
   const colour = resolver(root);
 

@@ -22,17 +22,25 @@ class BrowserMicrophone extends EventTarget {
   constructor(model, signal) {
     super();
     this.model = model;
+    this.signal = signal;
     this.stream = null;
+    this.asking = false; // for permission
     this.level = 0;
     model.on("msg:custom", (message) => message.do === "stop" && this.stop());
     signal.addEventListener("abort", () => this.stop());
   }
 
   async start() {
-    if (this.stream || this.model.get("running")) return;
+    if (this.asking || this.stream || this.model.get("running")) return;
     if (!navigator.mediaDevices?.getUserMedia)
       throw new Error("This page cannot use the microphone: browsers allow it only on https and localhost.");
-    this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
+    this.asking = true;
+    try {
+      this.stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
+    } finally {
+      this.asking = false;
+    }
+    if (this.signal.aborted || this.model.get("running")) return this.stop(); // closed or started elsewhere meanwhile
     try {
       this.context = new AudioContext();
       const code = URL.createObjectURL(new Blob([CAPTURE], { type: "text/javascript" }));

@@ -7,7 +7,7 @@ function renderPassageList({ model, el, signal }) {
   const status = h("span", { class: "vf-status", role: "status" });
   const more = h("button", { type: "button", class: "vf-button vf-more", onclick: guard(() => put(model, { limit: model.get("limit") + 200 })) });
   const place = h("div", { class: "vf-embedded", hidden: true });
-  const help = keyHelp([["↑ ↓ Home End", "Move through the passages"], ["Enter", "Play the passage"]]);
+  const help = keyHelp([["↑ ↓ Home End", "Move through the passages"], ["Enter", "Play the passage"]], root);
   const bar = h("div", { class: "vf-bar" }, h("strong", { class: "vf-title" }, model.get("title")), status, h("span", { class: "vf-space" }), help.button);
   root.append(bar, help.list, lines, more, place, pane);
   el.append(root);

@@ -43,7 +43,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
   loop.append(" Loop");
   const search = h("input", { type: "search", class: "vf-search", placeholder: "Search", "aria-label": "Search the transcript", spellcheck: "false" });
   const found = h("span", { class: "vf-status vf-found", role: "status" });
-  const help = keyHelp(reshapable ? [...PLAYER_KEYS, ...TURN_KEYS] : PLAYER_KEYS);
+  const help = keyHelp(reshapable ? [...PLAYER_KEYS, ...TURN_KEYS] : PLAYER_KEYS, root);
   const chips = h("span", { class: "vf-chips", role: "group", "aria-label": "Layers" });
   for (const layer of model.get("_layers")) {
     const chip = button(LAYERS[layer], `Show ${LAYERS[layer].toLowerCase()}`, () => {
@@ -185,7 +185,10 @@ function renderPlayer({ model, el, signal, session }, sound) {
     drawOver();
   });
   sound.addEventListener("tell", tell, { signal });
-  sound.addEventListener("notice", (event) => say(event.detail), { signal });
+  sound.addEventListener("notice", (event) => {
+    say(event.detail);
+    sound.audio.addEventListener("playing", () => say(""), { once: true, signal });
+  }, { signal });
 
   // Search.
   let hits = [];
@@ -216,7 +219,7 @@ function renderPlayer({ model, el, signal, session }, sound) {
   search.addEventListener("keydown", guard((event) => {
     event.stopPropagation();
     if (event.key === "Enter" && hits.length) visit((hit + (event.shiftKey ? -1 : 1) + hits.length) % hits.length);
-    if (event.key === "Enter" && event.ctrlKey && hits.length) act.seek(passages.start[hits[hit][0]]);
+    if (event.key === "Enter" && event.ctrlKey && hits.length && passages.start[hits[hit][0]] >= 0) act.seek(passages.start[hits[hit][0]]);
     if (event.key === "Escape") {
       search.value = "";
       search.dispatchEvent(new Event("input"));
@@ -270,7 +273,10 @@ function renderPlayer({ model, el, signal, session }, sound) {
     const keys = {
       " ": () => sound.toggle(), ArrowLeft: () => go(-5000), ArrowRight: () => go(5000),
       ArrowUp: () => (reader.cursor = row(), reader.step(-1)), ArrowDown: () => (reader.cursor = row(), reader.step(1)),
-      Enter: () => (act.seek(passages.span(row())[0]), sound.play()),
+      Enter: () => {
+        const [from] = passages.span(row());
+        if (from >= 0) act.seek(from), sound.play();
+      },
       "[": () => faster(-1), "]": () => faster(1), "/": () => (search.focus(), search.select()),
       l: () => model.get("interval").length && put(model, { loop: !model.get("loop") }),
       e: () => act.correct(row()), r: () => act.rename(row()),

@@ -86,7 +86,8 @@ class Reader {
     const { passages } = this;
     const [from, to] = passages.span(p);
     const { name, colour } = this.person(p);
-    row.setAttribute("aria-label", `${name}, ${clock(from)}`);
+    const when = from < 0 ? "–" : clock(from); // no word has a time
+    row.setAttribute("aria-label", from < 0 ? name : `${name}, ${when}`);
     const corrected = passages.turn[p] in this.model.get("corrections");
     const line = h("p", { class: "vf-text", dir: "auto" });
     for (let i = passages.first[p]; i < passages.first[p + 1]; i++) line.append(i > passages.first[p] ? passages.space(i) : "", this.word(i));
@@ -100,7 +101,7 @@ class Reader {
     who.firstChild.style.background = `var(--vf-speaker-${colour})`;
     who.hidden = continues || !this.act.named;
     who.dataset.act = who.dataset.key = "rename";
-    const time = h("button", { type: "button", class: "vf-time", tabindex: p === this.cursor ? "0" : "-1", "aria-label": `Go to ${clock(from)}` }, from < 0 ? "–" : clock(from));
+    const time = h("button", { type: "button", class: "vf-time", tabindex: p === this.cursor ? "0" : "-1", "aria-label": from < 0 ? "No time" : `Go to ${when}`, disabled: from < 0 }, when);
     time.dataset.act = time.dataset.key = "time";
     tools.append(who, time);
     if (corrected) tools.append(h("span", { class: "vf-corrected", title: "Corrected here; the original transcript is unchanged" }, "corrected"));

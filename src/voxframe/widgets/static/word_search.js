@@ -36,7 +36,7 @@ function renderWordSearch({ model, el, signal }) {
     h("option", { value: "words" }, "Words"),
     h("option", { value: "meaning" }, "Meaning"),
   );
-  const help = keyHelp(SEARCH_KEYS);
+  const help = keyHelp(SEARCH_KEYS, root);
   const bar = h(
     "div",
     { class: "vf-bar", role: "search" },
