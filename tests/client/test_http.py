@@ -168,7 +168,7 @@ def test_an_error_of_voxframe_that_the_caller_handles_is_not_raised_again(nobody
 @pytest.fixture
 def tls(tmp_path):
     """A TLS context of a server on loopback, and the file of its certificate."""
-    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -191,6 +191,7 @@ def tls(tmp_path):
     return context, path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_post_is_sent_once_if_tls_breaks_after_it_arrived(tls, key, monkeypatch, trusted):
     """A TLS error after the handshake may follow a request that arrived; one in the handshake cannot."""

@@ -262,13 +262,10 @@ def test_names_of_columns_may_be_an_iterator_or_an_array(
     """Names of columns that can be read only once, or come from pandas or NumPy, are all used."""
     corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"], "call": ["new"]}))
     assert corpus.words(metadata=names(["customer", "call"])).columns.to_list()[-2:] == ["customer", "call"]
-    assert corpus.to_dask("words", metadata=names(["customer"])).columns.to_list()[-1] == "customer"
     corpus.export(tmp_path / "parts", tables="words", partition_by=names(["customer", "call"]))
     assert (tmp_path / "parts/words/customer=Acme/call=new/part-0.parquet").is_file()
     corpus.export(tmp_path / "words.csv", tables="words", metadata=names(["call"]))
     assert pd.read_csv(tmp_path / "words.csv")["call"].to_list() == ["new"] * 3
-    corpus.publish(tmp_path / "delta", tables="words", metadata=names(["call"]))
-    assert voxframe.export.open_delta(tmp_path / "delta")["words"].to_pandas()["call"].to_list() == ["new"] * 3
     sealed = corpus.snapshots.create(progress=False)
     found = sealed.table("words", columns=names(["text", "start_ms"]), metadata=names(["call"]))
     assert found.columns.to_list() == ["text", "start_ms", "call"]

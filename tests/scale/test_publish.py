@@ -342,7 +342,7 @@ def test_a_partition_column_without_values_stays(tmp_path: Path) -> None:
     for name in ("t1", "t2"):
         corpus.raw.put(name, _payload(name, "said"))
     corpus.metadata.set(pd.DataFrame({"transcript_id": ["t1"], "customer": ["Acme"], "Text": ["a note"]}))
-    corpus.publish(target, tables=["words"], partition_by=["customer", "speaker"], metadata=True)
+    corpus.publish(target, tables=["words"], partition_by=iter(["customer", "speaker"]), metadata=True)
     first = open_delta(target)["words"].to_pandas().query("transcript_id == 't1'")
     assert first[["customer", "metadata_Text"]].drop_duplicates().to_numpy().tolist() == [["Acme", "a note"]]
     corpus.forget("t1")

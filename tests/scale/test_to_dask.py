@@ -36,7 +36,7 @@ def test_a_dask_frame_has_metadata_and_people(tmp_path: Path) -> None:
     labels = {"transcript_id": [ids[0], ids[3], ids[3]], "speaker": ["A", "A", "B"], "person": ["Ada", "Ada", "Ben"]}
     corpus.speakers.assign(pd.DataFrame(labels))
     asked = ["site", "person"]
-    words, whole = corpus.to_dask("words", metadata=asked), corpus.table("words", metadata=asked)
+    words, whole = corpus.to_dask("words", metadata=iter(asked)), corpus.table("words", metadata=asked)
     assert words.npartitions > 1
     for by in (["site"], ["person"], ["site", "speaker"]):
         pd.testing.assert_frame_equal(voxframe.scale.ngrams(words, 1, by), voxframe.analysis.ngrams(whole, 1, by))
