@@ -922,7 +922,8 @@ class Corpus:
         Values are written exactly. If the format cannot represent a value, the result and a warning report how many.
 
         Args:
-            target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`).
+            target: Path, or a URL that fsspec supports (`s3://bucket/calls`; extra `remote`). The files for a URL are
+                written to a temporary directory first.
             format: One of `voxframe.export.FORMATS`. None (default): the format that the file extension of the target
                 names (`calls.rttm`, `words.csv`), or parquet.
             tables: Tables of a dataset. None (default): all except `sentences` and `paragraphs`, which repeat the

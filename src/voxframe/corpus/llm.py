@@ -121,7 +121,7 @@ class Llm:
                 None: `PASSAGES` if whole transcripts need several requests and the sentence encoder is there.
         """
         if passages is not None:
-            check_count("passages", passages)
+            passages = check_count("passages", passages)
         if options.get("input_text") is not None:
             raise OptionError("input_text cannot be used with a corpus; pass it to Client.summarize, ask or task")
         if refresh not in (True, False, "lost"):
