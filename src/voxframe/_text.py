@@ -255,7 +255,8 @@ def _timestamp(ms: int, point: str) -> str:
 _LOGIN = re.compile(r"(?<=://)[^/?#\s'\"<>]+@")
 _SECRET = re.compile(
     r"([?&;#](?:[\w.-]*(?:signature|token|secret|password|passwd|credential|api[_-]?key|accesskeyid|googleaccessid"
-    r"|hmac|jwt|session(?:_?id)?|[_-]key|rlkey)|sig|sid|key|pass|pwd|pw|(?:temp)?auth|authorization|bearer|policy|sas|hdnts|hdnea)=)[^&;#\s'\"<>]+",
+    r"|hmac|jwt|session(?:_?id)?|[_-]key|rlkey)|sig|sid|key|pass|pwd|pw|(?:temp)?auth|authorization|bearer|policy|sas"
+    r"|hdnts|hdnea)=)[^&;#\s'\"<>]+",
     re.IGNORECASE,
 )
 

@@ -181,7 +181,7 @@ def steps(monkeypatch, folder, filters, limit):
         patch.setattr(sqlite3, "connect", connect)
         reopened.database.rows("SELECT 1")  # opens the connection that reads
         made = []
-        for _ in range(5):  # housekeeping beside it may have changed the file, which is then read anew
+        for _ in range(5):  # if housekeeping changes the file meanwhile, SQLite parses its schema again
             ran = 0
             newest = reopened.page(1, **filters)
             before = newest.jobs[0].seq if newest.jobs else None

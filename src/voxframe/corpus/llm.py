@@ -25,12 +25,13 @@ from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.query import Query
 from voxframe.corpus.search import RowFilter, Search
-from voxframe.corpus.search.concordance import SearchQuery, check_count
+from voxframe.corpus.search.concordance import SearchQuery
 from voxframe.corpus.services import EMBEDDED, DefaultClient
 from voxframe.corpus.speakers import Speakers
 from voxframe.errors import BadRequestError, LostAnswerError, NotFoundError, OptionError, ServiceError
 from voxframe.frames.responses import response_table
 from voxframe.options import LLM_HOURS, LLM_INPUT_DEFAULT, LLM_TRANSCRIPTS
+from voxframe.validators import Integer, checked
 
 if TYPE_CHECKING:
     from voxframe.client import Client
@@ -121,7 +122,7 @@ class Llm:
                 None: `PASSAGES` if whole transcripts need several requests and the sentence encoder is there.
         """
         if passages is not None:
-            passages = check_count("passages", passages)
+            passages = checked("passages", passages, Integer(0))
         if options.get("input_text") is not None:
             raise OptionError("input_text cannot be used with a corpus; pass it to Client.summarize, ask or task")
         if refresh not in (True, False, "lost"):

@@ -74,7 +74,7 @@ decoded from its start for each partial, with the model of `speech_model` nano. 
 further if decodes take long. A final is decoded after 0.32 s of silence and sent when the utterance ends. Measured on
 two cores with four sessions that speak nearly without pauses (`python -m tests.benchmarks streaming`):
 
-- First partial, after the start of speech: median 0.4 s, 95 % within 1.8 s.
+- First partial, after the start of speech: median 0.5 s, 95 % within 1.9 s.
 - Final, after the end of speech: median 0.7 s, the duration of the silence that ends it; 95 % within 0.8 s.
 - 2.6 % of the words in finals are wrong.
 

@@ -19,7 +19,7 @@ from voxframe.corpus.people import People
 from voxframe.corpus.query import Query
 from voxframe.corpus.reading import DTYPES, Where, to_frame
 from voxframe.corpus.recordings import in_where
-from voxframe.corpus.search.concordance import SearchQuery, check_count, find_in_context, labelled, speaker_list
+from voxframe.corpus.search.concordance import SearchQuery, find_in_context, labelled, speaker_list
 from voxframe.corpus.search.counts import GROUPS, counts, group_columns
 from voxframe.corpus.search.index import SearchIndex
 from voxframe.corpus.search.manifest import OpenIndex
@@ -30,7 +30,7 @@ from voxframe.corpus.speakers import CurrentNames
 from voxframe.errors import CorpusWarning, OptionError
 from voxframe.frames.repair import caller
 from voxframe.schema import CONCORDANCE, CORPUS_TABLES, SENTENCE_MATCHES, Table
-from voxframe.validators import nearest
+from voxframe.validators import Integer, checked, nearest
 
 _SHOWN = 10  # speakers named in one warning
 
@@ -176,7 +176,7 @@ class Search:
                     "sentences, or the text of a sentence"
                 )
             text = sentence.get("match", sentence.get("text"))
-            place = check_count("sentence_idx", sentence["sentence_idx"])
+            place = checked("sentence_idx", sentence["sentence_idx"], Integer(0))
             without = (str(sentence["transcript_id"]), place)
         return self._by_meaning(text, context, rows, without=without, progress=progress)
 
@@ -245,7 +245,7 @@ class Search:
         corrected: bool = True,
     ) -> pd.DataFrame:
         """Return the numbers of occurrences of a query per group. If there are no words, warn of the reason."""
-        limit = None if limit is None else check_count("limit", limit)
+        limit = None if limit is None else checked("limit", limit, Integer(0))
         ids, speaker = self._known(ids), speaker_list(speaker)
         if about is None and not set(by := group_columns(by)) <= GROUPS:
             about = self._metadata.to_arrow(ids).to_pandas(types_mapper=DTYPES.get)

@@ -66,17 +66,8 @@ class SearchQuery:
         if not terms:
             raise OptionError("there is no term to search for; pass a word or phrase, or a list of them")
         if slop is not None:
-            slop = check_count("slop", slop, least=max(map(len, terms.values())))
+            slop = checked("slop", slop, Integer(max(map(len, terms.values()))))
         return cls(tuple(terms), tuple(terms.values()), slop)
-
-
-def check_count(name: str, number: object, least: int = 0) -> int:
-    """Return an argument that must be a whole number of at least `least`.
-
-    Raises:
-        OptionError: It is not.
-    """
-    return int(checked(name, number, Integer(least)))
 
 
 def find_in_context(
@@ -95,8 +86,8 @@ def find_in_context(
     Raises:
         OptionError: An argument is invalid.
     """
-    context = check_count("context", context)
-    limit = None if limit is None else check_count("limit", limit)
+    context = checked("context", context, Integer(0))
+    limit = None if limit is None else checked("limit", limit, Integer(0))
     rows_wanted = expression("concordance", where, person=True)
     ranks = wanted_ranks(view, ids)
     found, rows = [], 0

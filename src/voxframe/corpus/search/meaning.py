@@ -22,14 +22,14 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.archive import Archive
 from voxframe.corpus.correction_files import CurrentCorrections
 from voxframe.corpus.reading import Where, expression
-from voxframe.corpus.search.concordance import Namer, check_count, select_rows
+from voxframe.corpus.search.concordance import Namer, select_rows
 from voxframe.corpus.search.segment import Ints
 from voxframe.corpus.search.sentence_index import COLUMNS, SentenceIndex, SentenceView
 from voxframe.encoder import Vectors
 from voxframe.errors import OptionError
 from voxframe.frames import passage_rows
 from voxframe.schema import SENTENCE_MATCHES
-from voxframe.validators import shown
+from voxframe.validators import Integer, checked, shown
 
 #: Number of sentences that a search by meaning returns unless `limit` is given.
 LIMIT = 20
@@ -125,8 +125,8 @@ class MeaningSearch:
         texts = [queries] if isinstance(queries, str) or not isinstance(queries, Iterable) else [*queries]
         if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
             raise OptionError(f"pass a sentence or a few words to search for, or a list of them, got {shown(queries)}")
-        context = check_count("context", context)
-        count = check_count("limit", LIMIT if limit is None else limit)
+        context = checked("context", context, Integer(0))
+        count = checked("limit", LIMIT if limit is None else limit, Integer(0))
         condition = expression(SENTENCE_MATCHES.name, where, person=True)
         coder = encoder.load()
         view = self._index.view(progress)
@@ -154,7 +154,7 @@ class MeaningSearch:
         Returns:
             One table `sentence_matches` per run of consecutive sentences.
         """
-        limit = check_count("passages", limit)
+        limit = checked("passages", limit, Integer(0))
         coder = encoder.load()
         view = self._index.view(progress)
         rows = self._wanted(view, None, np.zeros(0, np.float32), None, ids, None)
@@ -181,7 +181,7 @@ class MeaningSearch:
         progress: bool | None,
     ) -> DiscoveredTopics:
         """Cluster the sentences of at least four words."""
-        words, seed = check_count("words", words, least=1), check_count("seed", seed)
+        words, seed = checked("words", words, Integer(1)), checked("seed", seed, Integer(0))
         condition = expression(SENTENCE_MATCHES.name, where, person=True)
         view = self._index.view(progress)
         rows = self._wanted(view, None, np.zeros(len(view.table), np.float32), speaker, ids, condition)
@@ -189,7 +189,7 @@ class MeaningSearch:
         rows = rows[long.to_numpy(zero_copy_only=False)[rows]]
         rows = rows[_in_order(view.table, rows)]
         number = min(_MOST_TOPICS, round((len(rows) / 2) ** 0.5)) if topics is None else topics
-        number = check_count("topics", number, least=1 if topics is not None or len(rows) else 0)
+        number = checked("topics", number, Integer(1 if topics is not None or len(rows) else 0))
         if number > len(rows):
             raise OptionError(
                 f"topics={number}, but only {len(rows)} of the selected sentences have {_FEWEST_WORDS} words or more; "

@@ -190,13 +190,13 @@ class Audio:
         packets = self._container.demux(self._stream)
         while True:
             try:
-                packet = next(packets)
-                frames = packet.decode()
-            except (
-                StopIteration,
-                IndexError,
-            ):  # IndexError at the end, if a stream was added in the middle of the file
+                packet = next(packets, None)
+            except (IndexError, av.FFmpegError):  # PyAV ends with an IndexError if a stream appeared within the file
                 return
+            if packet is None:
+                return
+            try:
+                frames = packet.decode()
             except av.InvalidDataError:
                 continue
             except av.FFmpegError:
