@@ -269,7 +269,9 @@ def masked(text: str) -> str:
         'no audio at https://***@b.example/a.mp3?v=1&X-Amz-Signature=***'
     """
     text = _LOGIN.sub("***@", text) if "@" in text and "://" in text else text
-    return _SECRET.sub(r"\1***", text) if "://" in text or "?" in text else text  # "take #key=C.wav" is a file name
+    if "=" not in text or ("://" not in text and "?" not in text):  # "take #key=C.wav" is a file name
+        return text
+    return _SECRET.sub(r"\1***", text)
 
 
 #: HTML attribute that keeps MathJax in a notebook page from rendering "$5 and $6" as a formula. MathJax 2 reads the

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from voxframe._files import acquire_lock, in_threads, release_lock
 from voxframe.corpus.part_files import TableFile, TableLayout
-from voxframe.corpus.store import Stored, View, compress, decompress
+from voxframe.corpus.store import Stored, View
 from voxframe.frames import as_table
 from voxframe.schema import SCHEMA_VERSION
 
@@ -41,7 +41,7 @@ class PartDamagedError(Exception):
 
 
 class Texts(Sequence[str]):
-    """A list of texts as compressed JSON, parsed on use: a process that only writes needs a quarter of the memory.
+    """A list of texts as JSON, parsed on use.
 
     Access by position keeps the parsed list; iteration does not.
 
@@ -50,12 +50,7 @@ class Texts(Sequence[str]):
     """
 
     def __init__(self, json: bytes) -> None:
-        self._packed = compress(json)
-
-    @property
-    def json(self) -> bytes:
-        """The texts as JSON."""
-        return decompress(self._packed)
+        self.json = json
 
     @cached_property
     def _texts(self) -> list[Any]:
@@ -149,7 +144,7 @@ class Part:
             others: dict[str, Any] = {name: msgspec.json.decode(value) for name, value in found.items()}
             others |= texts | {"retired": tuple(others["retired"])}
             others["statuses"] = tuple(status and intern(status) for status in others["statuses"])
-            layouts = {name: TableLayout(checksum, compress(groups)) for name, (checksum, groups) in files.items()}
+            layouts = {name: TableLayout(checksum, bytes(groups)) for name, (checksum, groups) in files.items()}
             return cls(**others, files=layouts)
         except (KeyError, TypeError, msgspec.DecodeError) as e:
             raise ValueError("the manifest has other fields") from e

@@ -344,14 +344,16 @@ def _shard(stem: str) -> str:
 def _files_in(place: str) -> dict[View, dict[str, str]]:
     """Return the stem and the stamp of every payload file in a folder."""
     found: dict[View, dict[str, str]] = {view: {} for view in get_args(View)}
-    views = {_suffix(view): found[view] for view in found}
+    views = {_suffix(view).removeprefix("."): found[view] for view in found}
     with os.scandir(place) as entries:
         for entry in entries:
-            stem, dot, suffix = entry.name.partition(".")
-            if (of_view := views.get(dot + suffix)) is None:
+            stem, _, suffix = entry.name.partition(".")
+            if suffix not in views:
                 continue  # a temporary file
-            with contextlib.suppress(FileNotFoundError):
-                of_view[stem] = _stamp(entry.stat())
+            try:
+                views[suffix][stem] = _stamp(entry.stat())
+            except FileNotFoundError:
+                continue
     return {view: files for view, files in found.items() if files}
 
 
@@ -458,11 +460,6 @@ class _Compressor(threading.local):
 
 
 _COMPRESSOR = _Compressor()
-
-
-def compress(data: bytes) -> bytes:
-    """Return `data` as a zstd frame that takes no more memory than its length, so that many can be kept."""
-    return bytes(memoryview(_COMPRESSOR.compress(data)))  # that of zstandard keeps a buffer for incompressible data
 
 
 def decompress(data: bytes) -> bytes:
