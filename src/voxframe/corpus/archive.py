@@ -382,7 +382,8 @@ class Archive:
 
     def _gone(self, view: View, ids: Iterable[str]) -> set[str]:
         """Return those ids of which a payload that the tables of a view are made from is not stored."""
-        return {i for i in ids if not (self.store.has(i, view) and self.store.has(i, "transcript"))}
+        sources: set[View] = {view, "transcript"}
+        return {i for i in ids if not all(self.store.has(i, source) for source in sources)}
 
     def _is_current(self, view: View, transcript_id: str, source: str, mark: str) -> bool:
         """Return True if rows made from payloads with this hash and stamp are those of the stored payloads."""

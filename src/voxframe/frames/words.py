@@ -201,13 +201,13 @@ def repeated(whole: RawList | memoryview, parts: Sequence[RawList]) -> bool:
 
     This costs a small part of decoding the copies. Equal bytes mean equal fields.
     """
-    inner = []
-    for raw in filter(None, parts):
-        part = memoryview(raw)
-        if len(part) > len(b"null") or bytes(part) not in _EMPTY:
-            if part[0] != ord("[") or bytes(part[1:-1]).isspace():
-                return False
-            inner.append(part[1:-1])
+    views = [memoryview(raw) for raw in parts if raw]
+    lists = [view for view in views if len(view) > len(b"null") or bytes(view) not in _EMPTY]
+    inner = [view[1:-1] for view in lists]
+    if any(view[0] != ord("[") for view in lists):
+        return False
+    if any(bytes(one[:8]).isspace() and bytes(one).isspace() for one in inner):  # a copy of all would take longer
+        return False
     if whole is None or not inner:
         return False
     words = memoryview(whole)
