@@ -259,11 +259,17 @@ class TableFile:
 
 
 @lru_cache(maxsize=len(TABLES))
-def _footer_format(name: str) -> FooterFormat:
-    """Return the format of the footers of a stored table."""
+def file_without_rows(name: str) -> bytes:
+    """Return a file of a stored table without rows."""
     buffer = io.BytesIO()
     pq.write_table(stored_schema(name).empty_table(), buffer, **_stored_options(name))
-    return FooterFormat(footer_of(buffer))
+    return buffer.getvalue()
+
+
+@lru_cache(maxsize=len(TABLES))
+def _footer_format(name: str) -> FooterFormat:
+    """Return the format of the footers of a stored table."""
+    return FooterFormat(footer_of(io.BytesIO(file_without_rows(name))))
 
 
 def _pages(path: Path, groups: Collection[int]) -> list[tuple[int, int]]:
