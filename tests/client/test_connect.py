@@ -29,6 +29,15 @@ def test_a_key_without_a_url_is_an_error(key):
     assert key not in str(caught.value)
 
 
+@pytest.mark.parametrize("given", ["argument", "environment"])
+def test_a_url_for_streaming_without_that_of_the_service_is_an_error(given, monkeypatch):
+    """A URL for streaming alone is refused, with a message that names base_url: the embedded server would ignore it."""
+    if given == "environment":
+        monkeypatch.setenv("VOXFRAME_STREAM_URL", "wss://speech.example")
+    with pytest.raises(SettingsError, match=r"a URL for streaming but no URL of the service.*VOXFRAME_BASE_URL"):
+        voxframe.connect(stream_url="wss://speech.example" if given == "argument" else None)
+
+
 def test_a_url_without_a_key_is_an_error_in_a_script(monkeypatch):
     """Without a terminal, the error names the argument and the variable."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())

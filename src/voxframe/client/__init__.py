@@ -98,10 +98,11 @@ def connect(
         max_response_mb=max_response_mb,
     )
     if settings.base_url is None:
-        if settings.api_key is not None:
+        if settings.api_key is not None or settings.stream_url is not None:
+            given = "a URL for streaming" if settings.api_key is None else "a key"
             raise SettingsError(
-                "there is a key but no URL of the service; give connect(base_url='https://host') or set "
-                f"{ENVIRONMENT['base_url']}. Without a key, connect() uses the embedded server"
+                f"there is {given} but no URL of the service; give connect(base_url='https://host') or set "
+                f"{ENVIRONMENT['base_url']}. Without both, connect() uses the embedded server"
             )
         settings = _embedded(settings)
     elif settings.api_key is None:
