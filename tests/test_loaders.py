@@ -574,8 +574,8 @@ def test_the_first_rows_of_many_sources(tmp_path: Path) -> None:
     for source in (folder, corpus, corpus.ids()):
         found = voxframe.load_words(source, corpus=None if source is corpus else corpus, limit=4)
         assert (found["transcript_id"] + found["text"]).to_list() == ["t1a", "t1b", "t1c", "t2a"]
-    assert voxframe.load_words(corpus, limit=0).empty
-    with pytest.raises(OptionError, match="limit must be an integer of at least 0, or None, got -1"):
+    assert voxframe.load_words(corpus, limit=np.int64(0)).empty
+    with pytest.raises(OptionError, match="limit must be a whole number of at least 0, got -1"):
         voxframe.load_words(corpus, limit=-1)
 
 

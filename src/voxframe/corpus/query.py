@@ -184,7 +184,7 @@ class Query:
         corrected: bool = True,
     ) -> pd.DataFrame:
         """Return one table over many transcripts."""
-        reading.check_limit(limit)
+        limit = None if limit is None else checked("limit", limit, Integer(0))
         where = in_where(where, self._archive.recordings.id)
         columns = asked = None if columns is None else name_list(columns)
         rest, with_person = without_person(metadata)

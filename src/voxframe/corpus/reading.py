@@ -18,7 +18,7 @@ from voxframe.analysis.speaker_turns import TEXT
 from voxframe.corpus.conditions import all_of
 from voxframe.corpus.part_files import FORMAT
 from voxframe.corpus.where_text import parse
-from voxframe.errors import CorpusError, MissingExtraError, OptionError
+from voxframe.errors import CorpusError, MissingExtraError
 from voxframe.schema import CORPUS_TABLES, DERIVED, REQUESTED_BY, SPEAKER_NAME, TABLES, TEXT_ORIGINAL
 from voxframe.validators import name_list, nearest, shown
 
@@ -76,16 +76,6 @@ def identifiers(ids: Ids) -> list[str]:
             "jobs()['transcript_id'].dropna())"
         )
     return list(dict.fromkeys(wanted))
-
-
-def check_limit(limit: int | None) -> None:
-    """Check a maximum number of rows.
-
-    Raises:
-        OptionError: It is not a whole number of at least 0, nor None.
-    """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise OptionError(f"limit must be an integer of at least 0, or None, got {limit!r}")
 
 
 def columns_about(name: str) -> list[str]:

@@ -18,7 +18,7 @@ from voxframe.analysis.recordings import attach
 from voxframe.corpus import Corpus
 from voxframe.corpus.corpus import chosen_corpus
 from voxframe.corpus.importing import UnreadableFileError, payload_stem
-from voxframe.corpus.reading import NONE_GIVEN, Where, check_limit, checked, to_frames, unfinished, why_empty
+from voxframe.corpus.reading import NONE_GIVEN, Where, checked, to_frames, unfinished, why_empty
 from voxframe.corpus.recordings import RecordingNames
 from voxframe.corpus.services import check_client
 from voxframe.corpus.speaker_names import with_names
@@ -41,7 +41,7 @@ from voxframe.loaders.sources import (
     resolve,
 )
 from voxframe.schema import CORPUS_TABLES, TABLES, TRANSCRIPT_TABLES
-from voxframe.validators import Boolean
+from voxframe.validators import Boolean, Integer
 from voxframe.validators import checked as check_value
 
 _ALL = (*TRANSCRIPT_TABLES, *EXPORTS)
@@ -96,7 +96,7 @@ def load_all(
     corrected: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return tables of transcripts by name: all, with exports that are stored or can be fetched, or those requested."""
-    check_limit(limit)
+    limit = None if limit is None else check_value("limit", limit, Integer(0))
     flags = {"refresh": refresh, "category": category, "timedeltas": timedeltas, "corrected": corrected}
     for name, flag in flags.items():
         check_value(name, flag, Boolean())
