@@ -78,6 +78,18 @@ def test_channels_are_mixed_unless_kept_apart(tmp_path):
     assert (pitch(left), pitch(right)) == pytest.approx((440, 1000), abs=2)
 
 
+def test_channels_that_cancel_each_other_out_are_not_mixed_to_silence(tmp_path):
+    """Of stereo with an inverted channel, one of both is heard; a silent channel is mixed as any other."""
+    path = write(tmp_path / "a.flac", tone(440), -tone(440), codec="flac")
+    (mixed,) = samples(Audio(path))
+    left, _ = samples(Audio(path, separate_channels=True))
+    assert np.abs(np.abs(mixed) - np.abs(left)).max() <= 1
+    path = write(tmp_path / "b.flac", tone(440), 0 * tone(440), codec="flac")
+    (mixed,) = samples(Audio(path))
+    left, _ = samples(Audio(path, separate_channels=True))
+    assert np.abs(mixed - left / 2).max() <= 1
+
+
 def test_a_span_is_cut_out_and_the_length_is_that_of_the_file(tmp_path):
     """From 0.5 s to 1.25 s of a recording with another tone from 1 s on, both tones have the right position."""
     path = write(tmp_path / "a.wav", np.concatenate([tone(440, 1.0), tone(1000, 1.0)]), codec="pcm_s16le")

@@ -32,6 +32,7 @@ FORMATS = (
 #: Containers with a reliable duration in the header; for others it is an estimate.
 _RELIABLE_DURATION = ("flac", "ogg", "matroska,webm", "mov,mp4,m4a,3gp,3g2,mj2")
 _BLOCK = 10 * RATE
+_CANCELLED = 0.05  # power of mixed channels, as a part of what it would be if they had nothing in common
 _UNKNOWN_CODEC = "The codec of the audio is not supported; convert the file, for example to FLAC or MP3."
 _TOO_LONG = f"Audio duration is too long: at most {MAX_SECONDS // 3600} hours can be transcribed."
 
@@ -181,7 +182,7 @@ class Audio:
         if self.channels == len(rows):
             return rows
         if self.channels == 1:
-            return np.asarray(rows.mean(axis=0, keepdims=True), np.int16)
+            return _mixed(rows)
         padded = np.zeros((self.channels, rows.shape[1]), np.int16)  # the number of channels changed within the file
         padded[: len(rows)] = rows[: self.channels]
         return padded
@@ -209,6 +210,18 @@ class Audio:
             return 0
         seconds = frame.time - self._container.start_time / av.time_base
         return int(seconds * self.rate) if 0.02 < seconds < MAX_SECONDS else 0
+
+
+def _mixed(rows: Samples) -> Samples:
+    """Return the mean of the channels, or the loudest one if they cancel each other out because one is inverted.
+
+    The mean of channels that have nothing in common has their summed power divided by the square of their number.
+    """
+    mixed = rows.mean(axis=0, keepdims=True)
+    power = np.square(rows, dtype=np.float32).mean(axis=1)
+    if np.square(mixed).mean() < _CANCELLED * power.sum() / len(rows) ** 2:
+        mixed = rows[[power.argmax()]]
+    return np.asarray(mixed, np.int16)
 
 
 _MAGIC = (
