@@ -283,6 +283,32 @@ def test_an_export_is_replaced_only_when_asked(tables: dict[str, pd.DataFrame], 
     assert (tmp_path / "old.csv").read_text().startswith("transcript_id")
 
 
+def test_new_files_are_on_the_disk_before_old_ones_are_removed(
+    tables: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every new file and folder is flushed before the old directory is renamed: a power cut cannot be caused here."""
+    export.write({"words": tables["words"]}, tmp_path / "set", "parquet")
+    flushed: set[int] = set()
+    flush, rename = os.fsync, Path.rename
+    at_first_rename: list[set[int]] = []
+
+    def noted(descriptor: int) -> None:
+        flush(descriptor)
+        flushed.add(os.fstat(descriptor).st_ino)
+
+    def renamed(path: Path, target: Path) -> Path:
+        at_first_rename.append({*flushed})
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(Path, "rename", renamed)
+    export.write({"turns": tables["utterances"]}, tmp_path / "set", "parquet", overwrite=True)
+    new = {path.stat().st_ino for path in [tmp_path / "set", *(tmp_path / "set").rglob("*")]}
+    assert len(new) == 5  # the directory, that of the table, its file, the card and the hashes
+    assert new <= at_first_rename[0]
+    assert tmp_path.stat().st_ino in flushed
+
+
 @pytest.mark.parametrize("form", ["parquet", "csv", "srt"])
 def test_own_files_are_never_deleted(tables: dict[str, pd.DataFrame], tmp_path: Path, form: str) -> None:
     """A folder with a file that voxframe did not write is not replaced, even with overwrite=True."""

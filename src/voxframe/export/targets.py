@@ -18,7 +18,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voxframe._files import hidden_path, put_in_place
+from voxframe._files import hidden_path, in_threads, put_in_place, sync
 from voxframe.errors import ExportError, MissingExtraError, OptionError, VoxframeError
 from voxframe.validators import shown
 
@@ -294,10 +294,12 @@ def _replace(hidden: Path, path: Path) -> None:
     if not path.exists():
         hidden.rename(path)
         return
+    in_threads(sync, [*hidden.rglob("*"), hidden])  # after a power cut there are the old files or the new ones
     old = path.with_name(f"{hidden.name}.old")
     try:
         path.rename(old)
         hidden.rename(path)
+        sync(path.parent)
     except BaseException:  # also KeyboardInterrupt
         if old.exists() and not path.exists():
             old.rename(path)
