@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -38,6 +39,18 @@ def test_pace_and_sentiment_have_a_line_per_group(words, texts_of):
     ax = plots.sentiment_over_time(mood, window_s=20)
     assert len(ax.lines) == 1
     texts_of(ax)
+
+
+@pytest.mark.parametrize(("hours", "points"), [(1, 120), (2, 240), (24, 144)])
+def test_long_recordings_have_longer_windows(hours, points):
+    """Windows of 30 s, up to two hours; of a day, of ten minutes, because thousands of points are a solid block."""
+    start = np.arange(0, hours * 3_600_000, 1000)
+    words = pd.DataFrame({"transcript_id": "t", "text": "x", "start_ms": start, "end_ms": start + 900})
+    (line,) = plots.pace(words).lines
+    assert len(line.get_ydata()) == points
+    mood = words.iloc[::10].assign(sentiment="POSITIVE")
+    (line,) = [one for one in plots.sentiment_over_time(mood).lines if len(one.get_ydata()) > 2]
+    assert len(line.get_ydata()) == min(points, 60 * hours)
 
 
 def test_rates_have_points_and_intervals(texts_of):

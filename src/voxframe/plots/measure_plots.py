@@ -19,6 +19,8 @@ from voxframe.validators import Integer, checked, shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MOST_POINTS = 240  # of a line whose windows the caller does not choose
+
 
 def turn_matrix(df: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw who follows whom: one row per speaker, one column per next speaker, with counts and shares as colours.
@@ -85,7 +87,7 @@ def pace(
     ax: Axes | None = None,
     *,
     by: str | None = None,
-    window_s: float = 30,
+    window_s: float | None = None,
     step_s: float | None = None,
 ) -> Axes:
     """Draw words per minute over time: one line per transcript, or per other group.
@@ -94,7 +96,8 @@ def pace(
         df: Words, or the result of `voxframe.analysis.pace`.
         ax: Axes to draw on. None (default): a new figure.
         by: Column with one line per value and transcript, such as "speaker". None (default): one line per transcript.
-        window_s: Length of a window in seconds.
+        window_s: Length of a window in seconds. None (default): 30; longer for recordings of more than two hours, so
+            that a line has at most 240 points.
         step_s: Seconds between the starts of windows; see `voxframe.analysis.pace`.
 
     Returns:
@@ -115,6 +118,7 @@ def pace(
     require(df, (), "pace")
     table = df
     if "words_per_minute" not in df.columns:
+        window_s = _readable(df, 30) if window_s is None else window_s
         table = analysis.pace(df, by or "transcript_id", window_s=window_s, step_s=step_s)
     ax = _lines(table, df, "words_per_minute", ax, "pace")
     highest = np.nanmax(floats(table["words_per_minute"]), initial=0)
@@ -128,7 +132,7 @@ def sentiment_over_time(
     ax: Axes | None = None,
     *,
     by: str | None = None,
-    window_s: float = 60,
+    window_s: float | None = None,
     step_s: float | None = None,
 ) -> Axes:
     """Draw the balance of positive and negative sentences over time: one line per transcript, or per other group.
@@ -137,7 +141,8 @@ def sentiment_over_time(
         df: Result of `voxframe.load_sentiments`, or of `voxframe.analysis.sentiment_over_time`.
         ax: Axes to draw on. None (default): a new figure.
         by: Column with one line per value and transcript, such as "speaker". None (default): one line per transcript.
-        window_s: Length of a window in seconds.
+        window_s: Length of a window in seconds. None (default): 60; longer for recordings of more than four hours, so
+            that a line has at most 240 points.
         step_s: Seconds between the starts of windows; see `voxframe.analysis.sentiment_over_time`.
 
     Returns:
@@ -159,6 +164,7 @@ def sentiment_over_time(
     require(df, (), "sentiment_over_time")
     table = df
     if "polarity" not in df.columns:
+        window_s = _readable(df, 60) if window_s is None else window_s
         table = analysis.sentiment_over_time(df, by or "transcript_id", window_s=window_s, step_s=step_s)
     ax = _lines(table, df, "polarity", ax, "sentiment_over_time")
     dark = style.is_dark(ax)
@@ -167,6 +173,14 @@ def sentiment_over_time(
     ax.set_ylim(-1.05, 1.05)
     ax.set_yticks([-1, 0, 1], ["negative", "balanced", "positive"])
     return ax
+
+
+def _readable(df: pd.DataFrame, usual: float) -> float:
+    """Return the length of windows: the usual one, or a longer one of which the longest recording has few enough."""
+    from voxframe.plots.time_axis import step  # imports matplotlib
+
+    last = float(np.nanmax(seconds(df["end_ms"]), initial=0.0)) if "end_ms" in df.columns else 0.0
+    return max(usual, float(step(last, _MOST_POINTS)))
 
 
 def _lines(table: pd.DataFrame, source: pd.DataFrame, value: str, ax: Axes | None, purpose: str) -> Axes:
