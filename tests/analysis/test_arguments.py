@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -76,13 +77,33 @@ def test_numbers_that_are_not_allowed_are_named(name: str, value: Any) -> None:
         (lambda: analysis.keyness(COUNTS, "ngram"), "group must be the column with the groups, not 'ngram'"),
         (lambda: analysis.turns(WORDS.assign(start_ms="0:01")), "the column 'start_ms' must have numbers, got '0:01'"),
         (lambda: analysis.turn_matrix(WORDS, by=["transcript_id", "speaker"]), "by= cannot contain 'speaker'"),
-        (lambda: analysis.turn_taking(WORDS.assign(kind="call"), by="kind"), "has a column 'kind' of its own"),
     ],
 )
 def test_other_arguments_that_are_not_allowed_are_named(call: Any, said: str) -> None:
     """Lists that are none, columns without numbers and groups that cannot be are errors that say so."""
     with pytest.raises(OptionError, match=said):
         call()
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        analysis.talk_time, analysis.speech_activity, analysis.pace, analysis.sentiment_over_time, analysis.delivery,
+        analysis.ngrams, analysis.turn_taking, analysis.turn_statistics, analysis.turn_matrix, analysis.balance,
+        partial(analysis.label_shares, WORDS.assign(label="x")),
+        partial(analysis.rates, numerator="start_ms", denominator="end_ms"),
+    ],
+)  # fmt: skip
+def test_a_group_cannot_have_the_name_of_a_measured_column(measure: Any) -> None:
+    """Every measure refuses a metadata column with the name of a column of its result, which it would overwrite."""
+    rows = WORDS.assign(sentiment="POSITIVE", site="x")
+    own = set(measure(rows, by=["transcript_id", "site"]).columns) - {"transcript_id", "speaker", "site"}
+    assert len(own) >= 3
+    for name in own:
+        with pytest.raises(OptionError, match=f"the result has a column '{name}' of its own; rename yours"):
+            measure(rows if name in rows else rows.assign(**{name: "x"}), by=["transcript_id", name])
+        with pytest.raises(OptionError, match=f"the result has a column '{name}' of its own; rename yours"):
+            measure(rows, by=["transcript_id", pd.Series("x", rows.index, name=name)])
 
 
 def test_one_column_needs_no_list() -> None:

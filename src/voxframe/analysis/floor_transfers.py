@@ -39,6 +39,11 @@ _TURN = tuple(
     "transcript_id turn_idx speaker text start_ms end_ms word_count kind offset_ms previous_idx previous_speaker "
     "after_question interruption".split()
 )
+#: Columns of `turn_statistics`.
+_STATISTICS = tuple(
+    "turns words mean_turn_s longest_turn_s longest_start_ms transfers median_offset_ms overlaps overlap_share "
+    "interruptions interruption_share responses response_ms within backchannels".split()
+)
 
 
 @keeps_names
@@ -104,9 +109,7 @@ def turn_taking(
     listed = checked("backchannels", backchannels, ListOf(Text(), "words"))
     max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
     interruption_ms = checked("interruption_ms", interruption_ms, MILLISECONDS)
-    known, names = with_keys(spoken, by)
-    if taken := [name for name in names if name in _TURN[1:] and name != "speaker"]:
-        raise OptionError(f"the result has a column {taken[0]!r} of its own; rename yours to group by it")
+    known, names = with_keys(spoken, by, result={*_TURN} - {"transcript_id", "speaker"})
     known = with_keys(known, "speaker")[0]
     known["transcript_id"] = known["transcript_id"].astype(TEXT)
     known["word_count"] = words_in_rows(known)
@@ -265,7 +268,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
         [['A', 1, 0.5, nan], ['B', 1, 1.0, 200.0]]
     """
     given = key_list(by)
-    _, names = with_keys(spoken, given)
+    _, names = with_keys(spoken, given, result=_STATISTICS)
     table = turn_taking(spoken, given, **options)
     of = {kind: table["kind"] == kind for kind in ("within", "backchannel", "overlap")}
     took = ~of["within"] & ~of["backchannel"]
@@ -295,9 +298,7 @@ def turn_statistics(spoken: pd.DataFrame, by: By = ("transcript_id", "speaker"),
     found["overlap_share"] = ratio(found["overlaps"], found["transfers"])
     found["interruption_share"] = ratio(found["interruptions"], found["transfers"])
     found = found.reset_index(drop=not names)
-    columns = [*names, "turns", "words", "mean_turn_s", "longest_turn_s", "longest_start_ms", "transfers"]
-    columns += ["median_offset_ms", "overlaps", "overlap_share", "interruptions", "interruption_share", "responses"]
-    return found[[*columns, "response_ms", "within", "backchannels"]]
+    return found[[*names, *_STATISTICS]]
 
 
 @keeps_names
@@ -333,7 +334,7 @@ def turn_matrix(spoken: pd.DataFrame, by: By = "transcript_id", *, of: str = "sp
         [['A', 'B', 1], ['B', 'A', 1]]
     """
     require(spoken, _NEEDED, "turn_matrix")
-    given = key_list(by)
+    given = key_list(by, ("previous", "following", "transfers", "interruptions", "share", "median_offset_ms"))
     keys = [key if isinstance(key, str) else str(key.name or "group") for key in given]
     if of in keys:
         raise OptionError(f"by= cannot contain {of!r}, the column whose values follow each other (of=)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -24,11 +24,15 @@ _UNITS = {"s": 1, "min": 60, "h": 3600}
 _NEEDED = {"person": "person", "recording": "transcript_id"}
 
 
-def key_list(by: By) -> list[str | pd.Series[Any]]:
+def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]:
     """Return what to group by as a list. A name that is given twice is in it once.
 
+    Args:
+        by: What to group by.
+        result: Columns that the caller adds to the groups.
+
     Raises:
-        OptionError: It is neither a column, a Series nor a list of these.
+        OptionError: It is neither a column, a Series nor a list of these, or has the name of a column of the result.
     """
     if by is None:
         return []
@@ -38,6 +42,8 @@ def key_list(by: By) -> list[str | pd.Series[Any]]:
     for key in [by] if is_one else by:
         if not isinstance(key, str | pd.Series):
             raise OptionError(f"groups are given as a column, a Series, or a list of these, got {shown(by)}")
+        if (name := key.name if isinstance(key, pd.Series) else key) in result:
+            raise OptionError(f"the result has a column {name!r} of its own; rename yours to group by it")
         if isinstance(key, pd.Series):
             found.append(key)
         elif key not in names:
@@ -96,7 +102,9 @@ def group_columns(
     return found
 
 
-def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.DataFrame, list[str]]:
+def with_keys(
+    df: pd.DataFrame, by: By, *, result: Collection[str] = (), split: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
     """Return a DataFrame with its groups as columns, and their names.
 
     A key is a column, such as metadata that was merged into the DataFrame, a Series, or one of these:
@@ -113,12 +121,13 @@ def with_keys(df: pd.DataFrame, by: By, *, split: bool = False) -> tuple[pd.Data
     Args:
         df: The rows.
         by: The keys.
+        result: Columns that the caller adds to the groups.
         split: Leave out time bins, which the caller computes after it has cut spans at their limits.
 
     Raises:
-        OptionError: There is no such column.
+        OptionError: There is no such column, or it has the name of a column of the result.
     """
-    given = key_list(by)
+    given = key_list(by, result)
     names = [key for key in given if isinstance(key, str)]
     if "speaker" in names and "transcript_id" in df.columns and "transcript_id" not in names:
         given = ["transcript_id", *given]

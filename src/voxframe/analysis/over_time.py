@@ -74,6 +74,7 @@ def pace(
             "words_per_minute": 60 * ratio(sums["words"], length),
             "articulation_wpm": 60 * ratio(sums["words"], sums["speech_s"]),
         },
+        ("words", "speech_s", "words_per_minute", "articulation_wpm"),
         speech=speech_pieces(words, "pace"),
     )
 
@@ -132,6 +133,7 @@ def sentiment_over_time(
             **{name: sums[name].astype("int64") for name in ("sentences", *kinds)},
             "polarity": ratio(sums["positive"] - sums["negative"], sums["sentences"]),
         },
+        ("sentences", *kinds, "polarity"),
     )
 
 
@@ -143,6 +145,7 @@ def _windows(
     step_s: float | None,
     transcripts: pd.DataFrame | None,
     measures: _Measures,
+    result: tuple[str, ...],
     *,
     speech: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -156,6 +159,7 @@ def _windows(
         step_s: Seconds between the starts of windows.
         transcripts: The table `transcripts`, for the length of recordings.
         measures: Function of the sums and of the lengths of the windows (s) that returns columns.
+        result: Names of these columns.
         speech: Spans of speech, with the position of the row as `row`, to sum as `speech_s`.
     """
     window_s = checked("window_s", window_s, WINDOW_S)
@@ -164,7 +168,8 @@ def _windows(
         raise OptionError(f"window_s must be a multiple of step_s, got {window_s!r} and {step!r}")
     width, given = round(window_s / step), key_list(by)
     has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in given)
-    known, names = with_keys(rows, given if has_id else ["transcript_id", *given])
+    given = given if has_id else ["transcript_id", *given]
+    known, names = with_keys(rows, given, result=("start_ms", "end_ms", *result))
     group = known.groupby(names, dropna=False, sort=True).ngroup().to_numpy()
     keys = known.iloc[np.unique(group, return_index=True)[1]][names].reset_index(drop=True)
     length = durations_ms(rows, transcripts).reindex(keys["transcript_id"]).to_numpy(np.float64)
@@ -227,7 +232,7 @@ def label_shares(
     """
     require(labels, ("transcript_id", "label", "start_ms", "end_ms"), "label_shares")
     require_words(words, ("transcript_id", "text", "start_ms", "end_ms"), "label_shares")
-    known, names = with_keys(words, by)
+    known, names = with_keys(words, by, result=("label", "words", "share", "strength"))
     keys = [pd.Series(known[name].array, name=name) for name in names] or [pd.Series(0, range(len(known)), name="all")]
     group = pd.DataFrame({key.name: key for key in keys}).groupby([k.name for k in keys], dropna=False, sort=True)
     number = group.ngroup().to_numpy()

@@ -26,6 +26,13 @@ from voxframe.validators import Choice, checked
 
 #: Denominators of a share of talk time.
 Whole: TypeAlias = Literal["talk", "speech", "recording"]
+#: Columns of `balance`, of `talk_time` (and times, which it needs) and of `speech_activity`.
+_BALANCE = ("speakers", "gini", "entropy_bits", "evenness", "effective_speakers")
+_TALK_TIME = ("turns", "words", "talk_s", "share", "words_per_minute", "start_ms", "end_ms")
+_ACTIVITY = frozenset(
+    "recordings duration_s speech_s silence_s speech_share silence_share overlap_s overlap_base_s overlap_share "
+    "shows_overlap".split()
+)
 _SPOKEN = ("transcript_id", "text", "start_ms", "end_ms")
 
 
@@ -116,7 +123,7 @@ def talk_time(
 
 def _turn_rows(spoken: pd.DataFrame, by: By) -> tuple[pd.DataFrame, list[str]]:
     """Return turns, cut at the limits of time bins, as rows with their groups, `turns`, `words` and `talk_s`."""
-    spoken, names = with_keys(spoken, by, split=True)
+    spoken, names = with_keys(spoken, by, result=_TALK_TIME, split=True)
     keys = [name for name in names if name in spoken.columns]
     if "word_idx" in spoken.columns:
         spoken = turns(spoken, keep=[name for name in keys if name not in {"transcript_id", "speaker"}])
@@ -180,7 +187,7 @@ def speech_activity(
     """
     require(spoken, ("transcript_id", "start_ms", "end_ms"), "speech_activity")
     max_pause_ms = checked("max_pause_ms", max_pause_ms, MILLISECONDS)
-    known, names = with_keys(spoken, by, split=True)
+    known, names = with_keys(spoken, by, result=_ACTIVITY, split=True)
     bins = [name for name in names if name not in known.columns]
     if len(bins) > 1:
         raise OptionError(f"by can have one time bin, got {', '.join(bins)}")
@@ -302,7 +309,7 @@ def balance(
         [[2.0, 0.25, 0.811]]
     """
     checked("of", of, Choice(("talk_s", "words", "turns")))
-    given = key_list(by)
+    given = key_list(by, _BALANCE)
     table = talk_time(spoken, by=["transcript_id", *(k for k in given if not _is_recording(k)), "speaker"])
     names = [name for name in table.columns[: list(table.columns).index("turns")] if name != "speaker"]
     table = table[table["speaker"].notna() & (table[of] > 0)]
@@ -313,7 +320,7 @@ def balance(
         gini = float((2 * np.arange(1, n + 1) - n - 1) @ share / n)
         entropy = float(-(share * np.log2(share)).sum()) + 0.0
         rows.append((*key, n, gini, entropy, entropy / np.log2(n) if n > 1 else np.nan, 2**entropy))
-    columns = [*names, "speakers", "gini", "entropy_bits", "evenness", "effective_speakers"]
+    columns = [*names, *_BALANCE]
     dtypes = (
         {name: table[name].dtype for name in names} | {"speakers": "int64"} | dict.fromkeys(columns[-4:], "float64")
     )

@@ -26,6 +26,11 @@ _WORDS = ("transcript_id", "text", "start_ms", "end_ms")
 _CLOSING = "\"'\u201d\u2019\u00bb)]"  # quotation marks and brackets after the mark that ends a sentence
 _ASKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
 _ENDS = (*_ASKS, ".", "!", "\u3002", "\uff01")
+#: Columns of `delivery`.
+_DELIVERY = tuple(
+    "words speech_s pause_s words_per_minute articulation_wpm pauses pauses_per_minute mean_pause_ms fillers "
+    "fillers_per_100 questions questions_per_100 low_share".split()
+)
 
 
 @keeps_names
@@ -259,7 +264,7 @@ def delivery(
     min_pause_ms = checked("min_pause_ms", min_pause_ms, MILLISECONDS)
     low = checked("low", low, Number(0, 1))
     rows, new_turn, reach = _in_order(words, "delivery")
-    rows, names = with_keys(rows, by)
+    rows, names = with_keys(rows, by, result=_DELIVERY)
     silence = _silence(rows, new_turn, reach, min_pause_ms)
     begin = _begins(rows, new_turn, reach, silence)
     sure = floats(rows["confidence"]) if "confidence" in rows.columns else np.full(len(rows), np.nan)
@@ -288,5 +293,4 @@ def delivery(
     for name in ("fillers", "questions"):
         found[f"{name}_per_100"] = 100 * ratio(found[name], found["words"])
     found["low_share"] = ratio(found["_low"], found["_known"])
-    columns = "words speech_s pause_s words_per_minute articulation_wpm pauses pauses_per_minute mean_pause_ms fillers"
-    return found[[*names, *columns.split(), "fillers_per_100", "questions", "questions_per_100", "low_share"]]
+    return found[[*names, *_DELIVERY]]

@@ -147,7 +147,7 @@ def rates(
     """
     require(table, (numerator, denominator, resample), "rates")
     per = checked("per", per, Number(0))
-    known, names = with_keys(table, by)
+    known, names = with_keys(table, by, result=(numerator, denominator, "units", "rate", "low", "high"))
     known = known.dropna(subset=[numerator, denominator])
     keys = [known[name] for name in names]
     counts = pd.DataFrame({name: floats(known[name]) for name in (numerator, denominator)}, index=known.index)

@@ -52,7 +52,7 @@ def ngrams(words: pd.DataFrame, n: int = 1, by: By = None) -> pd.DataFrame:
     """
     require(words, ("transcript_id", "text"), "ngrams")
     n = checked("n", n, Integer(1))
-    known, names = with_keys(words, by)
+    known, names = with_keys(words, by, result=("ngram", "count", "transcripts"))
     transcript, _ = pd.factorize(known["transcript_id"], use_na_sentinel=False)
     speaker, _ = speaker_codes(known)
     channel = pd.factorize(known["channel"], use_na_sentinel=False)[0] if "channel" in known.columns else speaker * 0
