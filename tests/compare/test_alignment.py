@@ -1,13 +1,14 @@
 """Alignments, and their rates against jiwer."""
 
 import random
+from functools import partial
 
 import jiwer
 import pandas as pd
 import pytest
 
 import voxframe
-from voxframe.compare import RULES, align, error_rates, normalized, time_differences
+from voxframe.compare import RULES, align, compare_engines, error_rates, normalized, time_differences
 from voxframe.errors import OptionError
 
 _WORDS = pd.DataFrame(
@@ -164,6 +165,25 @@ def test_invalid_arguments_name_what_is_allowed() -> None:
         error_rates(align("a", "a"), "customer")
     with pytest.raises(TypeError, match="not list"):
         align(["a"], "a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        partial(error_rates, resample="recording"),
+        lambda rows, by: compare_engines(rows, rows, by),
+        lambda rows, by: compare_engines(rows, rows, by, rate="cer"),
+        time_differences,
+    ],
+)
+def test_a_group_cannot_have_the_name_of_a_measured_column(measure):
+    """A column with the name of a column of the result, which it would overwrite, is refused as a group."""
+    rows = align(_WORDS, _WORDS).assign(site="x")
+    own = set(measure(rows, by="site").columns) - {"site"}
+    assert len(own) >= 8
+    for name in own:
+        with pytest.raises(OptionError, match=f"the result has a column '{name}' of its own; rename yours"):
+            measure(rows if name in rows else rows.assign(**{name: "x"}), by=name)
 
 
 def test_labels_of_several_recordings_are_different_speakers() -> None:

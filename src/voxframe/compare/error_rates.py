@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
@@ -198,7 +198,7 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
         [['start', 60.0, 0.5], ['end', 0.0, 1.0]]
     """
     require(alignment, (*_NEEDED, "ref_start_ms", "ref_end_ms", "hyp_start_ms", "hyp_end_ms"), "time_differences")
-    keys = _groups(alignment, _within(alignment, by))
+    keys = _groups(alignment, _within(alignment, by, _DIFFERENCES))
     single = (alignment["edit"] == MATCH).to_numpy(bool, copy=True)
     for side in ("ref", "hyp"):
         single &= ~alignment.duplicated(["recording", f"{side}_idx"], keep=False).to_numpy(bool)
@@ -227,6 +227,14 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
 
 #: Numerator and denominator of each rate.
 _RATES = {"wer": ("edits", "words"), "cer": ("char_edits", "characters")}
+#: Columns of `error_rates` and `compare_engines`, and of `time_differences`.
+_MEASURED = frozenset(
+    {*_COUNTS, "edits", "units", "difference", "low", "high", "b_better"}
+    | {rate + end for rate in _RATES for end in ("", "_low", "_high", "_a", "_b")}
+)
+_DIFFERENCES = frozenset(
+    "boundary words mean_ms median_ms mean_absolute_ms p95_absolute_ms within_50_ms within_100_ms within_200_ms".split()
+)
 
 
 def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
@@ -238,7 +246,7 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
     table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("int64")
-    return table, _groups(alignment, _within(alignment, by))
+    return table, _groups(alignment, _within(alignment, by, _MEASURED))
 
 
 def _groups(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:
@@ -257,9 +265,9 @@ def _units(alignment: pd.DataFrame, resample: str) -> list[pd.Series[Any]]:
     return [alignment["recording"], *units] if in_recording else units
 
 
-def _within(alignment: pd.DataFrame, by: By) -> By:
+def _within(alignment: pd.DataFrame, by: By, result: Collection[str]) -> By:
     """Return the groups with "recording" before "speaker": labels of different recordings are different speakers."""
-    given = key_list(by)
+    given = key_list(by, result)
     names = [key for key in given if isinstance(key, str)]
     several = "speaker" in names and "recording" not in names and alignment["recording"].nunique(dropna=False) > 1
     return ["recording", *given] if several else by
