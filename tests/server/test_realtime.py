@@ -26,7 +26,7 @@ from voxframe.server.data_dir import DataDir
 from voxframe.server.http.app import make_app
 from voxframe.server.http.server_state import TokenStore
 from voxframe.server.jobs.scheduler import cores
-from voxframe.server.realtime import SessionRefusedError, record_of, websocket
+from voxframe.server.realtime import SessionRefusedError, decode_pool, record_of, websocket
 from voxframe.server.realtime.decode_pool import DecodePool
 from voxframe.server.realtime.websocket import StreamLimits
 from voxframe.server.server import SOCKETS
@@ -46,6 +46,14 @@ def open_stream(
         additional_headers=({"Authorization": key} if key else {}) | (headers or {}),
         proxy=None,
     )
+
+
+def speech() -> bytes:
+    """Return a recording as 16 kHz samples."""
+    with av.open(str(sample())) as media:
+        resampler = av.AudioResampler("s16", "mono", 16_000)
+        frames = [frame for decoded in media.decode(audio=0) for frame in resampler.resample(decoded)]
+    return b"".join(frame.to_ndarray().tobytes() for frame in frames)
 
 
 def rest(stream: ClientConnection) -> tuple[list[dict[str, Any]], int | None]:
@@ -342,10 +350,7 @@ def test_speech_of_a_session_that_has_ended_is_not_decoded(limited: Any, monkeyp
         return requested[-1]
 
     monkeypatch.setattr(DecodePool, "decode", record)
-    with av.open(str(sample())) as media:
-        resampler = av.AudioResampler("s16", "mono", 16_000)
-        frames = [frame for decoded in media.decode(audio=0) for frame in resampler.resample(decoded)]
-    audio = b"".join(frame.to_ndarray().tobytes() for frame in frames)
+    audio = speech()
     with open_stream(limited()) as stream:
         stream.recv(60)
         decoders = listeners(psutil.Process(), "voxframe.server.realtime.decode_pool")
@@ -358,6 +363,24 @@ def test_speech_of_a_session_that_has_ended_is_not_decoded(limited: Any, monkeyp
     assert came_true(lambda: sum(not future.done() for future in requested) <= 1)
     for process in decoders:
         process.resume()
+
+
+def test_a_decoding_process_that_hangs_is_replaced(limited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that does not answer in time is ended, and another one decodes what it had been sent."""
+    monkeypatch.setattr(websocket, "cores", lambda: 1)
+    monkeypatch.setattr(decode_pool, "_LONGEST_S", 3.0)
+    audio = speech()
+    with open_stream(limited()) as stream:
+        stream.recv(60)
+        (process,) = listeners(psutil.Process(), "voxframe.server.realtime.decode_pool")
+        process.suspend()
+        for second in range(5):
+            stream.send(audio[second * 32_000 : (second + 1) * 32_000])
+        stream.send('{"terminate_session": true}')
+        messages, code = rest(stream)
+    assert any(message["text"] for message in messages if message.get("message_type") == "FinalTranscript")
+    assert code == 1000
+    assert not process.is_running()
 
 
 def came_true(condition: Callable[[], bool], seconds: float = 30) -> bool:

@@ -32,6 +32,7 @@ _log = logging.getLogger("voxframe.server")
 _KEEP_S = 60.0  # time for which the processes keep their model loaded after the last session
 _ENGINES = 4  # maximum number of engines in a process, which differ in their words to boost
 _LONGEST_LINE = 1 << 22
+_LONGEST_S = 300.0  # time after which a process that decodes half a minute of speech is taken to hang
 
 
 class DecodeError(Exception):
@@ -175,12 +176,13 @@ class DecodePool:
                     continue
                 answer = b""
                 self._started.add(request.future)
-                with contextlib.suppress(ConnectionError):
-                    process.stdin.write(request.record)
-                    await process.stdin.drain()
-                    answer = await process.stdout.readline()
+                with contextlib.suppress(ConnectionError, TimeoutError):
+                    async with asyncio.timeout(_LONGEST_S):
+                        process.stdin.write(request.record)
+                        await process.stdin.drain()
+                        answer = await process.stdout.readline()
                 self._started.discard(request.future)
-                if not answer:
+                if not answer:  # it has ended, or hangs and is ended
                     self._note_end(request)
                     return True
                 if not request.future.done():
