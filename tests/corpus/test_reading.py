@@ -205,7 +205,7 @@ def test_limit_returns_the_first_rows(filled: voxframe.Corpus, monkeypatch: pyte
             expected = filled.table("words", **asked).head(limit)
             pd.testing.assert_frame_equal(filled.table("words", **asked, limit=limit), expected)
     assert filled.words(limit=2, category=True, timedeltas=True)["speaker"].dtype == "category"
-    with pytest.raises(OptionError, match="limit must be an integer of at least 0"):
+    with pytest.raises(OptionError, match="limit must be a whole number of at least 0"):
         filled.table("words", limit=-1)
 
 

@@ -286,9 +286,9 @@ def test_an_export_is_replaced_only_when_asked(tables: dict[str, pd.DataFrame], 
 def test_new_files_are_on_the_disk_before_old_ones_are_removed(
     tables: dict[str, pd.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every new file and folder is flushed before the old directory is renamed: a power cut cannot be caused here."""
+    """Every new file and folder is flushed before the old directory is renamed."""
     export.write({"words": tables["words"]}, tmp_path / "set", "parquet")
-    flushed: set[int] = set()
+    flushed: set[int] = set()  # noted, because a power cut cannot be caused here
     flush, rename = os.fsync, Path.rename
     at_first_rename: list[set[int]] = []
 

@@ -343,7 +343,7 @@ _TERMS = [
     (r"\bgive connect\([a-z_]+=[^)]*\) or set\b", "set"),
     (r"\bconnect\([a-z_]+=[^)]*\) or\b", ""),
     (r"\bCheck base_url\b", "Check VOXFRAME_BASE_URL"),
-    (r"\bWithout a key, connect\(\) uses", "Without a key, voxframe uses"),
+    (r"\bWithout any of them, connect\(\) uses", "Without any of them, voxframe uses"),
     (r"\bgive it as [a-z_]+='[^']*', or in\b", "give it in"),
     (r"\bgive another data_dir, or set (\w+)", r"set \1 to another directory"),
     (r"\bvoxframe\.load_transcripts has\b", "`voxframe tables --table transcripts` has"),

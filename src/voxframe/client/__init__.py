@@ -59,9 +59,9 @@ def connect(
 ) -> Client:
     """Connect to a transcription service.
 
-    Each setting is taken from its argument, else from the environment, else from its default. Without a URL and a key,
-    the embedded server is started on this machine, and one line reports it (on stderr in a script). With a URL but no
-    key, an interactive session prompts for the key, which is never displayed.
+    Each setting is taken from its argument, else from the environment, else from its default. Without a URL of the
+    service, a key and a URL for streaming, the embedded server is started on this machine, and one line reports it (on
+    stderr in a script). With a URL but no key, an interactive session prompts for the key, which is never displayed.
 
     Args:
         base_url: URL of the service; environment `VOXFRAME_BASE_URL`.
@@ -102,7 +102,7 @@ def connect(
             given = "a URL for streaming" if settings.api_key is None else "a key"
             raise SettingsError(
                 f"there is {given} but no URL of the service; give connect(base_url='https://host') or set "
-                f"{ENVIRONMENT['base_url']}. Without both, connect() uses the embedded server"
+                f"{ENVIRONMENT['base_url']}. Without any of them, connect() uses the embedded server"
             )
         settings = _embedded(settings)
     elif settings.api_key is None:

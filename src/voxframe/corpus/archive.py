@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from voxframe import frames
 from voxframe._files import write_atomic
@@ -20,7 +21,7 @@ from voxframe.corpus.job import Job, record_of
 from voxframe.corpus.ledger import Ledger
 from voxframe.corpus.ledger_file import clear_errors
 from voxframe.corpus.part import NewMember, Part, PartDamagedError, PartReplacedError, PartWriter, new_member
-from voxframe.corpus.part_files import file_without_rows
+from voxframe.corpus.part_files import file_without_rows, stored_schema
 from voxframe.corpus.part_reading import DAMAGE, Located, assemble, damage_of, rows_of
 from voxframe.corpus.parts import Parts
 from voxframe.corpus.recordings import RecordingNames
@@ -577,9 +578,7 @@ class Archive:
         with self.parts.writing():
             self.parts.sweep()
             for name in self.parts.tables:
-                path = self.path / "tables" / name / "_schema.parquet"  # so that a glob finds a file with the columns
-                if not path.is_file() or path.read_bytes() != file_without_rows(name):
-                    write_atomic(path, file_without_rows(name))
+                _write_schema(self.path / "tables" / name / "_schema.parquet", name)
         self._prepared = True
 
     def merge_later(self) -> None:
@@ -662,3 +661,14 @@ def view_of(table: str) -> View:
 
 def _joined(own: str, of_transcript: str | None) -> str:
     return f"{own} {of_transcript or ''}"
+
+
+def _write_schema(path: Path, name: str) -> None:
+    """Write a file without rows, so that a glob always finds a file with the right columns."""
+    with contextlib.suppress(FileNotFoundError, pa.ArrowException):
+        # Other versions of pyarrow write other bytes.
+        if path.read_bytes() == file_without_rows(name) or pq.read_schema(path).equals(
+            stored_schema(name), check_metadata=True
+        ):
+            return
+    write_atomic(path, file_without_rows(name))

@@ -294,17 +294,20 @@ def _replace(hidden: Path, path: Path) -> None:
     if not path.exists():
         hidden.rename(path)
         return
-    in_threads(sync, [*hidden.rglob("*"), hidden])  # after a power cut there are the old files or the new ones
+    # A power cut leaves the new files or the old ones, these perhaps under their hidden name.
+    in_threads(sync, [*hidden.rglob("*"), hidden])
     old = path.with_name(f"{hidden.name}.old")
     try:
         path.rename(old)
         hidden.rename(path)
-        sync(path.parent)
     except BaseException:  # also KeyboardInterrupt
         if old.exists() and not path.exists():
             old.rename(path)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    try:
+        sync(path.parent)
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:

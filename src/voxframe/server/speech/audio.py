@@ -213,14 +213,14 @@ class Audio:
 
 
 def _mixed(rows: Samples) -> Samples:
-    """Return the mean of the channels, or the loudest one if they cancel each other out because one is inverted.
+    """Return the mean of the channels, or the first loud one if they cancel each other out because one is inverted.
 
     The mean of channels that have nothing in common has their summed power divided by the square of their number.
     """
     mixed = rows.mean(axis=0, keepdims=True)
     power = np.square(rows, dtype=np.float32).mean(axis=1)
     if np.square(mixed).mean() < _CANCELLED * power.sum() / len(rows) ** 2:
-        mixed = rows[[power.argmax()]]
+        mixed = rows[[(power >= power.max() / 2).argmax()]]  # of about equal ones always the first: its sign stays
     return np.asarray(mixed, np.int16)
 
 
