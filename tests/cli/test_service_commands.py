@@ -181,6 +181,19 @@ def test_a_corpus_of_waiting_jobs_names_sync(peer, tmp_path: Path, monkeypatch, 
     assert "there is no corpus at" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("variable", "given"), [("API_KEY", "a key"), ("STREAM_URL", "a URL for streaming")])
+def test_a_setting_without_a_url_of_the_service_names_the_variable(monkeypatch, capsys, variable, given) -> None:
+    """The message names the variable to set, and no Python."""
+    for name in ("BASE_URL", "API_KEY", "STREAM_URL"):
+        monkeypatch.delenv(f"VOXFRAME_{name}", raising=False)
+    monkeypatch.setenv(f"VOXFRAME_{variable}", "wss://speech.example")
+    assert main(["list"]) in (1, 2)
+    assert capsys.readouterr().err == (
+        f"voxframe list: there is {given} but no URL of the service; set VOXFRAME_BASE_URL. Without any of them, "
+        "voxframe uses the embedded server\n"
+    )
+
+
 def test_every_parameter_with_an_option_is_called_by_it() -> None:
     """The options of a command are enough to rename the parameters of its messages, so that none can be forgotten."""
     for command in COMMANDS:
