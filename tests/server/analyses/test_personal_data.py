@@ -255,3 +255,28 @@ def test_a_question_on_one_channel_tells_what_the_answer_on_the_other_is():
 def test_other_forms_of_personal_data_are_found(text, expected):
     """National insurance, last digits of a card, towns, spoken numbers in an email address, and "x ray"."""
     assert expected in found(text)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "j o h n dot smith at gmail dot com",
+        "m a r y at hotmail dot com",
+        "j o h n underscore s m i t h at aol dot com",
+        "j smith at gmail dot com",
+        "john.smith at gmail.com",
+        "johnsmith all one word at gmail dot com",
+        "user at mail dot example dot com",
+        "josé dot garcía at gmail dot com",
+        "müller@beispiel.de",
+    ],
+)
+def test_an_email_address_is_found_whole(address):
+    """Letters that are spelled, initials, letters with accents, and words about its form belong to it."""
+    assert found(f"it's {address} thanks") == [("email_address", address)]
+
+
+def test_an_email_address_may_stand_in_brackets():
+    """Brackets, quotes and "mailto:" before it are no part of it."""
+    text = 'Write to <a.b@example.com>, "c@example.org" or mailto:d@example.net please.'
+    assert found(text) == [("email_address", text) for text in ("a.b@example.com", "c@example.org", "d@example.net")]

@@ -19,7 +19,8 @@ _TOP = (
     r"(?:com|org|net|edu|gov|info|biz|io|co|ai|app|dev|tv|me|us|uk|de|fr|it|es|ca|au|nz|ie|in|nl|ch|at|se|no|eu"
     r"|example|test)\b"
 )
-_LABEL = r"(?:[a-z0-9](?:[a-z0-9'-]*[a-z0-9])?)"
+_LABEL = r"(?:[^\W_](?:(?:[^\W_]|['-])*[^\W_])?)"
+_LETTERS = r"(?:(?<![\w'])(?<!(?<![\w'])[a-z] )[a-z](?: [a-z]\b(?!')){1,20})"  # "j o h n"
 # Words that do not start a spoken address, so that "an email to trees at ..." starts at "trees".
 _NAME_FIRST = (
     r"\b(?!(?:to|at|is|it|me|us|the|a|an|and|or|email|e-mail|mail|address|write|visit|see|website|site|page|on|of|for"
@@ -49,7 +50,7 @@ _STRONG_CUE = re.compile(
     rf"|find me|{_PLATFORM}|go by)\b"
 )
 _NAMED_CUE = re.compile(rf"\b(?:{_USER_NAMED}|{_LOGGED_IN}|gamer ?tag|nick ?name|(?:account|profile) name|go by)\b")
-_NUMBER_AFTER = re.compile(r"(?: \d+)+$")
+_NUMBER_AFTER = re.compile(r"(?<!\d)(?: \d+)+$")
 _NAME_IS = re.compile(
     rf"\b(?:{_USER_NAMED}|gamer ?tag|nick ?name|(?:account|profile|{_PLATFORM}) name)(?=[:?]|(?: is|'s| was)\b)"
 )
@@ -123,9 +124,11 @@ _CONTACT_RULES = [
     ),
     *rules(
         "email_address",
-        95,
-        r"(?<!\S)[a-z0-9][a-z0-9._%+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}",
-        rf"{_NAME_FIRST}{_LABEL}(?: {_SIGN} {_LABEL}| {_NAME_FIRST}\d+| {BELOW_100}\b){{0,6}} at (?:the )?{_HOST}",
+        98,
+        r"(?<![\w.%+-])[^\W_][\w.%+-]*@[\w-]+(?:\.[\w-]+)*\.[^\W\d_]{2,}",
+        rf"(?:{_LETTERS}|{_NAME_FIRST}(?:(?<![\w'])[b-hj-z] )?{_LABEL})"
+        rf"(?:(?: {_SIGN} |\.)(?:[a-z](?: [a-z]\b){{1,20}}|{_LABEL})| {_NAME_FIRST}\d+| {BELOW_100}\b){{0,6}}"
+        rf"(?:,? all (?:one word|lower ?case),?)? at (?:the )?{_HOST}",
     ),
     *rules(
         "filename",
