@@ -35,7 +35,7 @@ from voxframe.server.analyses.entities.text import (
 
 _IS = (
     r"(?: is| are| was|:| number| no\.?| of|,| ends in| ending in| reads| says| should be| with"
-    r"|[?.]?(?: yes,?| sure,?)? (?:it's|its|it is|that's|that is|it says))*\??"
+    r"|[?.]?(?: yes,?| sure,?)? (?:it's|its|it is|that's|that is|it says)){0,8}\??"
 )
 _DOCUMENT = rf"(?:[a-z]{{2,6}}[ -])?{CODE}"  # letters before it only in capitals: see `_without_word`
 _NUMBER = r"(?:\+? ?\(?" + DIGITS + r"\)?|\+?\(?\d[\d() .-]{5,}\d)"

@@ -208,7 +208,8 @@ BELOW_100 = rf"(?:{TENS}(?:[ -]{_ONE_TO_NINE}\b)?|{TEENS}|{'|'.join(_ONES)})"
 _SCALE = r"(?:hundred|thousand|million|billion|trillion)"
 _WRITTEN = rf"(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?: {_SCALE})*"
 _SPELLED = (
-    rf"(?:a (?={_SCALE}\b)|\b)(?:{BELOW_100}|{_SCALE})(?:(?: and)?[ -](?:{BELOW_100}|{_SCALE})\b){{0,12}}"
+    # The groups are atomic, as "twenty one twenty one ..." can be divided in thousands of ways.
+    rf"(?:a (?={_SCALE}\b)|\b)(?>{BELOW_100}|{_SCALE})(?:(?: and)?[ -](?>{BELOW_100}|{_SCALE})\b){{0,12}}"
     rf"(?: point(?: {DIGIT}\b){{1,8}}(?: {_SCALE})*)?"
 )
 #: A quantity: "forty two", "two hundred thousand", "three and a half", "2.5 million", "4,500", "a hundred".
