@@ -96,6 +96,35 @@ def test_an_entity_does_not_go_on_in_the_next_sentence(text, expected):
     assert [text for _, text in kinds(text)] == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("General Motors called.", [("organization", "General Motors")]),
+        ("I left Wells Fargo.", [("organization", "Wells Fargo")]),
+        ("She reads the New York Times.", [("organization", "the New York Times")]),
+        ("We met on Black Friday.", [("event", "Black Friday")]),
+        ("He lives in St. Louis.", [("location", "St. Louis")]),
+        ("I love San Jose.", [("location", "San Jose")]),
+        ("we ate at mcdonald's", [("organization", "mcdonald's")]),
+        ("he has alzheimer's", [("medical_condition", "alzheimer's")]),
+        ("Go to New York University.", [("organization", "New York University")]),
+        ("On Oak Street we met.", [("location", "Oak Street")]),
+    ],
+)
+def test_a_listed_term_is_found_whole(text, expected):
+    """Names, days and streets in a term do not replace it; "'s" and the full stop of "St." may belong to it."""
+    assert kinds(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("she lives in georgia", "location"), ("this is for georgia", "person_name"), ("it is near austin", "location")],
+)
+def test_a_place_that_is_a_first_name_is_a_place_after_some_prepositions(text, kind):
+    """People are not "in" or "near"."""
+    assert [found for found, _ in kinds(text)] == [kind]
+
+
 def test_the_times_of_an_entity_are_those_of_its_words():
     """Start of the first word, end of the last."""
     said = labelled.words("she paid forty two dollars today")
@@ -255,6 +284,9 @@ def test_any_text_is_read(texts):
         "password is",
         "1-800-555-0199",
         "call 415-555-0137 now",
+        "twenty one",
+        "number number",
+        "1",
     ],
 )
 @pytest.mark.timeout(60)

@@ -146,7 +146,9 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
         if known().get(match["region"].lower()) == "location" and match["town"].lower() not in STOP:
             yield EntityMatch("location", match.start("town"), match.end(), 59)
     for match in _STREET_NAME.finditer(run.text):
-        yield EntityMatch("location", *match.span(), 60)
+        first, _, name = match[0].partition(" ")
+        skipped = len(first) + 1 if " " in name and first.lower() in STOP and first != "New" else 0  # "On Oak Street"
+        yield EntityMatch("location", match.start() + skipped, match.end(), 60)
 
 
 def _with_town(run: WordRun, end: int) -> int:

@@ -116,6 +116,10 @@ _PLACE_BEFORE = re.compile(
     r"(?:\b(?:of|in|from|to|near|at|around|through|across|outside|inside|for|and|or|visit|visited|left|towards?|into)|,)"
     r" (?:the )?$"
 )
+#: Before a place that is a first name too: "in georgia", but "for georgia".
+_SURE_PLACE_BEFORE = re.compile(r"\b(?:in|near|across|outside|inside|into|throughout|visit|visited) $")
+#: Added to the weight of terms of several words, so that a name, a day or a street in them does not replace them.
+_SEVERAL_WORDS = {"location": 8, "organization": 10, "event": 10}
 _SPEAK = re.compile(
     r"\b(?:speaks?|spoke|spoken|speaking|translat\w+|languages?|learn\w*|fluent|understands?|study|studies|subtitles"
     r"|dialect|accent|interpreter|grammar|say it|written|available)\b[^.?!]*$"
@@ -187,11 +191,14 @@ def terms(run: WordRun) -> Iterator[EntityMatch]:
         for count in range(min(_LONGEST, len(tokens) - at), 0, -1):
             start, end = tokens[at].start(), tokens[at + count - 1].end()
             kind = _kind(" ".join(token[0] for token in tokens[at : at + count]))
-            if kind and not re.search(r"[,.?!;] ", run.low[start:end]):
+            if kind and not re.search(r"[,?!;] |(?<!\bst)\. ", run.low[start:end]):
                 kind = _in_context(run, kind, start, end)
                 if kind:
+                    weight = 50 + count + (_SEVERAL_WORDS.get(kind, 0) if count > 1 else 0)
+                    if kind == "location" and _SURE_PLACE_BEFORE.search(run.low, max(0, start - 12), start):
+                        weight += 3
                     start = _with_article(run, kind, start, end)
-                    yield EntityMatch(kind, start, end, 50 + count + 6 * (kind == "location" and count > 1))
+                    yield EntityMatch(kind, start, end, weight)
                 at += count - 1
                 break
         at += 1
@@ -206,6 +213,8 @@ def terms(run: WordRun) -> Iterator[EntityMatch]:
 
 def _kind(phrase: str) -> str:
     """Return the kind of a term, also in its plural."""
+    if phrase in known():  # "mcdonald's"
+        return known()[phrase]
     phrase = phrase.removesuffix("'s")
     if phrase in known():
         return known()[phrase]
@@ -230,7 +239,7 @@ def _in_context(run: WordRun, kind: str, start: int, end: int) -> str:
         kind = "language" if spoken or named else "nationality"
     if text in ("polish", "dane", "finn", "scot", "thai") and not capital:
         return kind if _PEOPLE_BEFORE.search(before) else ""
-    if text in ("turkey", "china", "reading", "nice") and not capital:
+    if text in ("turkey", "china") and not capital:
         return kind if _COUNTRY_BEFORE.search(before) else ""
     if kind == "location" and text in names().common:
         return kind if _PLACE_BEFORE.search(before) else ""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from voxframe.server.analyses.entities.listed_terms import EVERYDAY_FAMILY, EVERYDAY_FIRST, is_listed, names
+from voxframe.server.analyses.entities.listed_terms import EVERYDAY_FAMILY, EVERYDAY_FIRST, is_listed, known, names
 from voxframe.server.analyses.entities.text import EntityMatch, WordRun, find_matches, rules
 
 #: Words that are no name and in no name.
@@ -49,6 +49,8 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 def people(run: WordRun) -> Iterator[EntityMatch]:
     """Yield person_name: words after a title or "my name is", and listed first names with their family names."""
     for match in _TITLED.finditer(run.low):
+        if known().get(f"{match['title']} {match['first']}") == "organization":  # "General Motors"
+            continue
         formal = re.fullmatch(_FORMAL, match["title"]) is not None and not _ONE_OF_THEM.search(run.low[: match.start()])
         if formal or run.text[match.start("first")].isupper() or _is_sure(match["first"]):
             written = formal and run.text[match.start()].isupper()
@@ -219,7 +221,8 @@ def is_generic(word: str) -> bool:
 def _without_opening(run: WordRun, start: int, end: int) -> Iterator[EntityMatch]:
     """Yield a written name without a leading "The" or "My", unless nothing specific is left: "The Bank"."""
     first = run.text[start:end].split()[0]
-    if first.lower() in STOP or (run.opens_sentence(start) and first.lower() in _GENERIC):
+    place = known().get(" ".join(run.low[start:end].split()[:2])) == "location"  # "New York University"
+    if not place and (first.lower() in STOP or (run.opens_sentence(start) and first.lower() in _GENERIC)):
         start += len(first) + 1
     if " " in run.text[start:end]:
         yield EntityMatch("organization", start, end, 66)
