@@ -78,13 +78,15 @@ _NOT_WORD = (
     r"(?:not|wrong|the|a|an|too|very|required|your|my|also|still|just|in|on|expired|invalid|incorrect|case|being"
     r"|going|always|never|something|that|this|what|for|to|of|at|longer|reset|changed|saved|stored|sent|written|hidden"
     r"|secure|strong|weak|safe|protected|no|it|um|uh|correct|right|only|so|really|now|as|different|similar|old|there"
-    r"|here|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you)"
+    r"|here|and|but|or|if|has|have|had|least|needs?|must|more|than|with|i|i'm|we|you|all|already|working|broken"
+    r"|loose|stuck|locked|blocked|disabled|taken|down|gone|lost|forgotten|missing|known|unknown|fine|okay|ok|good|bad"
+    r"|long|short|usual|available|unavailable)"
 )
-_NOT_IT = rf"(?!{_NOT_WORD}\b)"
+_NOT_IT = rf"(?!{_NOT_WORD}(?![\w-]))"
 _PASSWORD = re.compile(r"\b(?:pass ?word|pass ?phrase|pass ?code|(?:secret|memorable|security) (?:word|answer))s?\b")
 _SET_TO = re.compile(r"\b(?:(?:re)?set|chang(?:ed?|ing)) (?:it|that) to ")
 _WORD = re.compile(r"(?:[^\s,;.?!]|[,;.?!](?=\S))+")
-_SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]")  # a password whatever was said before
+_SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]|[a-z]{3,}\d{3,}")  # a password whatever was said before
 _EMPTY_WORDS = re.compile(
     r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called"
     r"|just)\b)?)*"
@@ -111,15 +113,16 @@ _CONTACT_RULES = [
     *rules(
         "password",
         98,
-        rf"\b(?:password|pass ?phrase|pass ?code)(?:(?: is|:| was)+|[^.?!]{{0,60}}\b(?:re)?(?:set|changed?)(?: it"
-        rf"| that)? to) {_NOT_IT}"
-        r"(?P<it>[^\s,;]*[^\s,;.?!](?: [a-z0-9]+)?)(?=[,;.?!]|$| (?:and|but|so|then)\b| \w+ \w+)",
+        rf"\b(?:password|pass ?phrase|pass ?code)(?:(?: is|'s|:| was)+|[^.?!]{{0,60}}\b(?:re)?(?:set|changed?)(?: it"
+        rf"| that)? to)(?: all (?:one word|lower ?case|upper ?case|caps|capitals),?)? {_NOT_IT}"
+        rf"(?P<it>[^\s,;]*[^\s,;.?!](?:(?: [a-z0-9]+)?(?: {BELOW_100}\b){{1,4}}|(?: [a-z0-9]+)?))"
+        r"(?=[,;.?!]|$| (?:and|but|so|then)\b| \w+ \w+)",
     ),
     *rules(
         "username",
         96,
         rf"\b(?:{_USER_NAMED}(?: is| was|:| called| would be|,)+"
-        rf"|{_LOGGED_IN}) (?!please\b)(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        rf"|{_LOGGED_IN}) (?:at )?(?!please\b){_NOT_IT}(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
         r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
     ),
     *rules(
