@@ -200,6 +200,12 @@ def test_personal_data_of_calls_is_redacted(names, name, most):
     assert others / share <= most
 
 
+def test_text_in_capitals_has_no_more_names_than_other_text(names):
+    """If every word has capitals, they do not make one long name of a sentence."""
+    said = labelled.words("JOHN SMITH LIVES IN BOSTON")
+    assert [entity.text for entity in find(said, names=names)] == ["JOHN SMITH", "BOSTON"]
+
+
 def test_a_name_is_recognized_again(names):
     """A part of a name that was found once is a name wherever it has a capital."""
     said = labelled.words("My name is Oyelaran Adebisi. Good. I asked for the Adebisi file.")

@@ -280,3 +280,49 @@ def test_an_email_address_may_stand_in_brackets():
     """Brackets, quotes and "mailto:" before it are no part of it."""
     text = 'Write to <a.b@example.com>, "c@example.org" or mailto:d@example.net please.'
     assert found(text) == [("email_address", text) for text in ("a.b@example.com", "c@example.org", "d@example.net")]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("my password is sunshine ninety nine", ("password", "sunshine ninety nine")),
+        ("my password's fluffy", ("password", "fluffy")),
+        ("the password is all lowercase kitty cat", ("password", "kitty cat")),
+        ("I'll reset it to Winter2024!", ("password", "Winter2024")),
+        ("the handle is at john doe", ("username", "john doe")),
+    ],
+)
+def test_a_password_is_found_whole(text, expected):
+    """Spoken numbers belong to it; words about its form, and the "at" of a handle, do not."""
+    assert found(text) == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My password is working now.",
+        "the password is fine",
+        "the username is already taken",
+        "the door handle is broken",
+        "my login is stuck",
+    ],
+)
+def test_the_state_of_a_login_is_no_user_name_or_password(text):
+    """It works, or it is broken or taken."""
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("my name is josé garcía", ["josé garcía"]),
+        ("doctor müller will see you", ["müller"]),
+        ("my name is will and i have a question", ["will"]),
+        ("my last name is spelled with a k", []),
+        ("your name is important to us", []),
+        ("His name is already there.", []),
+    ],
+)
+def test_a_name_after_a_cue_may_have_accents_but_is_nothing_said_of_a_name(text, expected):
+    """Adjectives, "spelled" and "already" are no names."""
+    assert [text for kind, text in found(text) if kind == "person_name"] == expected

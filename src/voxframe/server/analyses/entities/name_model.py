@@ -249,7 +249,7 @@ class _Word(NamedTuple):
 
 def unlisted_names(run: WordRun, model: NameModel) -> Iterator[EntityMatch]:
     """Yield person_name and organization."""
-    if run.text == run.low:
+    if run.text == run.low or run.text.isupper():  # capitals say nothing
         return
     spans = {at: span for span in model.find(run.text) for at in range(span.start, span.end)}
     for match in _TOGETHER.finditer(run.text):

@@ -33,7 +33,7 @@ _TITLE = (
     rf"(?:{_FORMAL}|miss|governor|captain|sergeant|judge|sir|madam|king|queen|prince|princess|pope|uncle|aunt|father"
     r"|sister|brother|reverend|colonel|general|lieutenant|officer|secretary|chancellor|congressman|congresswoman|mayor)"
 )
-_NAME = r"[a-z][a-z'-]*[a-z]"
+_NAME = r"[^\W\d_](?:[^\W\d_]|['-])*[^\W\d_]"
 _TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _NAMED = re.compile(
@@ -41,9 +41,17 @@ _NAMED = re.compile(
     rf"|:|\?)?|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking"
     rf"|calling)\b)) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
 )
+#: Said of a name: "my name is spelled with a k".
+_OF_NAME = frozenset(
+    """
+    spelled spelt pronounced misspelled misspelt mispronounced written listed registered printed missing changed
+    changing different wrong incorrect correct important familiar common unusual already always still really actually
+    too very pretty quite always never long short hard easy difficult similar
+    """.split()
+)
 _COPULA = re.compile(r"(?:is|'s|are|was|:|named) $")
 _ASKED_NAME = re.compile(r"\b(?:your|the|full|first|last) name\b[^.?!]*\?")
-_TOKEN = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
+_TOKEN = re.compile(r"(?<!\w)[^\W\d_]+(?:['-][^\W\d_]+)*(?!\w)")
 
 
 def people(run: WordRun) -> Iterator[EntityMatch]:
@@ -64,7 +72,8 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
 
 def _from(run: WordRun, match: re.Match[str], start: int, weight: int) -> Iterator[EntityMatch]:
     """Yield the name in a match, with its second word if that can be a family name."""
-    if match["first"] in STOP:
+    first = match["first"]
+    if first in _OF_NAME or (first in STOP and (first not in _NAMES_TOO or match["second"] == "be")):
         return
     second = match["second"] and _is_family(run, match["second"], match.start("second"), sure=False)
     yield EntityMatch("person_name", start, match.end("second" if second else "first"), weight)
