@@ -205,6 +205,8 @@ def test_code_words_and_counts_are_no_user_names_or_passwords(text):
         "He read Fahrenheit 451, 1984.",
         "The gene A T G C C T A A G G matches.",
         "Play C D E F G A B C.",
+        "They wore 7 8 9 10 11.",
+        "ten nine eight seven six five four",
     ],
 )
 def test_lists_of_numbers_and_letters_identify_nobody(text):
@@ -250,10 +252,17 @@ def test_a_question_on_one_channel_tells_what_the_answer_on_the_other_is():
             ("email_address", "k dot fairweather eighty two at yahoo dot co dot uk"),
         ),
         ("The plate is x ray tango four two.", ("vehicle_id", "x ray tango four two")),
+        ("My national insurance number is QQ 12 34 56 C.", ("us_social_security_number", "QQ 12 34 56 C")),
+        ("card ending in four two four two", ("credit_card_number", "four two four two")),
+        ("It's 4111.1111.1111.1111.", ("credit_card_number", "4111.1111.1111.1111")),
+        ("The SWIFT code is DEUTDEFF.", ("banking_information", "DEUTDEFF")),
+        ("The BIC is D E U T D E F F.", ("banking_information", "D E U T D E F F")),
+        ("It is 2001:db8::1, they said.", ("ip_address", "2001:db8::1")),
+        ("fe80::1ff:fe23:4567:890a", ("ip_address", "fe80::1ff:fe23:4567:890a")),
     ],
 )
 def test_other_forms_of_personal_data_are_found(text, expected):
-    """National insurance, last digits of a card, towns, spoken numbers in an email address, and "x ray"."""
+    """National insurance, last digits of a card, codes of banks, short IPv6 addresses, towns, and "x ray"."""
     assert expected in found(text)
 
 

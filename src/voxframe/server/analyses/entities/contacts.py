@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -157,7 +158,8 @@ _IP = [
         rf"\b{_BYTE}(?: (?:dot|point) {_BYTE}){{3}}\b",
     )
 ]
-_IP6 = rules("ip_address", 94, r"\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b")
+_IP6 = rules("ip_address", 94, r"(?<![\w:])(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b")
+_SHORT_IP6 = re.compile(r"(?<![\w:])[0-9a-f:]*::[0-9a-f:]*(?!\w)")  # "2001:db8::1"
 
 
 def contacts(run: WordRun) -> Iterator[EntityMatch]:
@@ -172,6 +174,10 @@ def contacts(run: WordRun) -> Iterator[EntityMatch]:
         if (at < len(cues) and cues[at] < found.end + _CUE_FAR) or _STRONG_CUE.search(run.before(found.start)):
             yield found
     yield from find_matches(run, _IP6)
+    for match in _SHORT_IP6.finditer(run.low):
+        text = match[0].rstrip(":") if match[0][-2:-1] != ":" else match[0]
+        if any(c.isdecimal() for c in text) and _is_ip6(text):
+            yield EntityMatch("ip_address", match.start(), match.start() + len(text), 94)
     yield from (found for found in find_matches(run, _IP) if _is_ip(run.low[found.start : found.end]))
     yield from _user_names(run)
     yield from _passwords(run)
@@ -218,6 +224,14 @@ def _values(run: WordRun, cue: re.Pattern[str]) -> Iterator[int]:
     for match in cue.finditer(run.low):
         if gap := _EMPTY_WORDS.match(run.low, match.end()):
             yield gap.end()
+
+
+def _is_ip6(text: str) -> bool:
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_ip(text: str) -> bool:

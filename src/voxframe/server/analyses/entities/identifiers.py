@@ -18,8 +18,9 @@ from stdnum import iban, luhn
 from stdnum.us import ssn
 
 from voxframe.server.analyses.entities.listed_terms import is_listed
-from voxframe.server.analyses.entities.series import Series, counts_up, is_in_pairs, series
+from voxframe.server.analyses.entities.series import Series, counts_up, is_counting, is_in_pairs, series
 from voxframe.server.analyses.entities.text import (
+    BELOW_100,
     CODE,
     DIGIT,
     DIGITS,
@@ -90,7 +91,7 @@ _THING = (
 )
 _ANNOUNCED = [
     _announced("credit_card_cvv", 98, _CVV, CODE, 3, 4),
-    _announced("us_social_security_number", 97, _SOCIAL, CODE, 4, 13),
+    _announced("us_social_security_number", 97, _SOCIAL, _DOCUMENT, 4, 13),
     _announced("credit_card_number", 96, _CARD_CUE, _NUMBER, 12, 19),
     _announced("banking_information", 95, _BANK, CODE, 6, 34),
     _announced("passport_number", 95, r"passport(?:,? number| no\.?)?", _DOCUMENT, 6, 12),
@@ -125,7 +126,7 @@ _BY_FORM = [
         "credit_card_number",
         96,
         r"\b(?:visa|master ?card|amex|american express|card)(?: card)?,? (?:ending|ends)(?: in| with)? "
-        r"(?P<it>\d{4})(?![\w-])",
+        rf"(?P<it>\d{{4}}|{DIGIT}(?: {DIGIT}){{3}})(?![\w-]| {DIGIT}\b)",
     ),
     *rules("vehicle_id", 93, r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-hj-npr-z0-9]{17}\b"),
     *rules(
@@ -135,7 +136,9 @@ _BY_FORM = [
     ),
 ]
 _IBAN = re.compile(r"\b[a-z]{2}\d\d(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b")
-_CARD = re.compile(r"\b\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}\b|\b\d{4}[ -]\d{6}[ -]\d{5}\b")
+_CARD = re.compile(r"\b\d{4}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}\b|\b\d{4}[ .-]\d{6}[ .-]\d{5}\b")
+#: A code of a bank without digits: "SWIFT code DEUTDEFF".
+_BIC = re.compile(r"(?i:\b(?:swift|bic)(?: code)?(?: is|:)?) (?P<it>[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?)\b")
 _PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?|1[ .-])?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )
@@ -152,6 +155,7 @@ _PARTS_AFTER = re.compile(r"[,;.:?!)]|,? then\b")
 _PARTS_BEFORE = re.compile(r"[,;.:?!]\W*$|\bthen $")
 _DIGITS = re.compile(DIGITS)
 _SPOKEN = re.compile(rf"\b{DIGIT}\b")
+_COUNT = re.compile(rf"\b{BELOW_100}\b|\d+")
 _SINGLE = re.compile(rf"\b(?:{DIGIT}|\d)\b")
 _CODE = re.compile(CODE)
 _EXTENSION = re.compile(rf",? (?:extension|ext\.?|x)(?: number)? ?(?:\d{{1,6}}\b|{DIGIT}\b(?:,? {DIGIT}\b){{0,5}})")
@@ -206,6 +210,8 @@ def _complete(run: WordRun, region: str) -> Iterator[EntityMatch]:
     for match in _IBAN.finditer(run.low):
         if iban.is_valid(match[0]):
             yield EntityMatch("banking_information", *match.span(), 99)
+    for match in _BIC.finditer(run.text):
+        yield EntityMatch("banking_information", *match.span("it"), 95)
     for match in _CARD.finditer(run.low):
         if luhn.is_valid(digits_of(match[0])):
             yield EntityMatch("credit_card_number", *match.span(), 92)
@@ -250,7 +256,8 @@ def _by_pattern(run: WordRun, region: str, cuts: Sequence[int]) -> Iterator[Enti
         found = _until_cut(EntityMatch("number_sequence", *match.span(), 50), cuts)
         text = low[found.start : found.end]
         digits = digits_of(text)
-        if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not (counts_up(digits) or is_in_pairs(text)):
+        counted = counts_up(digits) or is_counting([digits_of(number) for number in _COUNT.findall(text)])
+        if len(_SPOKEN.findall(text)) >= 3 and len(digits) >= 4 and not (counted or is_in_pairs(text)):
             kind, weight = _unannounced(run, found.start, digits, region)
             yield found._replace(kind=kind, weight=weight)
 
@@ -283,7 +290,8 @@ def _kind(run: WordRun, one: Series, region: str) -> EntityMatch | None:
         if len(one.value) >= 3 and _spells_name(run, one):
             return EntityMatch("person_name", one.start, one.end, 71)
         announced = _announced_by(run, one) if len(one.value) >= 4 else None
-        return EntityMatch("number_sequence", one.start, one.end, 71) if one.certain or announced else None
+        kind = announced.rule.kind if announced else "number_sequence"
+        return EntityMatch(kind, one.start, one.end, 71) if one.certain or announced else None
     announced = _announced_by(run, one)
     if announced:
         return EntityMatch(announced.rule.kind, one.start, one.end, 85)

@@ -258,6 +258,8 @@ def _is_counted(run: WordRun, item: _Item) -> bool:
 def _is_certain(text: str, items: list[_Item], kept: list[_Item], value: str) -> bool:
     """Return True if a series is surely no quantity, list of numbers, or name of a thing."""
     sorts = [item.sort for item in kept]
+    if {*sorts} <= {"digit", "number"} and is_counting([digits_of(item.value) for item in kept]):
+        return False
     digits = sum(c.isdecimal() for c in value)
     letters = len(value) - digits
     # A spelling alphabet, upper case that is said, and letters with hyphens are only used to spell.
@@ -301,6 +303,12 @@ def is_in_pairs(text: str) -> bool:
     """Return True for pairs of digits between commas, such as the scores of a match: "6 4, 3 6, 7 6"."""
     parts = [digits_of(part) for part in text.lower().split(",")]
     return len(parts) > 1 and not parts[0].startswith("0") and all(len(part) == 2 for part in parts)
+
+
+def is_counting(numbers: Sequence[str]) -> bool:
+    """Return True for at least three numbers of which some have two digits, such as "8 9 10 11"."""
+    steps = {int(two) - int(one) for one, two in pairwise(numbers)}
+    return len(numbers) > 2 and steps in ({1}, {-1}) and any(len(number) > 1 for number in numbers)
 
 
 def counts_up(value: str) -> bool:
