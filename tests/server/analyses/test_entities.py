@@ -259,6 +259,50 @@ def test_ordinary_numbers_are_no_personal_data(text):
     assert [entity for entity in kinds(text) if entity[0] not in ordinary] == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "this may take a while",
+        "you may first apply for it",
+        "we can march first and rest later",
+        "It's a two way street with a four lane highway.",
+        "give me a third option",
+        "a third person came",
+        "I got a B plus, she got an A minus.",
+        "The result is a positive.",
+        "I'm a positive person.",
+        "He is single-minded, and it is single use.",
+        "It was separated into parts.",
+        "we have our ups and downs",
+    ],
+)
+def test_ordinary_words_are_no_dates_streets_shares_or_blood_types(text):
+    """Verbs that are months, lanes that are no street, marks, and other words with two meanings."""
+    assert kinds(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("it's on may first", ("date", "may first")),
+        ("it begins this may", ("date", "may")),
+        ("We start at 9.30 am today.", ("time", "9.30 am")),
+        ("a ten minute drive", ("duration", "ten minute")),
+        ("one in five people", ("statistics", "one in five")),
+        ("it fell by a third.", ("statistics", "a third")),
+        ("half a million dollars", ("money_amount", "half a million dollars")),
+        ("a couple of thousand dollars", ("money_amount", "a couple of thousand dollars")),
+        ("It's 5 € or so.", ("money_amount", "5 €")),
+        ("twenty quid", ("money_amount", "twenty quid")),
+        ("My blood type is a positive.", ("blood_type", "a positive")),
+        ("it came by ups", ("organization", "ups")),
+    ],
+)
+def test_amounts_times_and_shares_are_found_whole(text, expected):
+    """Their first words, signs after the number, and times with a full stop."""
+    assert kinds(text) == [expected]
+
+
 @given(st.lists(st.text(max_size=12), max_size=30))
 def test_any_text_is_read(texts):
     """No text causes a failure; entities are ordered, and their indexes exist."""

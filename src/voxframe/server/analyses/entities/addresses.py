@@ -95,6 +95,10 @@ _SPOKEN = re.compile(
     rf"\b{_LOW_NUMBER} (?P<name>(?:{_NAME} ){{1,3}}?){_STREET}\b"
     rf"(?:,? (?:apartment|apt|unit|flat|suite)(?: number)? (?:{BELOW_100}|\d+|[a-z])(?: [a-z]\b| {DIGIT}\b)?)?"
 )
+#: Before "street", "drive" ... they make no name of one: "two way street", "a ten minute drive", "four wheel drive".
+_NO_STREET = frozenset(
+    "wheel way lane minute minutes hour hours day days night mile miles mph people".split()
+)
 # A preposition without an article stands before names: "on market street", but "on the busy street".
 _ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
 _STREET_NAME = re.compile(
@@ -137,7 +141,7 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
             yield EntityMatch("location", match.start(), end, 83)
     for match in _SPOKEN.finditer(run.low):
         name = match["name"].split()
-        if STOP.isdisjoint(name) and name[-1] != "wheel":
+        if STOP.isdisjoint(name) and name[-1] not in _NO_STREET:
             yield EntityMatch("location", match.start(), _with_town(run, match.end()), 74)
     for match in _ON_STREET.finditer(run.low):
         if STOP.isdisjoint(match["name"].split()) and not is_generic(match["name"]):

@@ -63,7 +63,7 @@ _DATE_RULES = [
         "time",
         60,
         rf"\b\d{{1,2}}:\d\d(?::\d\d)?(?: ?{_HALF_DAY})?",
-        rf"\b{_HOUR}(?: {_MINUTES})? ?{_HALF_DAY}",
+        rf"\b(?:\d{{1,2}}\.\d\d|{_HOUR}(?: {_MINUTES})?) ?{_HALF_DAY}",
         rf"\b{_HOUR} o'? ?clock\b(?: {_HALF_DAY})?",
         rf"\b(?:half|(?:a )?quarter|{BELOW_100}(?: minutes)?) (?:past|to|after) (?:{_HOUR}|noon|midnight)\b"
         rf"(?! {_HOUR}\b){_COUNTED}",
@@ -75,7 +75,8 @@ _DATE_RULES = [
         "date",
         55,
         rf"\b{_YEAR_AFTER},? (?P<it>{YEAR}|'\d\d\b){_COUNTED}",
-        rf"\b{_MONTH_AFTER} (?P<it>march|may)\b(?! (?:i|we|you|they|he|she|not|be|have)\b)",
+        rf"\b{_MONTH_AFTER} (?P<it>march|may)\b(?! (?:i|we|you|they|he|she|not|be|have)\b)(?<!this may)",
+        r"\bthis (?P<it>may)(?=[.,;?!]|$)",  # "this may take a while"
     ),
     *rules(
         "duration",
@@ -90,6 +91,7 @@ _DATE_RULES = [
         rf"\b(?:seventeen|eighteen|nineteen)[ -]{TENS}(?:[ -]{DIGIT})?\b{_COUNTED}",
     ),
 ]
+_VERB_BEFORE = re.compile(r"\b(?:i|you|we|they|he|she|it|who|which|that|can|could|will|would|should|must|to) $")
 _FULL_DATES = rules("date", 57, rf"\b{_DATE}")
 
 
@@ -99,21 +101,27 @@ def dates(run: WordRun) -> Iterator[EntityMatch]:
     for match in _BORN_VALUE.finditer(run.low):
         if run.follows(_BORN, match.start()):
             yield EntityMatch("date_of_birth", *match.span(), 86)
-    yield from (f for f in find_matches(run, _FULL_DATES) if not _is_verb(run.low[f.start : f.end]))
+    yield from (f for f in find_matches(run, _FULL_DATES) if not _is_verb(run, f))
 
 
-def _is_verb(text: str) -> bool:
-    """Return True if "may one ..." or "march ten miles" was matched as a day of a month."""
-    return re.match(r"(?:may|march)\b", text) is not None and not re.search(rf"\d|{ORDINAL}|{YEAR}$", text)
+def _is_verb(run: WordRun, found: EntityMatch) -> bool:
+    """Return True if "may one ...", "march ten miles" or "you may first ..." was matched as a day of a month."""
+    text = run.low[found.start : found.end]
+    if re.match(r"(?:may|march)\b", text) is None:
+        return False
+    if re.fullmatch(rf"(?:may|march) {ORDINAL}", text) and run.text[found.start].islower():
+        return _VERB_BEFORE.search(run.low, max(0, found.start - 12), found.start) is not None
+    return not re.search(rf"\d|{ORDINAL}|{YEAR}$", text)
 
 
 _SCALE = r"(?:hundred|thousand|million|billion|trillion|[kmb]\b)"
 _CURRENCY = (
     r"(?:us dollars?|dollars?|bucks?|euros?|pounds?(?: sterling)?|pence|cents?|yen|rupees?|pesos?|francs?|crowns|yuan"
-    r"|usd|eur|gbp)"
+    r"|quid|usd|eur|gbp)"
 )
 _PRICE_IS = r"(?:costs?|that will be|that'll be|price is|you owe me|comes to|total is)(?: about| around| only)?"
 _COUNTED_AMOUNT = r"(?! (?:percent|people|years|hours|minutes|days|weeks|months|hundred|of|the|dollars|o'? ?clock)\b)"
+_NO_SHARE = r"(?! (?:percent|years|hours|minutes|days|weeks|months|hundred|the|dollars|o'? ?clock)\b)"
 _PARTS = r"(?:third|quarter|fifth|tenth)"
 _COLOUR = r"(?:blue|brown|green|grey|gray|hazel|red|blonde|blond|black|white|dark|light|ginger|auburn)"
 
@@ -134,7 +142,9 @@ _AMOUNT_RULES = [
         "money_amount",
         58,
         rf"(?:us ?)?[$£€¥] ?\d[\d,]*(?:\.\d+)?(?: ?{_SCALE})?",
-        rf"\b{QUANTITY} {_CURRENCY}\b(?! (?:of|in weight|heav))(?:(?: and)? {QUANTITY} (?:cents?|pence)\b)?",
+        r"(?<![\w.,])\d[\d,]*(?:\.\d+)? ?[$£€¥](?! ?\d)",
+        rf"\b(?:half (?=a )|a quarter (?:of (?=a )|(?={_SCALE}))|a couple of (?={_SCALE}))?"
+        rf"{QUANTITY} {_CURRENCY}\b(?! (?:of|in weight|heav))(?:(?: and)? {QUANTITY} (?:cents?|pence)\b)?",
         rf"\b{_PRICE_IS} (?P<it>{BELOW_100} {BELOW_100})\b{_COUNTED_AMOUNT}",
     ),
     *rules(
@@ -142,8 +152,9 @@ _AMOUNT_RULES = [
         56,
         rf"\b{QUANTITY} ?(?:%|percent|per cent|percentage points?)",
         rf"\b{QUANTITY}(?: [a-z]+)? (?:out of|in)(?: every)? (?!(?:one|zero)\b)"
-        rf"(?:{BELOW_100}|\d+|a (?:hundred|thousand|million))\b(?![-:.,/]?\d){_COUNTED_AMOUNT}",
-        rf"\b(?:an? {_PARTS}|(?:two|three|four) {_PARTS}s)(?: of)?\b(?! (?:to|past|after)\b)",
+        rf"(?:{BELOW_100}|\d+|a (?:hundred|thousand|million))\b(?![-:.,/]?\d){_NO_SHARE}",
+        rf"\b(?:an? {_PARTS}(?= of\b|[.,;?!]|$| (?:more|less|and|or|in|was|were|is|are)\b)|(?:two|three|four) {_PARTS}s)"
+        r"(?: of)?\b(?! (?:to|past|after)\b)",
     ),
 ]
 

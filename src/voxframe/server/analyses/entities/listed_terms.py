@@ -129,6 +129,7 @@ _LANGUAGE_AFTER = re.compile(
 )
 _PEOPLE_BEFORE = re.compile(r"\b(?:is|am|was|are|a|the|speaks?|in|from|and) $")
 _COUNTRY_BEFORE = re.compile(r"\b(?:in|from|to|of) $")
+_CARRIER_BEFORE = re.compile(r"\b(?:by|via|through|with|from|at|for|called|use|used|using) $")
 _DETERMINER = re.compile(r"\b(?:an?|the|my|his|her|our|their|your|as|two|three|prime|head|new|former) $")
 # Jobs that are verbs, names or things too.
 _UNSURE_JOBS = frozenset(
@@ -157,7 +158,8 @@ _IN_COMPANY = [
     *rules(
         "marital_status",
         60,
-        rf"\b{_COPULA}(?P<it>single|engaged|separated)\b(?! (?:in|with|by|from|out|one|most|day|time|word)\b)",
+        rf"\b{_COPULA}(?P<it>single|engaged|separated)\b(?!-)"
+        r"(?! (?:in|into|with|by|from|out|one|most|day|time|word|use|handed|minded)\b)",
     ),
     *rules(
         "gender_sexuality",
@@ -174,7 +176,11 @@ _IN_COMPANY = [
     *rules(
         "blood_type",
         60,
-        rf"\b(?:type )?(?:a ?b|a|b|o)[ -]?(?:positive|negative|plus|minus|\+|-)(?=[ .,;?!]|$){_NO_GROUP}",
+        rf"\b(?:type (?:a ?b|a|b|o)|a ?b|b|o)[ -]?(?:positive|negative|\+|-)(?=[ .,;?!]|$){_NO_GROUP}",
+        # "A positive" may be an article, and "B plus" a mark.
+        rf"\bblood (?:type|group)(?: is|'s)? (?P<it>(?:a ?b|a|b|o)[ -]?(?:positive|negative|plus|minus|\+|-))"
+        rf"(?=[ .,;?!]|$){_NO_GROUP}",
+        r"\b(?:i'm|i am|he's|he is|she's|she is) (?P<it>a[ -]?(?:positive|negative))(?=[.,;?!]|$| (?:and|but|so)\b)",
     ),
     *rules("injury", 60, rf"\b{_BROKEN} (?:(?:my|his|her|their|your|both|the|an?) )?(?:left |right )?{_LIMB}\b"),
     *rules("medical_condition", 60, rf"\b{_ORGAN} {_TROUBLE}\b"),
@@ -239,6 +245,8 @@ def _in_context(run: WordRun, kind: str, start: int, end: int) -> str:
         kind = "language" if spoken or named else "nationality"
     if text in ("polish", "dane", "finn", "scot", "thai") and not capital:
         return kind if _PEOPLE_BEFORE.search(before) else ""
+    if text == "ups" and not capital:  # "ups and downs"
+        return kind if _CARRIER_BEFORE.search(before) else ""
     if text in ("turkey", "china") and not capital:
         return kind if _COUNTRY_BEFORE.search(before) else ""
     if kind == "location" and text in names().common:
