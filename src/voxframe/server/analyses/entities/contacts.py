@@ -103,7 +103,7 @@ _WORDS_AND_NUMBER = re.compile(
 )
 _PHRASE = re.compile(rf"(?<!\S){_NOT_IT}" + r"[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
 _SPELLED = (
-    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big) [a-z]+|hash(?:tag)?|dash"
+    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big|little) [a-z]+|hash(?:tag)?|dash"
     r"|hyphen|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign"
     r"|percent(?: sign)?|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four|five|six|seven|eight|nine"
     r"|oh)\b"
@@ -123,7 +123,7 @@ _CONTACT_RULES = [
         "username",
         96,
         rf"\b(?:{_USER_NAMED}(?: is| was|:| called| would be|,)+"
-        rf"|{_LOGGED_IN}) (?:at )?(?!please\b){_NOT_IT}(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        rf"|{_LOGGED_IN}) (?:at (?:sign )?)?(?!please\b){_NOT_IT}(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
         r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
     ),
     *rules(

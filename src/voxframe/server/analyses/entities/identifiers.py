@@ -80,7 +80,7 @@ _HEALTH = (
 )
 _PHONE_CUE = (
     r"(?:phone|telephone|mobile|cell|fax|landline|whats ?app)(?: number)?|(?:my|your|his|her|their|our) number"
-    r"|(?:call|ring|text|reach|phone)(?: me| us| him| her| them)?(?: back)?(?: (?:at|on))?|dial|contact number"
+    r"|(?:call|ring|text|reach|phone)(?: me| us| him| her| them)?(?: back)?(?: (?:at|on))?|dial|contact number|area code"
 )
 _ACCOUNT = r"(?:checking |savings |bank |my )?account(?: number)?|acct|policy(?: number)?|iban"
 _THING = (

@@ -34,7 +34,10 @@ _TITLE = (
     r"|sister|brother|reverend|colonel|general|lieutenant|officer|secretary|chancellor|congressman|congresswoman|mayor)"
 )
 _NAME = r"[^\W\d_](?:[^\W\d_]|['-])*[^\W\d_]"
-_TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
+_INITIALS = r"(?:[a-z]\. ?|[b-hj-z] ){1,3}"  # "J. R. Smith", "j smith"
+_TITLED = re.compile(
+    rf"\b(?P<title>{_TITLE}) (?P<given>{_INITIALS})?(?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
+)
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _NAMED = re.compile(
     rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was|,"
@@ -62,7 +65,8 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
         formal = re.fullmatch(_FORMAL, match["title"]) is not None and not _ONE_OF_THEM.search(run.low[: match.start()])
         if formal or run.text[match.start("first")].isupper() or _is_sure(match["first"]):
             written = formal and run.text[match.start()].isupper()
-            yield from _from(run, match, match.start("title" if written else "first"), 72)
+            start = "title" if written else "given" if match["given"] else "first"
+            yield from _from(run, match, match.start(start), 72)
     for match in _NAMED.finditer(run.low):
         named = _COPULA.search(match[0][: match.start("first") - match.start()])
         if named or _is_sure(match["first"]) or run.text[match.start("first")].isupper():
@@ -73,7 +77,7 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
 def _from(run: WordRun, match: re.Match[str], start: int, weight: int) -> Iterator[EntityMatch]:
     """Yield the name in a match, with its second word if that can be a family name."""
     first = match["first"]
-    if first in _OF_NAME or (first in STOP and (first not in _NAMES_TOO or match["second"] == "be")):
+    if first in _OF_NAME or (first in STOP and (first not in ("will", "may") or match["second"] == "be")):
         return
     second = match["second"] and _is_family(run, match["second"], match.start("second"), sure=False)
     yield EntityMatch("person_name", start, match.end("second" if second else "first"), weight)
@@ -111,6 +115,10 @@ def _listed(run: WordRun) -> Iterator[EntityMatch]:
         token = tokens[at]
         at += 1
         after = tokens[at] if token.joined and at < len(tokens) else None
+        initial = after is not None and _is_initial(run, after) and at + 1 < len(tokens)  # "john f kennedy"
+        if initial and _is_family(run, tokens[at + 1].low, tokens[at + 1].start, sure=True):
+            at += 1
+            after = tokens[at]
         family = after is not None and _is_family(run, after.low, after.start, sure=True)
         if not (_is_first(run, token, after, family) or _is_answer(run, token)):
             continue
@@ -119,6 +127,13 @@ def _listed(run: WordRun) -> Iterator[EntityMatch]:
             end = after.start + len(after.text)
             at += 1
         yield EntityMatch("person_name", token.start, end, 52 + 6 * family)
+
+
+def _is_initial(run: WordRun, token: _NameToken) -> bool:
+    """Return True for a letter with a full stop, or a lone one that is no word, before another word."""
+    end = token.start + len(token.text)
+    dotted = run.low[end : end + 2] == ". "
+    return len(token.low) == 1 and (dotted or (token.joined and token.low not in "aio"))
 
 
 def _is_answer(run: WordRun, token: _NameToken) -> bool:
@@ -133,6 +148,9 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
     If the text has capitals, a capital within a sentence makes any listed word a name. Without one, only words that are
     almost always names count, unless an uncommon family name follows.
     """
+    if "-" in token.low:  # "mary-jane"
+        parts = token.low.split("-")
+        return all(part in names().first for part in parts) and any(map(_is_sure, parts))
     if token.low not in names().first:
         return False
     if token.low in STOP:  # "speak to Will"

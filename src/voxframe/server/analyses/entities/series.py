@@ -22,7 +22,7 @@ _NATO = frozenset(
 ) | {"x ray"}
 #: Words for signs and for upper case; they may also begin a series.
 _SIGNS = frozenset("dash hyphen slash stroke underscore hash star asterisk plus capital uppercase lowercase".split())
-_FILLERS = frozenset("um uh er erm uhm hmm then space dot point lower upper case big small".split())
+_FILLERS = frozenset("um uh er erm uhm hmm then space dot point lower upper case big small little".split())
 #: Groups of capitals that are words of their own before a number.
 _ACRONYMS = frozenset(
     """
