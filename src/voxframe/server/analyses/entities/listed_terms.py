@@ -112,6 +112,8 @@ def _lines(file: str) -> Iterator[tuple[str, str]]:
 
 _WORD = re.compile(r"[a-z0-9&]+(?:['.-][a-z0-9&]+)*")
 _LONGEST = 5  # words of the longest term
+_NEAR = 200  # characters of context; with the whole text, time would grow with the square of its length
+_THE_BEFORE = re.compile(r"\bthe $")
 _PLACE_BEFORE = re.compile(
     r"(?:\b(?:of|in|from|to|near|at|around|through|across|outside|inside|for|and|or|visit|visited|left|towards?|into)|,)"
     r" (?:the )?$"
@@ -237,7 +239,7 @@ def _kind(phrase: str) -> str:
 
 def _in_context(run: WordRun, kind: str, start: int, end: int) -> str:
     """Return the kind of a term in its context; empty if it is an ordinary word there."""
-    before, after, text = run.low[:start], run.low[end:], run.low[start:end]
+    before, after, text = run.low[max(0, start - _NEAR) : start], run.low[end : end + _NEAR], run.low[start:end]
     capital = run.text[start].isupper()
     if kind == "nationality/language":
         spoken = _SPEAK.search(before) or _LANGUAGE_AFTER.match(after)
@@ -259,5 +261,5 @@ def _in_context(run: WordRun, kind: str, start: int, end: int) -> str:
 def _with_article(run: WordRun, kind: str, start: int, end: int) -> int:
     """Return the start of a term, including "the" if it belongs to the name: "the US", "the second world war"."""
     takes = kind == "event" or run.low[start:end] in _TAKES_THE or (kind == "organization" and end - start > 8)
-    the = re.search(r"\bthe $", run.low[:start])
+    the = _THE_BEFORE.search(run.low, max(0, start - 4), start)
     return start - 4 if takes and the and run.low[start:end] not in ("super bowl", "christmas") else start

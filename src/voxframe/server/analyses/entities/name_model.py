@@ -285,13 +285,18 @@ def _word(run: WordRun, start: int, text: str, model: NameModel) -> _Word:
     return _Word(start, start + len(text), low, ordinary, low not in STOP and is_listed(low))
 
 
+def _before(run: WordRun, at: int) -> str:
+    """Return the lower-case text just before a character, long enough for every preposition and article."""
+    return run.low[max(0, at - 20) : at]
+
+
 def _kind(run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan]) -> tuple[str, int] | None:
     """Return kind and weight of a name; None if the words are none, or of another kind."""
     found = (spans[word.start].label for word in words if word.start in spans)
     label = next((label for label in found if label in _NAMES), None)
     if all(word.ordinary for word in words):
         return _kind_of_ordinary(run, words, label)
-    first, last, before = words[0], words[-1], run.low[: words[0].start]
+    first, last, before = words[0], words[-1], _before(run, words[0].start)
     if last is first:
         if _ARTICLE.search(before) or run.text[first.start : first.end].isupper():
             return _ORGANIZATION if label == "ORG" else None
@@ -305,7 +310,7 @@ def _kind(run: WordRun, words: list[_Word], spans: Mapping[int, NamedSpan]) -> t
 
 def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tuple[str, int] | None:
     """Return kind and weight of a name whose words are all in the dictionary."""
-    first, several, before = words[0], len(words) > 1, run.low[: words[0].start]
+    first, several, before = words[0], len(words) > 1, _before(run, words[0].start)
     if label is None:  # "from Polar Freight"
         is_body = several and words[-1].low not in STOP and not run.opens_sentence(first.start)
         return _ORGANIZATION if is_body and _AT_BODY.search(before) else None
@@ -319,4 +324,4 @@ def _kind_of_ordinary(run: WordRun, words: list[_Word], label: str | None) -> tu
 def is_common_noun(run: WordRun, found: EntityMatch, model: NameModel) -> bool:
     """Return True if a listed name is an ordinary word after an article: "a Roman coin"."""
     low = run.low[found.start : found.end]
-    return found.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(run.low[: found.start]))
+    return found.kind == "person_name" and model.knows(low) and bool(_ARTICLE.search(_before(run, found.start)))

@@ -39,6 +39,7 @@ _TITLED = re.compile(
     rf"\b(?P<title>{_TITLE}) (?P<given>{_INITIALS})?(?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
 )
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
+_LONGEST_ARTICLE = 6  # characters, with the blank
 _NAMED = re.compile(
     rf"\b(?:(?:full |first |last )?name(?:s are| is|'s)|(?:sur|last |first |maiden |middle )name(?! basis)(?: is| was|,"
     rf"|:|\?)?|named|call me|ask for|put me through to|(?:this is|it's)(?= {_NAME}(?: {_NAME})? (?:speaking"
@@ -62,7 +63,8 @@ def people(run: WordRun) -> Iterator[EntityMatch]:
     for match in _TITLED.finditer(run.low):
         if known().get(f"{match['title']} {match['first']}") == "organization":  # "General Motors"
             continue
-        formal = re.fullmatch(_FORMAL, match["title"]) is not None and not _ONE_OF_THEM.search(run.low[: match.start()])
+        one_of_them = _ONE_OF_THEM.search(run.low, max(0, match.start() - _LONGEST_ARTICLE), match.start())
+        formal = re.fullmatch(_FORMAL, match["title"]) is not None and not one_of_them
         if formal or run.text[match.start("first")].isupper() or _is_sure(match["first"]):
             written = formal and run.text[match.start()].isupper()
             start = "title" if written else "given" if match["given"] else "first"
@@ -129,6 +131,9 @@ def _listed(run: WordRun) -> Iterator[EntityMatch]:
         yield EntityMatch("person_name", token.start, end, 52 + 6 * family)
 
 
+_AND_CAPITAL = re.compile(r"and [A-Z]")
+
+
 def _is_initial(run: WordRun, token: _NameToken) -> bool:
     """Return True for a letter with a full stop, or a lone one that is no word, before another word."""
     end = token.start + len(token.text)
@@ -165,7 +170,7 @@ def _is_first(run: WordRun, token: _NameToken, after: _NameToken | None, family:
         return False
     if not run.opens_sentence(token.start):
         return True
-    beside = after is not None and re.match(r"and [A-Z]", run.text[after.start :]) is not None
+    beside = after is not None and _AND_CAPITAL.match(run.text, after.start) is not None
     return family or (token.low in names().common and (token.low not in EVERYDAY_FIRST or beside))
 
 
