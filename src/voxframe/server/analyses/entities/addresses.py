@@ -80,6 +80,7 @@ _CUE = re.compile(
 _AT = re.compile(r"\bat $")
 _YEAR_BEFORE = re.compile(r"\b(?:in|since|by|until|from|during) $")
 _YEAR_NUMBER = re.compile(r"(?:1[5-9]|20)\d\d\b")
+_NO_PLACE = STOP - {"new", "old", "great", "first"}  # "Old Mill Lane", "New York"
 _DWELLING = re.compile(r"(?:flat|apartment|apt)\b", re.IGNORECASE)
 _POSTCODE_AFTER = re.compile(rf" {_POSTCODE}|[, ] ?[A-Z]{{2}}\b")
 _NO_TOWN = re.compile(
@@ -96,9 +97,7 @@ _SPOKEN = re.compile(
     rf"(?:,? (?:apartment|apt|unit|flat|suite)(?: number)? (?:{BELOW_100}|\d+|[a-z])(?: [a-z]\b| {DIGIT}\b)?)?"
 )
 #: Before "street", "drive" ... they make no name of one: "two way street", "a ten minute drive", "four wheel drive".
-_NO_STREET = frozenset(
-    "wheel way lane minute minutes hour hours day days night mile miles mph people".split()
-)
+_NO_STREET = frozenset("wheel way lane minute minutes hour hours day days night mile miles mph people".split())
 # A preposition without an article stands before names: "on market street", but "on the busy street".
 _ON_STREET = re.compile(rf"\b(?:on|along|at|down|off|of|from|to|and|near) (?P<name>{_NAME}(?: {_NAME})?) {_STREET}\b")
 _STREET_NAME = re.compile(
@@ -141,18 +140,18 @@ def addresses(run: WordRun) -> Iterator[EntityMatch]:
             yield EntityMatch("location", match.start(), end, 83)
     for match in _SPOKEN.finditer(run.low):
         name = match["name"].split()
-        if STOP.isdisjoint(name) and name[-1] not in _NO_STREET:
+        if _NO_PLACE.isdisjoint(name) and name[-1] not in _NO_STREET and not is_generic(" ".join(name)):
             yield EntityMatch("location", match.start(), _with_town(run, match.end()), 74)
     for match in _ON_STREET.finditer(run.low):
-        if STOP.isdisjoint(match["name"].split()) and not is_generic(match["name"]):
+        if _NO_PLACE.isdisjoint(match["name"].split()) and not is_generic(match["name"]):
             yield EntityMatch("location", match.start("name"), match.end(), 60)
     for match in _TOWN.finditer(run.text):
         if known().get(match["region"].lower()) == "location" and match["town"].lower() not in STOP:
             yield EntityMatch("location", match.start("town"), match.end(), 59)
     for match in _STREET_NAME.finditer(run.text):
-        first, _, name = match[0].partition(" ")
-        skipped = len(first) + 1 if " " in name and first.lower() in STOP and first != "New" else 0  # "On Oak Street"
-        yield EntityMatch("location", match.start() + skipped, match.end(), 60)
+        opening, _, name = match[0].partition(" ")
+        is_word = " " in name and opening.lower() in _NO_PLACE  # "On Oak Street"
+        yield EntityMatch("location", match.end() - len(name) if is_word else match.start(), match.end(), 60)
 
 
 def _with_town(run: WordRun, end: int) -> int:
@@ -180,7 +179,7 @@ def _end(run: WordRun, start: int, end: int) -> int:
         if word is None:
             continue
         named = _NO_TOWN.match(word[0]) or (word[0] in names().first and word[0] not in known())
-        if word[0] in STOP or (named and not _is_in_region(run.text[at + word.end() : end])):
+        if word[0] in _NO_PLACE or (named and not _is_in_region(run.text[at + word.end() : end])):
             return start + part.start()
     return end
 
