@@ -109,6 +109,7 @@ def test_an_entity_does_not_go_on_in_the_next_sentence(text, expected):
         ("he has alzheimer's", [("medical_condition", "alzheimer's")]),
         ("Go to New York University.", [("organization", "New York University")]),
         ("On Oak Street we met.", [("location", "Oak Street")]),
+        ("It's 4 Old Mill Lane, New York.", [("location", "4 Old Mill Lane, New York")]),
     ],
 )
 def test_a_listed_term_is_found_whole(text, expected):
@@ -302,6 +303,7 @@ def test_ordinary_words_are_no_dates_streets_shares_or_blood_types(text):
         ("It's 5 € or so.", ("money_amount", "5 €")),
         ("twenty quid", ("money_amount", "twenty quid")),
         ("My blood type is a positive.", ("blood_type", "a positive")),
+        ("The donor was A positive.", ("blood_type", "A positive")),
         ("it came by ups", ("organization", "ups")),
     ],
 )

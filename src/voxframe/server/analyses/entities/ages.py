@@ -53,7 +53,8 @@ _AFTER = (
 )
 #: Not an age: "at 35 miles", "at twenty past", "at 30 an hour".
 _NO_AGE = (
-    r"(?![\d:.,]*\d|[-'%/]| ?(?:%|percent|per|degrees|foot|feet|inches|miles|mph|o'? ?clock|[ap]\.? ?m\b|past|to (?:one|two|three|four"
+    r"(?![\d:.,]*\d|[-'%/]| ?(?:%|percent|per|degrees|foot|feet|inches|miles|mph"
+    r"|o'? ?clock|[ap]\.? ?m\b|past|to (?:one|two|three|four"
     r"|five|six|seven|eight|nine|ten|eleven|twelve|\d)|dollars?|euros?|pounds?|bucks|cents?|pence|an?|each|kilo\w*"
     r"|thousand|hundred|million|minutes?|hours?|seconds|points?|of|or so|other|different|times|people"
     r"|[a-z]+ (?:street|road|avenue|lane)"

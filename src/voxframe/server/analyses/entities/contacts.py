@@ -87,7 +87,7 @@ _NOT_IT = rf"(?!{_NOT_WORD}(?![\w-]))"
 _PASSWORD = re.compile(r"\b(?:pass ?word|pass ?phrase|pass ?code|(?:secret|memorable|security) (?:word|answer))s?\b")
 _SET_TO = re.compile(r"\b(?:(?:re)?set|chang(?:ed?|ing)) (?:it|that) to ")
 _WORD = re.compile(r"(?:[^\s,;.?!]|[,;.?!](?=\S))+")
-_SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]|[a-z]{3,}\d{3,}")  # a password whatever was said before
+_SECRET = re.compile(r"(?=.*\d)[a-z]+[!$#@%&*?].*|[a-z]+\d+[!$#@%&*]")  # a password whatever was said before
 _EMPTY_WORDS = re.compile(
     r"(?:[?.,:]*(?: |$)(?:(?:is|was|are|it's|that's|should|would|be|um|uh|er|now|yes|sure|so|well|the|called"
     r"|just)\b)?)*"
@@ -103,10 +103,10 @@ _WORDS_AND_NUMBER = re.compile(
 )
 _PHRASE = re.compile(rf"(?<!\S){_NOT_IT}" + r"[a-z0-9][^\s,;.?!]*(?: [^\s,;.?!]+){0,5}(?=[,;.?!]|$)")
 _SPELLED = (
-    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big|little) [a-z]+|hash(?:tag)?|dash"
-    r"|hyphen|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark|dollar(?: sign)?|at sign"
-    r"|percent(?: sign)?|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four|five|six|seven|eight|nine"
-    r"|oh)\b"
+    r"(?:[a-z]\b(?!')|\d+|(?:double|triple) \w+|(?:capital|upper ?case|lower ?case|small|big|little) [a-z]+"
+    r"|hash(?:tag)?|dash|hyphen|underscore|dot|star|asterisk|exclamation(?: mark| point)?|question mark"
+    r"|dollar(?: sign)?|at sign|percent(?: sign)?|ampersand|plus|slash|pound(?: sign)?|space|zero|one|two|three|four"
+    r"|five|six|seven|eight|nine|oh)\b"
 )
 _SPELLED_OUT = re.compile(rf"(?<!\S)(?:{_SPELLED}|{_NOT_IT}[a-z]{{3,12}}(?=,? {_SPELLED}))(?:,? {_SPELLED}){{2,30}}")
 
@@ -123,7 +123,8 @@ _CONTACT_RULES = [
         "username",
         96,
         rf"\b(?:{_USER_NAMED}(?: is| was|:| called| would be|,)+"
-        rf"|{_LOGGED_IN}) (?:at (?:sign )?)?(?!please\b){_NOT_IT}(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
+        rf"|{_LOGGED_IN}) (?:at (?:sign )?)?(?!please\b){_NOT_IT}"
+        r"(?P<it>@?[\w.-]*[\w-](?:(?: (?:underscore|dot|dash|hyphen) [\w-]+)+"
         r"|(?: (?!(?:and|or|but|on|at|in|for|with|is)\b)[a-z0-9]+)?))(?= and\b|[,.;?!]|$| \w+ \w+)",
     ),
     *rules(

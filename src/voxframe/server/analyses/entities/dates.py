@@ -153,8 +153,8 @@ _AMOUNT_RULES = [
         rf"\b{QUANTITY} ?(?:%|percent|per cent|percentage points?)",
         rf"\b{QUANTITY}(?: [a-z]+)? (?:out of|in)(?: every)? (?!(?:one|zero)\b)"
         rf"(?:{BELOW_100}|\d+|a (?:hundred|thousand|million))\b(?![-:.,/]?\d){_NO_SHARE}",
-        rf"\b(?:an? {_PARTS}(?= of\b|[.,;?!]|$| (?:more|less|and|or|in|was|were|is|are)\b)|(?:two|three|four) {_PARTS}s)"
-        r"(?: of)?\b(?! (?:to|past|after)\b)",
+        rf"\b(?:an? {_PARTS}(?= of\b|[.,;?!]|$| (?:more|less|and|or|in|was|were|is|are)\b)"
+        rf"|(?:two|three|four) {_PARTS}s)(?: of)?\b(?! (?:to|past|after)\b)",
     ),
 ]
 

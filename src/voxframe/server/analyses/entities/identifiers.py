@@ -80,7 +80,8 @@ _HEALTH = (
 )
 _PHONE_CUE = (
     r"(?:phone|telephone|mobile|cell|fax|landline|whats ?app)(?: number)?|(?:my|your|his|her|their|our) number"
-    r"|(?:call|ring|text|reach|phone)(?: me| us| him| her| them)?(?: back)?(?: (?:at|on))?|dial|contact number|area code"
+    r"|(?:call|ring|text|reach|phone)(?: me| us| him| her| them)?(?: back)?(?: (?:at|on))?|dial|contact number"
+    r"|area code"
 )
 _ACCOUNT = r"(?:checking |savings |bank |my )?account(?: number)?|acct|policy(?: number)?|iban"
 _THING = (
@@ -138,7 +139,7 @@ _BY_FORM = [
 _IBAN = re.compile(r"\b[a-z]{2}\d\d(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b")
 _CARD = re.compile(r"\b\d{4}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}\b|\b\d{4}[ .-]\d{6}[ .-]\d{5}\b")
 #: A code of a bank without digits: "SWIFT code DEUTDEFF".
-_BIC = re.compile(r"(?i:\b(?:swift|bic)(?: code)?(?: is|:)?) (?P<it>[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?)\b")
+_BIC = re.compile(r"(?i:\b(?:swift|bic)(?:(?: code)?(?: is|:)| code)) (?P<it>[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?)\b")
 _PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?|1[ .-])?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )

@@ -188,6 +188,7 @@ _IN_COMPANY = [
     *rules("medical_condition", 60, rf"\b{_ORGAN} {_TROUBLE}\b"),
     *rules("language", 60, r"\b(?:latin|sign language|sanskrit|yiddish|esperanto)\b(?! america)"),
 ]
+_TYPE_A = re.compile(rf"(?<=[a-z] )A[ -]?(?:positive|negative)(?=[ .,;?!]|$){_NO_GROUP}")  # "a" is an article
 _STORMS = rules("event", 60, r"\b(?:hurricane|typhoon|cyclone|storm) [a-z]{3,}\b")
 
 
@@ -211,6 +212,8 @@ def terms(run: WordRun) -> Iterator[EntityMatch]:
                 break
         at += 1
     yield from find_matches(run, _IN_COMPANY)
+    for match in _TYPE_A.finditer(run.text):
+        yield EntityMatch("blood_type", *match.span(), 60)
     for storm in find_matches(run, _STORMS):
         name = run.text[storm.start : storm.end].split()[1]
         if name.lower() in names().first or (name[0].isupper() and run.text[storm.start].isupper()):

@@ -35,9 +35,7 @@ _TITLE = (
 )
 _NAME = r"[^\W\d_](?:[^\W\d_]|['-])*[^\W\d_]"
 _INITIALS = r"(?:[a-z]\. ?|[b-hj-z] ){1,3}"  # "J. R. Smith", "j smith"
-_TITLED = re.compile(
-    rf"\b(?P<title>{_TITLE}) (?P<given>{_INITIALS})?(?P<first>{_NAME})(?: (?P<second>{_NAME}))?"
-)
+_TITLED = re.compile(rf"\b(?P<title>{_TITLE}) (?P<given>{_INITIALS})?(?P<first>{_NAME})(?: (?P<second>{_NAME}))?")
 _ONE_OF_THEM = re.compile(r"\b(?:the|an?|your|my|his|her|our|their|see|every|any|no) $")
 _LONGEST_ARTICLE = 6  # characters, with the blank
 _NAMED = re.compile(
@@ -118,6 +116,7 @@ def _listed(run: WordRun) -> Iterator[EntityMatch]:
         at += 1
         after = tokens[at] if token.joined and at < len(tokens) else None
         initial = after is not None and _is_initial(run, after) and at + 1 < len(tokens)  # "john f kennedy"
+        initial = initial and (token.text[0].isupper() or _is_sure(token.low))
         if initial and _is_family(run, tokens[at + 1].low, tokens[at + 1].start, sure=True):
             at += 1
             after = tokens[at]
