@@ -100,9 +100,9 @@ def test_a_group_cannot_have_the_name_of_a_measured_column(measure: Any) -> None
     own = set(measure(rows, by=["transcript_id", "site"]).columns) - {"transcript_id", "speaker", "site"}
     assert len(own) >= 3
     for name in own:
-        with pytest.raises(OptionError, match=f"the result has a column '{name}' of its own; rename yours"):
+        with pytest.raises(OptionError, match=f"the measure has a column '{name}' of its own; rename yours"):
             measure(rows if name in rows else rows.assign(**{name: "x"}), by=["transcript_id", name])
-        with pytest.raises(OptionError, match=f"the result has a column '{name}' of its own; rename yours"):
+        with pytest.raises(OptionError, match=f"the measure has a column '{name}' of its own; rename yours"):
             measure(rows, by=["transcript_id", pd.Series("x", rows.index, name=name)])
 
 

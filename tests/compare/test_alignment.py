@@ -182,7 +182,7 @@ def test_a_group_cannot_have_the_name_of_a_measured_column(measure):
     own = set(measure(rows, by="site").columns) - {"site"}
     assert len(own) >= 8
     for name in own:
-        with pytest.raises(OptionError, match=f"the result has a column '{name}' of its own; rename yours"):
+        with pytest.raises(OptionError, match=f"the measure has a column '{name}' of its own; rename yours"):
             measure(rows if name in rows else rows.assign(**{name: "x"}), by=name)
 
 

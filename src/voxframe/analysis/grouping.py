@@ -43,7 +43,7 @@ def key_list(by: By, result: Collection[str] = ()) -> list[str | pd.Series[Any]]
         if not isinstance(key, str | pd.Series):
             raise OptionError(f"groups are given as a column, a Series, or a list of these, got {shown(by)}")
         if (name := key.name if isinstance(key, pd.Series) else key) in result:
-            raise OptionError(f"the result has a column {name!r} of its own; rename yours to group by it")
+            raise OptionError(f"the measure has a column {name!r} of its own; rename yours to group by it")
         if isinstance(key, pd.Series):
             found.append(key)
         elif key not in names:

@@ -74,7 +74,6 @@ def pace(
             "words_per_minute": 60 * ratio(sums["words"], length),
             "articulation_wpm": 60 * ratio(sums["words"], sums["speech_s"]),
         },
-        ("words", "speech_s", "words_per_minute", "articulation_wpm"),
         speech=speech_pieces(words, "pace"),
     )
 
@@ -133,7 +132,6 @@ def sentiment_over_time(
             **{name: sums[name].astype("int64") for name in ("sentences", *kinds)},
             "polarity": ratio(sums["positive"] - sums["negative"], sums["sentences"]),
         },
-        ("sentences", *kinds, "polarity"),
     )
 
 
@@ -145,7 +143,6 @@ def _windows(
     step_s: float | None,
     transcripts: pd.DataFrame | None,
     measures: _Measures,
-    result: tuple[str, ...],
     *,
     speech: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
@@ -159,7 +156,6 @@ def _windows(
         step_s: Seconds between the starts of windows.
         transcripts: The table `transcripts`, for the length of recordings.
         measures: Function of the sums and of the lengths of the windows (s) that returns columns.
-        result: Names of these columns.
         speech: Spans of speech, with the position of the row as `row`, to sum as `speech_s`.
     """
     window_s = checked("window_s", window_s, WINDOW_S)
@@ -169,7 +165,7 @@ def _windows(
     width, given = round(window_s / step), key_list(by)
     has_id = any(isinstance(key, str) and key in ("transcript_id", "speaker") for key in given)
     given = given if has_id else ["transcript_id", *given]
-    known, names = with_keys(rows, given, result=("start_ms", "end_ms", *result))
+    known, names = with_keys(rows, given)
     group = known.groupby(names, dropna=False, sort=True).ngroup().to_numpy()
     keys = known.iloc[np.unique(group, return_index=True)[1]][names].reset_index(drop=True)
     length = durations_ms(rows, transcripts).reindex(keys["transcript_id"]).to_numpy(np.float64)
@@ -195,7 +191,9 @@ def _windows(
     end = np.minimum(start + 1000 * window_s, np.maximum(length[at], start))
     table: pd.DataFrame = keys.iloc[at].reset_index(drop=True)
     table["start_ms"], table["end_ms"] = np.rint(start).astype(np.int64), np.rint(end).astype(np.int64)
-    return table.assign(**measures(rolled, (end - start) / 1000))
+    measured = measures(rolled, (end - start) / 1000)
+    key_list(given, {"start_ms", "end_ms", *measured})  # refuses a group that they would overwrite
+    return table.assign(**measured)
 
 
 @keeps_names

@@ -77,7 +77,7 @@ def error_rates(
         >>> rates[["speaker", "words", "wer"]].values.tolist()
         [['A', 2, 0.0], ['B', 1, 1.0]]
     """
-    counts, keys = _counts(alignment, by, "error_rates")
+    counts, keys = _counts(alignment, by, "error_rates", _COUNTED)
     table = _with_rates(summed(counts, keys))
     if resample is None:
         return table
@@ -146,7 +146,7 @@ def compare_engines(
     alignment_a, alignment_b = _shared(alignment_a, alignment_b)
     sides = []
     for engine, alignment in (("a", alignment_a), ("b", alignment_b)):
-        counts, keys = _counts(alignment, by, "compare_engines")
+        counts, keys = _counts(alignment, by, "compare_engines", _COMPARED)
         counts = counts[[edits, of]].add_suffix(f"_{engine}").reset_index(drop=True)
         sides.append((counts, keys, _units(alignment, resample)))
     counts = pd.concat([side[0] for side in sides], ignore_index=True).fillna(0).astype("int64")
@@ -227,17 +227,17 @@ def time_differences(alignment: pd.DataFrame, by: By = None) -> pd.DataFrame:
 
 #: Numerator and denominator of each rate.
 _RATES = {"wer": ("edits", "words"), "cer": ("char_edits", "characters")}
-#: Columns of `error_rates` and `compare_engines`, and of `time_differences`.
-_MEASURED = frozenset(
-    {*_COUNTS, "edits", "units", "difference", "low", "high", "b_better"}
-    | {rate + end for rate in _RATES for end in ("", "_low", "_high", "_a", "_b")}
-)
+#: Columns of `error_rates`, of `compare_engines` and of `time_differences`.
+_COUNTED = frozenset({*_COUNTS, "edits", "units", *(rate + end for rate in _RATES for end in ("", "_low", "_high"))})
+_COMPARED = frozenset("units words characters wer_a wer_b cer_a cer_b difference low high b_better".split())
 _DIFFERENCES = frozenset(
     "boundary words mean_ms median_ms mean_absolute_ms p95_absolute_ms within_50_ms within_100_ms within_200_ms".split()
 )
 
 
-def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
+def _counts(
+    alignment: pd.DataFrame, by: By, purpose: str, result: Collection[str]
+) -> tuple[pd.DataFrame, list[pd.Series[Any]]]:
     """Return the counts of each row of an alignment, and its groups."""
     require(alignment, _NEEDED, purpose)
     names = ("matches", "substitutions", "deletions", "insertions")
@@ -246,7 +246,7 @@ def _counts(alignment: pd.DataFrame, by: By, purpose: str) -> tuple[pd.DataFrame
     counts["edits"] = (alignment["edit"] != MATCH).to_numpy(bool)
     chars = {"characters": alignment["ref_chars"], "char_edits": alignment["char_edits"]}
     table = pd.DataFrame({**counts, **chars}, index=alignment.index).astype("int64")
-    return table, _groups(alignment, _within(alignment, by, _MEASURED))
+    return table, _groups(alignment, _within(alignment, by, result))
 
 
 def _groups(alignment: pd.DataFrame, by: By) -> list[pd.Series[Any]]:

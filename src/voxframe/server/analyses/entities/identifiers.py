@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import phonenumbers
-from stdnum import iban, luhn
+from stdnum import bic, iban, luhn
 from stdnum.us import ssn
 
 from voxframe.server.analyses.entities.listed_terms import is_listed
@@ -139,7 +139,7 @@ _BY_FORM = [
 _IBAN = re.compile(r"\b[a-z]{2}\d\d(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?\b")
 _CARD = re.compile(r"\b\d{4}[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d{1,7}\b|\b\d{4}[ .-]\d{6}[ .-]\d{5}\b")
 #: A code of a bank without digits: "SWIFT code DEUTDEFF".
-_BIC = re.compile(r"(?i:\b(?:swift|bic)(?:(?: code)?(?: is|:)| code)) (?P<it>[A-Z]{6}[A-Z\d]{2}(?:[A-Z\d]{3})?)\b")
+_BIC = re.compile(r"(?i:\b(?:swift|bic)(?:(?: code)?(?: is|:)| code)) (?P<it>[A-Z]{6}[A-Z\d]{2,5})\b")
 _PHONE = re.compile(
     r"(?<![\w.,$£€/-])(?:\+\d{1,3}[ .-]?|1[ .-])?(?:\(\d{2,5}\)[ .-]?)?\d{2,5}(?:[ .-]\d{2,5}){1,4}(?![\w-]|/\d)"
 )
@@ -212,7 +212,8 @@ def _complete(run: WordRun, region: str) -> Iterator[EntityMatch]:
         if iban.is_valid(match[0]):
             yield EntityMatch("banking_information", *match.span(), 99)
     for match in _BIC.finditer(run.text):
-        yield EntityMatch("banking_information", *match.span("it"), 95)
+        if bic.is_valid(match["it"]):
+            yield EntityMatch("banking_information", *match.span("it"), 95)
     for match in _CARD.finditer(run.low):
         if luhn.is_valid(digits_of(match[0])):
             yield EntityMatch("credit_card_number", *match.span(), 92)
